@@ -1,0 +1,67 @@
+"""Who is who: runs, steps, workers and attempts, and how their names are written.
+
+Knows names only; it never looks whether the thing named exists.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NewType, Self
+
+RunId = NewType("RunId", str)
+
+STEP_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_WORKER = re.compile(r"(?P<step>[a-z0-9][a-z0-9_-]{0,39})/(?:worker_(?P<index>[1-9][0-9]*)|woven)")
+WOVEN = 0
+"""The index of a step's composite, woven from the hunks of its candidates: `step/woven`."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class WorkerId:
+    """One worker of one step: `implement/worker_2`, or `implement/woven`."""
+
+    step: str
+    index: int
+
+    def __post_init__(self) -> None:
+        if not STEP_NAME.fullmatch(self.step) or self.index < WOVEN:
+            raise ValueError(f"not a worker's name: {self.step!r}, {self.index!r}")
+
+    def __str__(self) -> str:
+        return f"{self.step}/{self.short}"
+
+    @property
+    def short(self) -> str:
+        """The part after the step: `worker_2`."""
+        return "woven" if self.index == WOVEN else f"worker_{self.index}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The worker that `step/worker_2` or `step/woven` names."""
+        match = _WORKER.fullmatch(text)
+        if match is None:
+            raise ValueError(f"not a worker's name: {text!r}")
+        return cls(match["step"], int(match["index"] or WOVEN))
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class AttemptId:
+    """One attempt of one worker in one run: `a1b2/implement/worker_2@1`."""
+
+    run: RunId
+    worker: WorkerId
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.run}/{self.worker}@{self.number}"
+
+    @property
+    def path(self) -> str:
+        """Where this attempt's files lie below a folder of runs."""
+        return f"{self.run}/{self.worker}/attempt_{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The attempt that `run/step/worker_2@1` names."""
+        run, _, rest = text.partition("/")
+        worker, _, number = rest.rpartition("@")
+        return cls(RunId(run), WorkerId.parse(worker), int(number))

@@ -1,0 +1,95 @@
+"""The phases a worker stands in and the causes that stop it: the vocabulary alone.
+
+The tables that say how one phase leads to another are `engine.core.phase`.
+"""
+
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """Where a worker stands."""
+
+    WAITING = "WAITING"
+    QUEUED = "QUEUED"
+    PREPARING = "PREPARING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    COLLECTING = "COLLECTING"
+    CHECKING = "CHECKING"
+    REVIEWING = "REVIEWING"
+    LANDING = "LANDING"
+    CONFLICTED = "CONFLICTED"
+    BACKING_OFF = "BACKING_OFF"
+    LANDED = "LANDED"
+    FINISHED = "FINISHED"
+    DISCARDED = "DISCARDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    SKIPPED = "SKIPPED"
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing more happens by itself; only a human's retry moves it again."""
+        return self in SETTLED
+
+    @property
+    def holds_slot(self) -> bool:
+        """It counts against the cap; a human thinking holds none."""
+        return self in HOLDING
+
+
+SETTLED = frozenset(
+    {
+        Phase.LANDED,
+        Phase.FINISHED,
+        Phase.DISCARDED,
+        Phase.FAILED,
+        Phase.CANCELLED,
+        Phase.SKIPPED,
+    }
+)
+HOLDING = frozenset(
+    {Phase.PREPARING, Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING, Phase.CHECKING}
+)
+
+
+class StopCause(StrEnum):
+    """Why an attempt was stopped, or why it failed."""
+
+    USER = "USER"
+    FAIL_FAST = "FAIL_FAST"
+    RACE_LOST = "RACE_LOST"
+    NOT_CHOSEN = "NOT_CHOSEN"
+    BASE_GONE = "BASE_GONE"
+    SHUTDOWN = "SHUTDOWN"
+    TIMEOUT = "TIMEOUT"
+    STALLED = "STALLED"
+    MEMORY = "MEMORY"
+    CPU = "CPU"
+    DISK = "DISK"
+    PIDS = "PIDS"
+    OUTPUT = "OUTPUT"
+    BUDGET = "BUDGET"
+    KEEPER_LOST = "KEEPER_LOST"
+    HOST_LOST = "HOST_LOST"
+    CHECK = "CHECK"
+    NO_CHANGE = "NO_CHANGE"
+    AGENT = "AGENT"
+    SETUP = "SETUP"
+
+    @property
+    def settles_as(self) -> Phase:
+        """CANCELLED where somebody decided it, FAILED where something went wrong."""
+        return Phase.CANCELLED if self in _DECIDED else Phase.FAILED
+
+
+_DECIDED = frozenset(
+    {
+        StopCause.USER,
+        StopCause.FAIL_FAST,
+        StopCause.RACE_LOST,
+        StopCause.NOT_CHOSEN,
+        StopCause.BASE_GONE,
+        StopCause.SHUTDOWN,
+    }
+)

@@ -1,0 +1,40 @@
+"""How one attempt is to be confined, as plain data that a keeper can carry out.
+
+Built by the rungs of this room; carried out by the keeper, which knows no policy.
+"""
+
+from dataclasses import dataclass
+
+from engine.limits import Enforcement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cgroup:
+    """One cgroup made for an attempt: the keeper joins it before the spawn and leaves it after."""
+
+    version: int
+    controllers: tuple[str, ...]
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What stands between an agent and the machine.
+
+    Attributes:
+        wrapper: Words put before the agent's own argv (`bwrap …`); `{status_fd}` in a word is
+            replaced by the descriptor on which bwrap is to report (`--json-status-fd`).
+        landlock_rules: `(path, access)` pairs with access `ro` or `rw`, for the rung below bwrap.
+        has_pid_namespace: Ending the wrapper's init ends every process of the attempt.
+        rlimits: `(name, value)` hard limits set on the agent, such as `("FSIZE", 1 << 30)`.
+        cgroups: Where the kernel counts and limits; removed by whoever made them.
+        report: How each dimension holds, and why no better.
+    """
+
+    wrapper: tuple[str, ...] = ()
+    landlock_rules: tuple[tuple[str, str], ...] = ()
+    has_pid_namespace: bool = False
+    rlimits: tuple[tuple[str, int], ...] = ()
+    cgroups: tuple[Cgroup, ...] = ()
+    oom_score_adj: int = 500
+    report: tuple[Enforcement, ...] = ()
