@@ -1,0 +1,191 @@
+"""What a human may ask of a run; each is accepted, or refused with a reason.
+
+Commands come from outside (a console, a second shell, a program) and are judged in one place.
+`worker` names a worker as `step/worker_1`; an empty `run` means the latest.
+"""
+
+from dataclasses import dataclass, field
+
+from engine.limits import Limits
+from engine.plan.model import PlannedStep, RetryMode
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopRun:
+    """End every worker that has not settled."""
+
+    run: str = ""
+    is_kill: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopWorker:
+    """End one worker: gracefully, or at once."""
+
+    worker: str
+    run: str = ""
+    is_kill: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryWorker:
+    """Begin another attempt, with the reviewer's words and other limits if given."""
+
+    worker: str
+    run: str = ""
+    mode: RetryMode = RetryMode.FRESH
+    feedback: str = ""
+    limits: Limits | None = None
+    agent: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pause:
+    """Stop dispatching (no worker named), or freeze one worker's tree."""
+
+    worker: str | None = None
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resume:
+    """Undo a pause."""
+
+    worker: str | None = None
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Answer what a worker asks: `allow`, `deny`, or words; no id means the oldest question."""
+
+    worker: str
+    answer: str
+    question: str | None = None
+    is_for_run: bool = False
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steer:
+    """Say something to a running agent."""
+
+    worker: str
+    text: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interrupt:
+    """Break off what the agent does now, without ending it."""
+
+    worker: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approve:
+    """Mark a reviewed change as good; `Land` moves it."""
+
+    worker: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reject:
+    """Give a change up; it stays on its ref."""
+
+    worker: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choose:
+    """Choose one candidate of its step; the others are stopped or discarded."""
+
+    worker: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Land:
+    """Move a change onto the target branch."""
+
+    worker: str
+    run: str = ""
+    to: str | None = None
+    style: str | None = None
+    is_despite_check: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetCap:
+    """Change how many workers may hold a slot."""
+
+    cap: int
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetLimits:
+    """Change a worker's limits, also while it runs."""
+
+    worker: str
+    limits: Limits
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddStep:
+    """Add a step to a live run."""
+
+    step: PlannedStep
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddWorker:
+    """Add one more worker like the step's first to a live run."""
+
+    step: str
+    run: str = ""
+    agent: str | None = None
+
+
+Command = (
+    StopRun
+    | StopWorker
+    | RetryWorker
+    | Pause
+    | Resume
+    | Answer
+    | Steer
+    | Interrupt
+    | Approve
+    | Reject
+    | Choose
+    | Land
+    | SetCap
+    | SetLimits
+    | AddStep
+    | AddWorker
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """The command was taken; `note` says what it will do."""
+
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """The command was not taken, and why; `hint` says what would help."""
+
+    reason: str
+    hint: str = ""
+    choices: tuple[str, ...] = field(default=())
+
+
+Reply = Accepted | Refused

@@ -1,0 +1,274 @@
+"""What observers are told: past tense, public, one dataclass each.
+
+Events that *must arrive* are journalled with the fact that caused them and carry a `seq`. The others
+are *latest wins*: they may be coalesced and carry `after`, the last `seq` before them.
+"""
+
+from dataclasses import dataclass
+
+from engine.limits import LimitHit, Usage
+from engine.phases import Phase, StopCause
+from engine.plan.model import Clamp
+from engine.results import CheckResult, Clash, Outcome, Question, RunReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStarted:
+    """A run began, with this plan."""
+
+    name: str
+    steps: tuple[str, ...]
+    workers: tuple[str, ...]
+    cap: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clamped:
+    """A figure of the manifest was cut to what is allowed."""
+
+    clamp: Clamp
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerMoved:
+    """A worker went from one phase to another."""
+
+    worker: str
+    attempt: int
+    before: Phase
+    after: Phase
+    cause: StopCause | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitHitSeen:
+    """A limit ended an attempt: which, what was allowed, what was seen."""
+
+    worker: str
+    attempt: int
+    hit: LimitHit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A worker asks a human."""
+
+    worker: str
+    attempt: int
+    question: Question
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """A human, or a rule, answered."""
+
+    worker: str
+    attempt: int
+    question: str
+    answer: str
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steered:
+    """A human said something to a running agent, and what became of it."""
+
+    worker: str
+    attempt: int
+    text: str
+    delivery: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewWanted:
+    """A change waits for a human's review."""
+
+    worker: str
+    attempt: int
+    files: int
+    insertions: int
+    deletions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceWanted:
+    """A step waits for a human to choose between its candidates."""
+
+    step: str
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictsFound:
+    """A change, or a base, cannot be merged without a human."""
+
+    worker: str
+    attempt: int
+    paths: tuple[str, ...]
+    is_of_base: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckFinished:
+    """A check came to an end, on the worker's tree or on the tree to be landed."""
+
+    worker: str
+    attempt: int
+    check: CheckResult
+    is_for_landing: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsolationViolated:
+    """Something changed that this worker must not reach."""
+
+    worker: str
+    attempt: int
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Landed:
+    """A change is on the target branch."""
+
+    worker: str
+    attempt: int
+    target: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSettled:
+    """A worker came to rest."""
+
+    worker: str
+    attempt: int
+    phase: Phase
+    outcome: Outcome
+    cause: StopCause | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSettled:
+    """A step's outcome is decided."""
+
+    step: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunWaiting:
+    """Nothing goes on by itself any more: a human is waited for."""
+
+    report: RunReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFinished:
+    """Every worker has settled."""
+
+    report: RunReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputAppended:
+    """A worker wrote something; the bytes are in its recording."""
+
+    worker: str
+    attempt: int
+    offset: int
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUsed:
+    """A worker's tool began or ended."""
+
+    worker: str
+    attempt: int
+    tool: str
+    state: str
+    title: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageSampled:
+    """What a worker has used so far."""
+
+    worker: str
+    attempt: int
+    usage: Usage
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressReported:
+    """How far a worker says it is."""
+
+    worker: str
+    attempt: int
+    fraction: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClashPredicted:
+    """Two workers, or a worker and the target, will conflict."""
+
+    worker: str
+    clashes: tuple[Clash, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EgressDecided:
+    """A connection to the outside was let through or refused."""
+
+    worker: str
+    attempt: int
+    host: str
+    is_allowed: bool
+
+
+MustArrive = (
+    RunStarted
+    | Clamped
+    | WorkerMoved
+    | LimitHitSeen
+    | Asked
+    | Answered
+    | Steered
+    | ReviewWanted
+    | ChoiceWanted
+    | ConflictsFound
+    | CheckFinished
+    | IsolationViolated
+    | Landed
+    | WorkerSettled
+    | StepSettled
+    | RunWaiting
+    | RunFinished
+)
+LatestWins = (
+    OutputAppended | ToolUsed | UsageSampled | ProgressReported | ClashPredicted | EgressDecided
+)
+Event = MustArrive | LatestWins
+
+PUBLIC_NAMES = {LimitHitSeen: "LimitHit"}
+"""Where the public name of an event is not its class's own."""
+
+
+def public_name(event: type[Event]) -> str:
+    """The `type` that this event carries in JSON."""
+    return PUBLIC_NAMES.get(event, event.__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """An event with its place in a run: `seq` if it was journalled, else `after`."""
+
+    run: str
+    at: float
+    event: Event
+    seq: int | None = None
+    after: int = 0

@@ -1,0 +1,261 @@
+"""A plan: every step and worker of a run, ordered, clamped and expanded. Plain frozen data.
+
+A plan is journalled as JSON with its run, so every field here can be written down and read back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from engine.ids import WorkerId
+from engine.limits import Limits
+
+
+class PolicyKind(StrEnum):
+    """When a step of several workers has succeeded, and what becomes of the rest."""
+
+    ALL = "all"
+    SETTLED = "settled"
+    FIRST = "first"
+    QUORUM = "quorum"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy and its number; `race` is FIRST with 1; ALL and SETTLED ignore the number."""
+
+    kind: PolicyKind = PolicyKind.ALL
+    n: int = 1
+
+
+class MergeMode(StrEnum):
+    """What becomes of a step's changes."""
+
+    CHOOSE = "choose"
+    EACH = "each"
+    NONE = "none"
+
+
+class ChooseBy(StrEnum):
+    """Who chooses between candidates."""
+
+    HUMAN = "human"
+    CHECK = "check"
+
+
+class Backoff(StrEnum):
+    """How the wait before a retry grows."""
+
+    FIXED = "fixed"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+
+
+class RetryMode(StrEnum):
+    """Where a new attempt begins: at the base, at the last tree, or in the same worktree."""
+
+    FRESH = "fresh"
+    CONTINUE = "continue"
+    RESUME = "resume"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryRule:
+    """How often a failed worker is tried again by itself.
+
+    Attributes:
+        attempts: All attempts together; 1 means no retry.
+        delay_s: The first wait; the others grow from it up to `longest_s`.
+        restarts: At most this many restarts of the step within `per_s`; then it gives up.
+    """
+
+    attempts: int = 1
+    backoff: Backoff = Backoff.EXPONENTIAL
+    delay_s: float = 2.0
+    longest_s: float = 300.0
+    mode: RetryMode = RetryMode.FRESH
+    has_feedback: bool = True
+    restarts: int = 5
+    per_s: float = 600.0
+
+
+class PermissionMode(StrEnum):
+    """Who answers an agent that asks for permission."""
+
+    AUTO = "auto"
+    ASK = "ask"
+    RULES = "rules"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permissions:
+    """What an agent may do unasked; `allow` and `deny` are patterns, used with RULES."""
+
+    mode: PermissionMode = PermissionMode.AUTO
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentChoice:
+    """Which agent a worker runs and how: `name` is what the user called it.
+
+    Attributes:
+        adapter: The adapter that drives it: `scripted`, `command`, `claude`, ….
+        argv: For the command adapter, with `{prompt}` where the prompt goes, if anywhere.
+        options: Whatever else this adapter understands, as text.
+    """
+
+    name: str
+    adapter: str
+    model: str | None = None
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedWorker:
+    """One worker of a step.
+
+    Attributes:
+        agent: None for a command step.
+        label: The matrix item or the agent's name, shown beside the worker.
+        item: The matrix item that fills `{item}`.
+        prompt: The template; placeholders are filled when the workspace is prepared.
+        persona_prompt: Put before the prompt, or into the system prompt where there is one.
+        hint: How many sub-agents it may spawn; None when nothing is said.
+    """
+
+    id: WorkerId
+    agent: AgentChoice | None
+    label: str = ""
+    item: str | None = None
+    prompt: str = ""
+    persona_prompt: str = ""
+    hint: int | None = None
+    permissions: Permissions = field(default_factory=Permissions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedStep:
+    """One step and its workers, in worker order.
+
+    Attributes:
+        run: The shell command of a command step; None where agents work.
+        max_parallel: How many of its workers may hold a slot at once; None for no limit of its own.
+        files: Inputs named to the agent.
+        artifacts: Files kept as results, relative to the workspace.
+        check: The command that must pass; None for no check.
+    """
+
+    name: str
+    dependencies: tuple[str, ...] = ()
+    workers: tuple[PlannedWorker, ...]
+    run: str | None = None
+    policy: Policy = field(default_factory=Policy)
+    merge: MergeMode = MergeMode.CHOOSE
+    choose: ChooseBy = ChooseBy.HUMAN
+    retry: RetryRule = field(default_factory=RetryRule)
+    max_parallel: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    files: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    check: str | None = None
+
+    @property
+    def has_candidates(self) -> bool:
+        """Several replicas of which one is to be chosen."""
+        return self.merge is MergeMode.CHOOSE and len(self.workers) > 1
+
+
+class IsolationStrategy(StrEnum):
+    """What a worker's workspace is made of."""
+
+    WORKTREE = "worktree"
+    CLONE = "clone"
+    DIRECTORY = "directory"
+
+
+class ExecutionMode(StrEnum):
+    """Where Python-callable agents run."""
+
+    PROCESS = "process"
+    THREAD = "thread"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """What an agent may reach: everything, nothing, or the hosts named."""
+
+    mode: str = "open"
+    allow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holes:
+    """What of the user's machine is opened to agents, on purpose."""
+
+    network: Network = field(default_factory=Network)
+    env: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    has_docker: bool = False
+    has_ssh_agent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceRules:
+    """How a workspace is made ready and put away."""
+
+    include: tuple[str, ...] = ()
+    setup: str | None = None
+    teardown: str | None = None
+    cwd: str = "."
+    paths: tuple[str, ...] = ()
+    ports: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """What holds for the whole run."""
+
+    max_concurrent_workers: int = 10
+    isolation: IsolationStrategy = IsolationStrategy.WORKTREE
+    execution_mode: ExecutionMode = ExecutionMode.PROCESS
+    workspace_root: str | None = None
+    stall_s: float = 600.0
+    run_timeout_s: float | None = None
+    require: tuple[str, ...] = ()
+    holes: Holes = field(default_factory=Holes)
+    auto_merge: bool = False
+    cleanup_on_complete: bool = True
+    target: str | None = None
+    base: str | None = None
+    branch_prefix: str = "plait"
+    land_style: str = "merge"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clamp:
+    """A figure that was cut to what is allowed, and where it stood."""
+
+    where: str
+    asked: int
+    given: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A whole run, ready to be started. Steps stand in an order their dependencies allow."""
+
+    name: str
+    steps: tuple[PlannedStep, ...]
+    runtime: Runtime = field(default_factory=Runtime)
+    workspace: WorkspaceRules = field(default_factory=WorkspaceRules)
+    clamps: tuple[Clamp, ...] = ()
+    source: str = ""
+
+    def step(self, name: str) -> PlannedStep:
+        """The step of that name."""
+        return next(step for step in self.steps if step.name == name)

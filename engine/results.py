@@ -1,0 +1,282 @@
+"""What is told of runs: the report of what came out, and the views of what goes on.
+
+A report is kept by the outside (its JSON is public); views are what consoles draw, read-only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from engine.limits import Enforcement, LimitHit, Limits, Usage
+from engine.phases import Phase, StopCause
+
+
+class Outcome(StrEnum):
+    """How a worker's work came out, landed or not."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """The commits of one attempt, imported into the user's repository, or its kept artifacts.
+
+    Attributes:
+        head: The commit that holds the work; None where there is no git (artifacts only).
+        base: The commit it began from.
+        set_aside: What was kept apart for review (embedded repositories, large files), in words.
+    """
+
+    head: str | None = None
+    base: str | None = None
+    tree: str | None = None
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    artifacts: tuple[str, ...] = ()
+    set_aside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """What the check said, and of which tree it said it."""
+
+    command: str
+    passed: bool
+    tree: str | None = None
+    exit_code: int | None = None
+    summary: str = ""
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerResult:
+    """One worker's result; `outcome` counts the check, landed or not."""
+
+    worker: str
+    phase: Phase
+    cause: StopCause | None
+    outcome: Outcome
+    attempts: int
+    label: str = ""
+    branch: str | None = None
+    commit: str | None = None
+    workspace: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    limits: tuple[Enforcement, ...] = ()
+    limit_hit: LimitHit | None = None
+    check: CheckResult | None = None
+    output: str = ""
+    duration_s: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepResult:
+    """A step's results in worker order, whatever finished first; failed ones included."""
+
+    name: str
+    outcome: Outcome
+    worker_results: tuple[WorkerResult, ...]
+    chosen: str | None = None
+
+    @property
+    def worker_workspaces(self) -> tuple[str | None, ...]:
+        """Each worker's workspace, in worker order."""
+        return tuple(result.workspace for result in self.worker_results)
+
+    @property
+    def total_workers(self) -> int:
+        """How many workers the step has."""
+        return len(self.worker_results)
+
+    @property
+    def success_count(self) -> int:
+        """Workers that ended well and whose check passed."""
+        return self._count(Outcome.SUCCESS)
+
+    @property
+    def fail_count(self) -> int:
+        """Workers that failed for good."""
+        return self._count(Outcome.FAILED)
+
+    @property
+    def cancelled_count(self) -> int:
+        """Workers that somebody or some policy stopped."""
+        return self._count(Outcome.CANCELLED)
+
+    def _count(self, outcome: Outcome) -> int:
+        return sum(result.outcome is outcome for result in self.worker_results)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """What a run came to: its steps in plan order."""
+
+    run: str
+    name: str
+    outcome: Outcome
+    steps: Mapping[str, StepResult]
+    waits_for: tuple[str, ...] = ()
+    duration_s: float = 0.0
+
+
+class Badge(StrEnum):
+    """What a console shows beside a phase."""
+
+    ASKS = "asks"
+    PAUSED = "paused"
+    STALLED = "stalled"
+    RATE_LIMITED = "rate_limited"
+    APPROVED = "approved"
+    CHECK_FAILED = "check_failed"
+    LAND_REFUSED = "land_refused"
+    BASE_OUTDATED = "base_outdated"
+    VIOLATION = "violation"
+    CHOSEN = "chosen"
+    NEEDS_LOGIN = "needs_login"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Something an agent asks a human; it waits until it is answered."""
+
+    id: str
+    text: str
+    choices: tuple[str, ...] = ()
+    asked_at: float = 0.0
+    is_permission: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clash:
+    """A predicted conflict with another worker (or `you`, or the target)."""
+
+    other: str
+    paths: tuple[str, ...]
+    hunks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerView:
+    """One worker as a console draws it. Times are wall-clock seconds."""
+
+    worker: str
+    step: str
+    phase: Phase
+    label: str = ""
+    agent: str = ""
+    attempt: int = 0
+    attempts_allowed: int = 1
+    cause: StopCause | None = None
+    outcome: Outcome = Outcome.PENDING
+    phase_since: float = 0.0
+    attempt_since: float | None = None
+    worked_s: float = 0.0
+    retry_at: float | None = None
+    rate_limited_until: float | None = None
+    last_output_at: float | None = None
+    badges: frozenset[Badge] = frozenset()
+    questions: tuple[Question, ...] = ()
+    tool: str | None = None
+    progress: float | None = None
+    last_lines: tuple[str, ...] = ()
+    prompt: str = ""
+    error: str | None = None
+    limit_hit: LimitHit | None = None
+    limits: Limits = field(default_factory=Limits)
+    enforcement: tuple[Enforcement, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    change: Change | None = None
+    check: CheckResult | None = None
+    claimed_done: bool = False
+    is_check_stale: bool = False
+    behind: int = 0
+    clashes: tuple[Clash, ...] = ()
+    branch: str | None = None
+    workspace: str | None = None
+    conflicts: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+
+    @property
+    def is_live(self) -> bool:
+        """Something of it runs or will run by itself."""
+        return self.phase.holds_slot or self.phase is Phase.BACKING_OFF
+
+    @property
+    def needs_you(self) -> bool:
+        """A human is waited for."""
+        return bool(self.questions) or self.phase in {
+            Phase.REVIEWING,
+            Phase.CONFLICTED,
+            Phase.FAILED,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepView:
+    """One step as a console draws it."""
+
+    name: str
+    dependencies: tuple[str, ...]
+    outcome: Outcome
+    workers: tuple[WorkerView, ...]
+    is_choice_due: bool = False
+    chosen: str | None = None
+    policy: str = "all"
+    merge: str = "choose"
+    check: str | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """One run as a console draws it."""
+
+    run: str
+    name: str
+    outcome: Outcome
+    started_at: float
+    ended_at: float | None = None
+    is_paused: bool = False
+    is_waiting: bool = False
+    cap: int = 10
+    target: str | None = None
+    steps: tuple[StepView, ...] = ()
+    seq: int = 0
+    auto_merge: bool = False
+
+    def worker(self, worker: str) -> WorkerView:
+        """The worker of that name."""
+        return next(w for step in self.steps for w in step.workers if w.worker == worker)
+
+    @property
+    def workers(self) -> tuple[WorkerView, ...]:
+        """Every worker in plan order."""
+        return tuple(worker for step in self.steps for worker in step.workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """The machine as a console draws it."""
+
+    cores: int = 1
+    cpu_used: float = 0.0
+    memory_mb: int = 0
+    memory_available_mb: int = 0
+    disk_free_mb: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineView:
+    """Everything a console shows at one moment."""
+
+    repository: str
+    runs: tuple[RunView, ...] = ()
+    machine: Machine = field(default_factory=Machine)
+    is_read_only: bool = False
+    at: float = 0.0
