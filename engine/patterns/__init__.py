@@ -1,0 +1,37 @@
+"""Ways to run many pieces of work at once: all, settled, raced, staged, retried, pooled.
+
+This room knows concurrency and nothing else: no agents, no repositories, no runs. Work is a
+zero-argument async callable or, where there are items, a function of one item. One rule holds
+throughout: what answers with bare values raises the first error and cancels the rest; what answers
+with `Success | Failure` never lets one failure touch its siblings. Everything runs on asyncio and
+on trio, may be cancelled at any point, and leaves no task behind.
+"""
+
+from engine.patterns.bounded import Progress, Work
+from engine.patterns.flow import balanced, in_batches, map_chunks, stages
+from engine.patterns.outcome import Failure, Outcome, Success
+from engine.patterns.pool import Pool
+from engine.patterns.retry import Backoff, retry_failed, with_retry, with_timeout
+from engine.patterns.together import fan_in, first, gather, race, settled
+
+__all__ = [
+    "Backoff",
+    "Failure",
+    "Outcome",
+    "Pool",
+    "Progress",
+    "Success",
+    "Work",
+    "balanced",
+    "fan_in",
+    "first",
+    "gather",
+    "in_batches",
+    "map_chunks",
+    "race",
+    "retry_failed",
+    "settled",
+    "stages",
+    "with_retry",
+    "with_timeout",
+]

@@ -1,0 +1,133 @@
+"""Work that gets a second chance, and work that gets only so long."""
+
+import random
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeVar
+
+import anyio
+
+from engine.patterns.bounded import (
+    Progress,
+    Work,
+    checked_count,
+    checked_limit,
+    checked_works,
+    counted,
+    run_placed,
+)
+from engine.patterns.outcome import Failure, Outcome, Success, attempt
+
+T = TypeVar("T")
+
+
+class Backoff(StrEnum):
+    """How the wait grows from one attempt to the next."""
+
+    FIXED = "fixed"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+
+    def delay(self, failed: int, *, base_s: float, max_s: float, jitter: float) -> float:
+        """Seconds to wait after `failed` attempts.
+
+        `jitter` is the share by which it varies either way, so that many that failed together do
+        not come back together.
+        """
+        spread = random.uniform(-jitter, jitter)  # noqa: S311 - spreads load, guards no secret
+        return min(base_s * self._factor(failed), max_s) * (1 + spread)
+
+    def _factor(self, failed: int) -> float:
+        match self:
+            case Backoff.FIXED:
+                return 1.0
+            case Backoff.LINEAR:
+                return float(failed)
+            case Backoff.EXPONENTIAL:
+                return 2.0 ** min(failed - 1, 1000)  # a float ends near 2 ** 1024
+
+
+async def with_retry(
+    work: Work[T],
+    *,
+    attempts: int = 3,
+    backoff: Backoff | str = Backoff.EXPONENTIAL,
+    base_s: float = 1.0,
+    max_s: float = 60.0,
+    jitter: float = 0.1,
+) -> T:
+    """The result of the first attempt that succeeds, or the error of the last.
+
+    Args:
+        work: a zero-argument async callable, called anew for each attempt.
+        attempts: how often at most, the first time counted.
+        backoff: `fixed`, `linear` or `exponential`.
+        base_s: the first wait.
+        max_s: no wait is longer, jitter aside.
+        jitter: the share, 0 to 1, by which each wait varies.
+    """
+    (outcome,) = await retry_failed(
+        [work], attempts=attempts, backoff=backoff, base_s=base_s, max_s=max_s, jitter=jitter
+    )
+    match outcome:
+        case Success(value):
+            return value
+        case Failure(error):
+            raise error
+
+
+async def retry_failed(  # noqa: PLR0913 - the same words as `with_retry`, and those of `settled`
+    works: Iterable[Work[T]],
+    *,
+    attempts: int = 3,
+    backoff: Backoff | str = Backoff.EXPONENTIAL,
+    base_s: float = 1.0,
+    max_s: float = 60.0,
+    jitter: float = 0.1,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> list[Outcome[T]]:
+    """How each ended, in input order, when only the failed are tried again.
+
+    Each waits for itself: none waits for a round of others, and a wait holds no place of `limit`.
+    """
+    todo, limit = checked_works(works), checked_limit(limit)
+    checked_count(attempts, "attempts")
+    growth = Backoff(backoff)
+    if base_s < 0 or max_s < 0 or not 0 <= jitter <= 1:
+        raise ValueError(f"no such wait: base_s={base_s}, max_s={max_s}, jitter={jitter}")
+    places = anyio.Semaphore(limit or max(1, len(todo)))
+    outcomes: list[Outcome[T]] = [Failure(RuntimeError("never ran"), i) for i in range(len(todo))]
+    tell = counted(len(todo), progress)
+
+    async def job(index: int) -> None:
+        for number in range(1, attempts + 1):
+            try:
+                outcomes[index] = await attempt(todo[index], index, number)
+            finally:
+                places.release()
+            if isinstance(outcomes[index], Success) or number == attempts:
+                break
+            await anyio.sleep(growth.delay(number, base_s=base_s, max_s=max_s, jitter=jitter))
+            await places.acquire()
+        tell()
+
+    await run_placed(len(todo), job, places=places)
+    return outcomes
+
+
+async def with_timeout(work: Work[T], *, seconds: float) -> T:
+    """The result of `work`, if it comes within `seconds`; else it is cancelled.
+
+    For each of many: `gather([partial(with_timeout, f, seconds=60) for f in works])`. For the
+    whole: `with_timeout(partial(gather, works), seconds=600)`, or `settled(works, seconds=600)`,
+    which keeps what was done by then.
+
+    Raises:
+        TimeoutError: it did not.
+        ValueError: `seconds` is not a length of time.
+    """
+    if not seconds >= 0:
+        raise ValueError(f"seconds must be at least 0, not {seconds}")
+    with anyio.fail_after(seconds):
+        return await work()
