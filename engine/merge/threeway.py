@@ -1,0 +1,125 @@
+"""A base and its two descendants laid side by side: what each changed, and where both did.
+
+Works on sequences of anything: lines make the conflicts of a file, tokens make the word-by-word
+combination of one conflict. Where changes touch, they are one; that is the rule of git's merge.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
+
+from engine.merge.linediff import Change, diff
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Origin(StrEnum):
+    """Who a part of the merged sequence comes from."""
+
+    SAME = "same"
+    TARGET = "target"
+    INCOMING = "incoming"
+    ALIKE = "alike"
+    CONFLICT = "conflict"
+
+
+class Part(NamedTuple):
+    """A stretch of all three sequences, as half-open ranges of places; parts leave no gaps."""
+
+    origin: Origin
+    base: int
+    base_end: int
+    target: int
+    target_end: int
+    incoming: int
+    incoming_end: int
+
+
+def align(
+    base: Sequence[T],
+    target: Sequence[T],
+    incoming: Sequence[T],
+    *,
+    differ: Callable[[Sequence[T], Sequence[T]], list[Change]] = diff,
+) -> list[Part]:
+    """The parts of the three sequences, in order."""
+    left, right = differ(base, target), differ(base, incoming)
+    parts: list[Part] = []
+    at = shift_t = shift_i = 0
+    for ours, theirs in _clusters(left, right):
+        start = min(change.before for change in (*ours[:1], *theirs[:1]))
+        end = max(change.before_end for change in (*ours[-1:], *theirs[-1:]))
+        if start > at:
+            parts.append(_same(at, start, shift_t, shift_i))
+        t, i = start + shift_t, start + shift_i
+        shift_t += _growth(ours)
+        shift_i += _growth(theirs)
+        t_end, i_end = end + shift_t, end + shift_i
+        if not theirs:
+            origin = Origin.TARGET
+        elif not ours:
+            origin = Origin.INCOMING
+        elif _is_alike(ours, theirs) and target[t:t_end] == incoming[i:i_end]:
+            origin = Origin.ALIKE
+        else:
+            origin = Origin.CONFLICT
+        parts.append(Part(origin, start, end, t, t_end, i, i_end))
+        at = end
+    if at < len(base):
+        parts.append(_same(at, len(base), shift_t, shift_i))
+    return parts
+
+
+def merged(
+    base: Sequence[T], target: Sequence[T], incoming: Sequence[T]
+) -> list[Sequence[T]] | None:
+    """The stretches of the merged sequence, or None where the two changed the same place."""
+    taken: list[Sequence[T]] = []
+    for part in align(base, target, incoming):
+        if part.origin is Origin.CONFLICT:
+            return None
+        if part.origin is Origin.INCOMING:
+            taken.append(incoming[part.incoming : part.incoming_end])
+        else:
+            taken.append(target[part.target : part.target_end])
+    return taken
+
+
+def _same(start: int, end: int, shift_t: int, shift_i: int) -> Part:
+    return Part(
+        Origin.SAME, start, end, start + shift_t, end + shift_t, start + shift_i, end + shift_i
+    )
+
+
+def _growth(changes: Sequence[Change]) -> int:
+    return sum(c.after_end - c.after - c.before_end + c.before for c in changes)
+
+
+def _is_alike(ours: Sequence[Change], theirs: Sequence[Change]) -> bool:
+    """Both sides made one change, of the same stretch of the base."""
+    return len(ours) == len(theirs) == 1 and ours[0][:2] == theirs[0][:2]
+
+
+def _clusters(
+    left: list[Change], right: list[Change]
+) -> Iterator[tuple[list[Change], list[Change]]]:
+    """The changes of both sides, put together where they overlap or touch."""
+    i = j = 0
+    while i < len(left) or j < len(right):
+        first_i, first_j = i, j
+        if j == len(right) or (i < len(left) and left[i].before <= right[j].before):
+            end = left[i].before_end
+            i += 1
+        else:
+            end = right[j].before_end
+            j += 1
+        while True:
+            if i < len(left) and left[i].before <= end:
+                end = max(end, left[i].before_end)
+                i += 1
+            elif j < len(right) and right[j].before <= end:
+                end = max(end, right[j].before_end)
+                j += 1
+            else:
+                break
+        yield left[first_i:i], right[first_j:j]
