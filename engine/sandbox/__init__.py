@@ -1,4 +1,15 @@
 """Limits and isolation: what this machine can enforce, and how an attempt is wrapped in it.
 
+    probe.probe(env, cache_dir) -> Machine         what this machine can do, tried out once a boot
+    confine.confine(machine, request) -> Profile   an attempt wrapped, for the keeper to carry out
+    confine.one_off(machine, profile) -> words     the same view for a short program of the engine's
+    confine.set_limits, release, left_behind, release_named    cgroups of the living and the dead
+    environment.environment(machine, request, extra) -> pairs  the agent's whole environment
+    ladder.check_required(dimensions, report), ladder.doctor(machine)   levels, and how to get more
+    admission.admit(room, running, wanted), fair_share(room, slots)     whether one more fits
+    tamper.fingerprint, outline, violations        what changed that should not have
+
 Knows mechanisms and their probes; it does not start attempts and does not know what an agent is.
+Nothing here is asynchronous: probing, confining and releasing take milliseconds and belong in a
+thread.
 """

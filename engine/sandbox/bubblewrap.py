@@ -1,0 +1,104 @@
+"""The highest rung of file isolation: a view carried out by bubblewrap, as the words of its call.
+
+Knows bubblewrap's options and their traps; what is to be seen, and the limits, come from others.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.view import Access, Sight, View
+
+STATUS_WORDS = ("--json-status-fd", "{status_fd}")
+TETHER = "--die-with-parent"
+_TMP = Path("/tmp")  # noqa: S108 - the sandbox's own
+_VAR_LINKS = (("../run", "/var/run"), ("../run/lock", "/var/lock"), ("/tmp", "/var/tmp"))  # noqa: S108
+_MEMORY_FOLDERS_MB = 1024
+
+
+def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, ...]:
+    """The wrapper: bubblewrap and its options, to be put before the agent's own words."""
+    return (
+        machine.bwrap,
+        *STATUS_WORDS,
+        TETHER,
+        *_namespaces(machine, request),
+        *_mounts(request, view),
+        *_names(machine),
+        "--chdir",
+        str(request.workspace.resolve()),
+        "--",
+        *_process_limit(machine, request),
+    )
+
+
+def _namespaces(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+    # Without `--cap-drop ALL` root keeps every capability and remounts what is read-only. The
+    # cgroup namespace stays shared: runtimes size their heaps by the limit they read there.
+    yield from ("--cap-drop", "ALL", "--unshare-user", "--unshare-pid", "--unshare-ipc")
+    yield "--unshare-uts"
+    if request.network is not Network.OPEN:
+        yield "--unshare-net"
+    if not request.needs_own_sandbox:
+        yield "--disable-userns"
+    if machine.uid == 0:
+        yield from ("--uid", "1000", "--gid", "1000")
+    if not request.has_terminal:
+        yield "--new-session"  # a terminal agent would lose its controlling terminal by it
+
+
+def _mounts(request: ConfineRequest, view: View) -> Iterator[str]:
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    size = str(_memory_folder_bytes(request))
+    yield from ("--size", size, "--tmpfs", "/dev/shm")  # noqa: S108 - the sandbox's own
+    if not any(sight.inside == _TMP for sight in view.sights):
+        yield from ("--perms", "1777", "--size", size, "--tmpfs", str(_TMP))
+    for target, link in _VAR_LINKS:
+        yield from ("--symlink", target, link)
+    sealed: list[str] = []
+    for sight in view.sights:
+        yield from _mount(sight, sealed)
+    # What lies in memory only would be lost without a word: better refuse to write there.
+    for folder in (*sealed, "/"):
+        yield from ("--remount-ro", folder)
+
+
+def _mount(sight: Sight, sealed: list[str]) -> Iterator[str]:
+    inside, outside = str(sight.inside), str(sight.outside)
+    if sight.access is Access.HIDDEN:
+        if sight.inside.is_dir() and not sight.inside.is_symlink():
+            sealed.append(inside)
+            yield from ("--tmpfs", inside)
+        elif not sight.inside.is_symlink():
+            yield from ("--ro-bind", os.devnull, inside)
+    elif sight.inside == sight.outside and sight.inside.is_symlink():
+        yield from ("--symlink", str(sight.outside.readlink()), inside)
+    else:
+        yield from ("--bind" if sight.access is Access.WRITE else "--ro-bind", outside, inside)
+
+
+def _memory_folder_bytes(request: ConfineRequest) -> int:
+    """A folder in memory gets half of the memory allowed, and never more than the disk allowed."""
+    limits = request.limits
+    allowed = [_MEMORY_FOLDERS_MB]
+    if limits.memory_mb is not None:
+        allowed = [max(limits.memory_mb // 2, 1)]
+    if limits.disk_mb is not None:
+        allowed.append(limits.disk_mb)
+    return min(allowed) << 20
+
+
+def _names(machine: Machine) -> Iterator[str]:
+    """A name for the user id inside: programs ask for it, and some fail when there is none."""
+    for source, target in zip(machine.passwd, ("/etc/passwd", "/etc/group"), strict=False):
+        yield from ("--ro-bind", source, target)
+
+
+def _process_limit(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+    """Set inside, RLIMIT_NPROC counts this sandbox alone; outside, everything of the user's."""
+    counted = any("pids" in each.controllers for each in machine.hierarchies)
+    limit = request.limits.pids
+    if limit is not None and not counted and machine.has(Mechanism.NPROC):
+        yield from ("prlimit", f"--nproc={limit}:{limit}", "--")

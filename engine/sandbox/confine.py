@@ -1,0 +1,144 @@
+"""Wrapping an attempt: a request and a machine become a profile, its cgroups made and limited.
+
+The only module here that leaves something behind (cgroups), and `release` takes it away again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from engine.errors import MechanismMissing
+from engine.limits import Dimension, Enforcement, Limits
+from engine.sandbox import bubblewrap, cgroups, fence, ladder, scope
+from engine.sandbox.machine import Hierarchy, Machine, Mechanism
+from engine.sandbox.profile import Cgroup, Profile
+from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.view import View, look
+
+
+def confine(machine: Machine, request: ConfineRequest) -> Profile:
+    """The profile of one attempt; asking again for a living one gives the same.
+
+    Raises:
+        MechanismMissing: What is asked for in so many words cannot be had here.
+        CgroupRefused: The kernel did not take a limit.
+    """
+    rung = ladder.files_rung(machine)
+    _check_network(machine, request)
+    view = look(machine, request)
+    places = ladder.limiters(machine)
+    scopes = [place for place in places if place.mechanism is Mechanism.SYSTEMD]
+    made = cgroups.make((place for place in places if place not in scopes), request.name)
+    read_back = cgroups.limit(made, request.limits)
+    profile = Profile(
+        wrapper=tuple(_scoped(request, scopes)),
+        rlimits=tuple(_rlimits(request.limits)),
+        cgroups=(*made, *(scope.group(place, request.name) for place in scopes)),
+        disk_paths=tuple(str(path) for path in _filled(request)),
+        report=ladder.report(machine, request, read_back),
+    )
+    if rung is Mechanism.BWRAP:
+        return _with_bubblewrap(machine, request, view, profile)
+    if rung is Mechanism.LANDLOCK:
+        return replace(
+            profile,
+            landlock_rules=fence.rules(view),
+            landlock_is_scoped=fence.is_scoped(machine),
+        )
+    return profile
+
+
+def one_off(machine: Machine, profile: Profile) -> tuple[str, ...]:
+    """Words to put before a program that is to see what an attempt sees, without a keeper.
+
+    For short programs of the engine's own, such as git looking at the attempt's tree. No cgroup is
+    joined; the tie to the parent is left out, because it would be to the thread that starts it.
+    """
+    if profile.landlock_rules:
+        return fence.launcher(machine, profile)
+    start = profile.wrapper.index(machine.bwrap) if machine.bwrap in profile.wrapper else 0
+    wrapper = profile.wrapper[start:]
+    dropped = (*bubblewrap.STATUS_WORDS, bubblewrap.TETHER)
+    return tuple(word for word in wrapper if word not in dropped)
+
+
+def set_limits(profile: Profile, limits: Limits, env: Mapping[str, str]) -> dict[Dimension, str]:
+    """Change what the cgroups of a living attempt allow; what each dimension then reads.
+
+    Limits that the keeper holds itself are not touched: it must be told as well.
+
+    Raises:
+        CgroupRefused, OSError, subprocess.CalledProcessError: The kernel or systemd did not agree.
+    """
+    for group in profile.cgroups:
+        if not group.is_joined:
+            name = Path(group.path).name.removeprefix(cgroups.PREFIX).removesuffix(".scope")
+            scope.limit(name, limits, env)
+    return cgroups.limit((each for each in profile.cgroups if each.is_joined), limits)
+
+
+def release(profile: Profile) -> tuple[str, ...]:
+    """Remove what `confine` made for an attempt that is dead; what would not go."""
+    return cgroups.remove(each for each in profile.cgroups if each.is_joined)
+
+
+def left_behind(machine: Machine) -> frozenset[str]:
+    """Names of attempts that still have cgroups, of engines that were killed too."""
+    return cgroups.names(machine.hierarchies)
+
+
+def release_named(machine: Machine, name: str) -> tuple[str, ...]:
+    """Remove the cgroups of a dead attempt of which nothing but the name is known."""
+    groups = [
+        Cgroup(version=each.version, controllers=(), path=f"{each.parent}/{cgroups.PREFIX}{name}")
+        for each in machine.hierarchies
+    ]
+    return cgroups.remove(groups)
+
+
+def row(profile: Profile, dimension: Dimension) -> Enforcement:
+    """How one dimension holds in a profile."""
+    return next(each for each in profile.report if each.dimension is dimension)
+
+
+def _with_bubblewrap(
+    machine: Machine, request: ConfineRequest, view: View, profile: Profile
+) -> Profile:
+    scoped = machine.has(Mechanism.LANDLOCK) and fence.is_scoped(machine)
+    return replace(
+        profile,
+        wrapper=(*profile.wrapper, *bubblewrap.words(machine, request, view)),
+        has_pid_namespace=True,
+        # The machine's abstract sockets (a desktop's, a debugger's) lie in the network namespace.
+        landlock_is_scoped=scoped and request.network is Network.OPEN,
+    )
+
+
+def _check_network(machine: Machine, request: ConfineRequest) -> None:
+    finding = machine.finding(Mechanism.NETWORK_NAMESPACE)
+    if request.network is Network.OPEN:
+        return
+    if not finding.works or ladder.files_rung(machine) is not Mechanism.BWRAP:
+        raise MechanismMissing(
+            dimension=Dimension.NETWORK,
+            wanted=f"network: {request.network}",
+            found=finding.reason or "no bubblewrap, which makes the namespace",
+            fix=finding.fix or machine.finding(Mechanism.BWRAP).fix,
+        )
+
+
+def _scoped(request: ConfineRequest, places: list[Hierarchy]) -> Iterator[str]:
+    if places:
+        yield from scope.words(request.name, request.limits, request.env)
+
+
+def _rlimits(limits: Limits) -> Iterator[tuple[str, int]]:
+    # Never RLIMIT_AS: node and java reserve far more than they use, and children count anew.
+    yield ("CORE", 0)
+    if limits.disk_mb is not None:
+        yield ("FSIZE", limits.disk_mb << 20)
+
+
+def _filled(request: ConfineRequest) -> Iterator[Path]:
+    yield from (request.workspace, request.home)
+    yield from (path for path in (request.private_clone, request.temp) if path is not None)

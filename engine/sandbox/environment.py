@@ -1,0 +1,70 @@
+"""The environment of an agent: what it may know of the user's, by name, and nothing else.
+
+An allow-list, because variables hold tokens, sockets and paths into the user's repository. Secrets
+that an agent needs are named by its adapter or by the user, and come in as `extra`.
+"""
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from engine.sandbox.ladder import files_rung
+from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.request import ConfineRequest
+from engine.sandbox.view import docker_socket, look
+
+_KEPT = (
+    *("LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI"),
+    *("USER", "LOGNAME", "SHELL"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy"),
+    *("all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+    *("CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "PIP_INDEX_URL", "PIP_FIND_LINKS"),
+    *("PIP_EXTRA_INDEX_URL", "PIP_DEFAULT_TIMEOUT", "PIP_DISABLE_PIP_VERSION_CHECK"),
+    *("UV_INDEX_URL", "UV_DEFAULT_INDEX", "npm_config_registry", "NPM_CONFIG_REGISTRY"),
+    *("GOPROXY", "GOPRIVATE", "GONOSUMDB", "GOSUMDB", "GOFLAGS", "GOTOOLCHAIN"),
+    *("RUSTUP_TOOLCHAIN", "RUSTUP_AUTO_INSTALL", "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS"),
+    *("MAKEFLAGS", "PKG_CONFIG_PATH", "LD_LIBRARY_PATH", "PYENV_VERSION", "PYTHONUTF8"),
+)
+"""Names of what is passed on where it is set; what a program must know to build and to connect."""
+
+_NEVER = ("GIT_*", "HOME", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "PLAIT_*")
+"""Not even by a hole: these would point at the user's repository, or undo what is set here."""
+
+
+def environment(
+    machine: Machine, request: ConfineRequest, extra: Mapping[str, str] | None = None
+) -> tuple[tuple[str, str], ...]:
+    """The whole environment of an attempt, sorted by name.
+
+    Args:
+        machine: Where it will run.
+        request: The same one that is given to `confine`.
+        extra: What the adapter and the engine add; it has the last word.
+    """
+    found = {
+        name: value
+        for name, value in request.env.items()
+        if _is_named(name, (*_KEPT, *request.holes.env)) and not _is_named(name, _NEVER)
+    }
+    found.update(_own(machine, request))
+    if request.holes.docker:
+        found["DOCKER_HOST"] = f"unix://{docker_socket(request)}"
+    if request.holes.ssh_agent and "SSH_AUTH_SOCK" in request.env:
+        found["SSH_AUTH_SOCK"] = request.env["SSH_AUTH_SOCK"]
+    found.update(extra or {})
+    return tuple(sorted(found.items()))
+
+
+def _own(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, str]]:
+    view = look(machine, request)
+    is_mounted = files_rung(machine) is Mechanism.BWRAP
+    temp = view.temp if is_mounted or request.temp is None else request.temp
+    yield from view.toolchains.variables
+    yield "PATH", view.toolchains.path
+    yield "HOME", str(request.home.resolve())
+    yield "TMPDIR", str(temp)
+    # A worktree that has lost its `.git` must not turn into whatever repository lies above it.
+    yield "GIT_CEILING_DIRECTORIES", str(request.workspace.resolve().parent)
+
+
+def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,62 @@
+"""The second rung of file isolation: a view carried out by Landlock, as paths and their access.
+
+Landlock only allows: what must be hidden below a folder that is shown is left out by allowing the
+folder's other entries one by one. Nothing can lie over anything, so a `.git` file cannot be sealed.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from engine.sandbox.machine import Machine
+from engine.sandbox.profile import Profile
+from engine.sandbox.view import Access, View
+
+_DEVICES = tuple(
+    Path("/dev", name)
+    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+)
+_SCOPE_ABI = 6
+
+
+def rules(view: View) -> tuple[tuple[str, str], ...]:
+    """The paths an attempt may use, for `Profile.landlock_rules`."""
+    hidden = [sight.inside for sight in view.sights if sight.access is Access.HIDDEN]
+    found: dict[str, str] = {}
+    for sight in view.sights:
+        # What is seen under another name than its own cannot be had without mounts.
+        if sight.access is not Access.HIDDEN and sight.inside == sight.outside:
+            for path in _without(sight.inside, hidden, view):
+                found[str(path)] = sight.access.value
+    found["/proc"] = Access.READ.value
+    found.update({str(path): Access.WRITE.value for path in _DEVICES if path.exists()})
+    return tuple(found.items())
+
+
+def is_scoped(machine: Machine) -> bool:
+    """Whether this kernel can also close abstract sockets and signals to the outside."""
+    return machine.landlock_abi >= _SCOPE_ABI
+
+
+def launcher(machine: Machine, profile: Profile) -> tuple[str, ...]:
+    """Words that put the fence of a profile before a program that no keeper starts."""
+    flags = [
+        *(("--no-tcp",) if profile.landlock_blocks_tcp else ()),
+        *(("--scoped",) if profile.landlock_is_scoped else ()),
+    ]
+    pairs = [word for path, access in profile.landlock_rules for word in (access, path)]
+    return (*machine.launcher, "run", *flags, *pairs, "--")
+
+
+def _without(folder: Path, hidden: Iterable[Path], view: View) -> Iterator[Path]:
+    """A folder, or what is left of it when parts of it are to be hidden."""
+    inner = [path for path in hidden if folder in path.parents]
+    if not inner:
+        yield folder
+        return
+    shown = {sight.inside for sight in view.sights if sight.access is not Access.HIDDEN}
+    with os.scandir(folder) as entries:
+        below = [Path(entry.path) for entry in entries]
+    for path in below:
+        if path not in inner and path not in shown:
+            yield from _without(path, inner, view)

@@ -1,0 +1,248 @@
+"""Which rung of each ladder holds on a machine, and how that is told: to a report, to `require`.
+
+files    bwrap → Landlock → none
+git      private clone under bwrap → under Landlock → tamper-checked
+network  namespace → none
+memory, cpu   cgroup 2 → a scope of systemd's → cgroup 1 → sampled by the keeper
+pids     the same, with RLIMIT_NPROC inside a user namespace before the sampling
+time, output  the keeper's own clock and counter
+disk     largest file, folder in memory, sampled growth
+kill     pid namespace → cgroup.kill → the keeper's sub-reaper
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from engine.errors import MechanismMissing
+from engine.limits import Dimension, Enforcement, Level
+from engine.sandbox.fence import is_scoped
+from engine.sandbox.machine import Hierarchy, Machine, Mechanism
+from engine.sandbox.request import ConfineRequest, Network
+
+_LIMITERS = (Mechanism.CGROUP2, Mechanism.SYSTEMD, Mechanism.CGROUP1)
+
+
+def files_rung(machine: Machine) -> Mechanism | None:
+    """What fences files in here.
+
+    Raises:
+        MechanismMissing: PLAIT_SANDBOX demands a rung that does not work.
+    """
+    for mechanism in (Mechanism.BWRAP, Mechanism.LANDLOCK):
+        if machine.has(mechanism):
+            return mechanism
+    if machine.demanded in (Mechanism.BWRAP, Mechanism.LANDLOCK):
+        finding = machine.finding(Mechanism(machine.demanded))
+        raise MechanismMissing(
+            dimension=Dimension.FILES,
+            wanted=f"PLAIT_SANDBOX={machine.demanded}",
+            found=finding.reason,
+            fix=finding.fix,
+        )
+    return None
+
+
+def limiters(machine: Machine) -> tuple[Hierarchy, ...]:
+    """Where cgroups come from, best first; a scope of systemd's spares all others the limits."""
+    usable = [each for each in machine.hierarchies if each.controllers or _can_kill(machine)]
+    ordered = sorted(usable, key=lambda each: _LIMITERS.index(each.mechanism))
+    kept: list[Hierarchy] = []
+    taken: set[str] = set()
+    for place in ordered:
+        if place.mechanism is Mechanism.CGROUP1 and Mechanism.SYSTEMD in {
+            each.mechanism for each in kept
+        }:
+            break
+        if place.mechanism is Mechanism.SYSTEMD and "memory" in taken:
+            continue
+        taken.update(place.controllers)
+        kept.append(place)
+    return tuple(kept)
+
+
+def report(
+    machine: Machine, request: ConfineRequest, read_back: Mapping[Dimension, str]
+) -> tuple[Enforcement, ...]:
+    """How each dimension holds for an attempt; `read_back` is what its cgroups say."""
+    limits = request.limits
+    return (
+        _files(machine, request),
+        _git(machine, request),
+        _network(machine, request),
+        _limited(machine, Dimension.MEMORY, _value(limits.memory_mb, "MB"), read_back),
+        _limited(machine, Dimension.CPU, _value(limits.cpu_percent, "%"), read_back),
+        _limited(machine, Dimension.PIDS, _value(limits.pids, "processes"), read_back),
+        Enforcement(
+            dimension=Dimension.TIME,
+            level=Level.ENFORCED,
+            mechanism="clock of the keeper",
+            value=_value(limits.time_seconds, "s"),
+        ),
+        Enforcement(
+            dimension=Dimension.DISK,
+            level=Level.SAMPLED,
+            mechanism="growth of its folders, largest file",
+            value=_value(limits.disk_mb, "MB"),
+            reason="folders are measured at intervals; a single file is cut off exactly",
+        ),
+        Enforcement(
+            dimension=Dimension.OUTPUT,
+            level=Level.ENFORCED,
+            mechanism="counter of the keeper",
+            value=_value(limits.output_mb, "MB"),
+        ),
+        _kill(machine),
+    )
+
+
+def check_required(required: Iterable[Dimension], rows: Iterable[Enforcement]) -> None:
+    """Let a run begin only when every required dimension is enforced.
+
+    Raises:
+        MechanismMissing: The first one that is not, with what to do about it.
+    """
+    held = {row.dimension: row for row in rows}
+    for dimension in required:
+        row = held[dimension]
+        if row.level is not Level.ENFORCED:
+            raise MechanismMissing(
+                dimension=dimension,
+                wanted=Level.ENFORCED,
+                found=f"{row.level} ({row.mechanism})" + (f": {row.reason}" if row.reason else ""),
+                fix=row.fix or "Take it out of `require`; nothing on this machine enforces it.",
+            )
+
+
+def doctor(machine: Machine) -> tuple[Enforcement, ...]:
+    """What this machine can enforce at best, one row a dimension, with how to get more."""
+    here = Path("/")
+    best = ConfineRequest(
+        name="doctor", workspace=here, home=here, private_clone=here, network=Network.NONE
+    )
+    return tuple(replace(row, value="") for row in report(machine, best, {}))
+
+
+def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
+    rung = files_rung(machine)
+    level = Level.NONE if rung is None else Level.ENFORCED
+    remarks = []
+    if rung is not Mechanism.BWRAP:
+        remarks.append(_why_not(machine, Mechanism.BWRAP))
+    if rung is Mechanism.LANDLOCK:
+        remarks.append("shared memory is shared with the machine")
+    elif rung is None:
+        remarks.append(_why_not(machine, Mechanism.LANDLOCK))
+    holes = request.holes
+    opened = [*holes.paths, *(("ssh agent",) if holes.ssh_agent else ())]
+    if opened:
+        remarks.append(f"opened by you: {', '.join(opened)}")
+    if holes.docker and rung is not None:
+        level = Level.ADVISORY
+        remarks.append("opened by you: docker, whose daemon reaches every file")
+    return Enforcement(
+        dimension=Dimension.FILES,
+        level=level,
+        mechanism=rung.value if rung else "none",
+        value=_value(None, "") if rung is None else "own folders",
+        reason="; ".join(filter(None, remarks)),
+        fix="" if rung is Mechanism.BWRAP else machine.finding(Mechanism.BWRAP).fix,
+    )
+
+
+def _git(machine: Machine, request: ConfineRequest) -> Enforcement:
+    rung = files_rung(machine)
+    is_private = request.private_clone is not None
+    held = rung is not None and is_private
+    reason = ""
+    if not is_private:
+        reason = "the attempt has no git directory of its own"
+    elif rung is None:
+        reason = "nothing keeps it from the repository; changes are looked for afterwards"
+    elif rung is Mechanism.LANDLOCK:
+        reason = "it may replace its own `.git`, which is never trusted outside"
+    return Enforcement(
+        dimension=Dimension.GIT,
+        level=Level.ENFORCED if held else Level.ADVISORY,
+        mechanism="private clone" if held else "tamper check",
+        value="shared objects read-only" if held else "config, hooks, attributes, refs",
+        reason=reason,
+        fix="" if held else machine.finding(Mechanism.BWRAP).fix,
+    )
+
+
+def _network(machine: Machine, request: ConfineRequest) -> Enforcement:
+    finding = machine.finding(Mechanism.NETWORK_NAMESPACE)
+    is_open = request.network is Network.OPEN
+    held = not is_open and finding.works
+    closed = "abstract sockets of the machine are closed"
+    scoped = is_open and machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
+    return Enforcement(
+        dimension=Dimension.NETWORK,
+        level=Level.ENFORCED if held else Level.NONE,
+        mechanism="network namespace" if held else "shared",
+        value=", ".join(request.allowed_hosts) or str(request.network),
+        reason=finding.reason if not (held or is_open) else closed if scoped else "",
+        fix="" if held or is_open else finding.fix,
+    )
+
+
+def _limited(
+    machine: Machine, dimension: Dimension, asked: str, read_back: Mapping[Dimension, str]
+) -> Enforcement:
+    mechanism = limiter(machine, dimension)
+    better = [each for each in _LIMITERS if each is not mechanism]
+    if mechanism in _LIMITERS:
+        better = better[: _LIMITERS.index(mechanism)]
+    level = Level.ENFORCED
+    if mechanism is None:
+        level = Level.NONE
+    elif mechanism is Mechanism.SAMPLING:
+        level = Level.SAMPLED
+    is_held = level is Level.ENFORCED
+    return Enforcement(
+        dimension=dimension,
+        level=level,
+        mechanism=mechanism.value if mechanism else "none",
+        value=read_back.get(dimension, asked),
+        reason="" if is_held else "; ".join(_why_not(machine, each) for each in better),
+        fix="" if is_held else machine.finding(Mechanism.CGROUP2).fix,
+    )
+
+
+def limiter(machine: Machine, dimension: Dimension) -> Mechanism | None:
+    """What limits memory, cpu or pids here."""
+    for place in limiters(machine):
+        if dimension.value in place.controllers:
+            return place.mechanism
+    if dimension is Dimension.PIDS and machine.has(Mechanism.NPROC):
+        return Mechanism.NPROC
+    return Mechanism.SAMPLING if machine.has(Mechanism.SAMPLING) else None
+
+
+def _kill(machine: Machine) -> Enforcement:
+    ways = {
+        "pid namespace": machine.has(Mechanism.BWRAP),
+        "cgroup.kill": _can_kill(machine),
+        "sub-reaper of the keeper": True,
+    }
+    return Enforcement(
+        dimension=Dimension.KILL,
+        level=Level.ENFORCED,
+        mechanism=", ".join(way for way, works in ways.items() if works),
+        value="whole tree",
+    )
+
+
+def _can_kill(machine: Machine) -> bool:
+    has_group = any(each.mechanism is Mechanism.CGROUP2 for each in machine.hierarchies)
+    return has_group and machine.has(Mechanism.CGROUP_KILL)
+
+
+def _why_not(machine: Machine, mechanism: Mechanism) -> str:
+    finding = machine.finding(mechanism)
+    return "" if finding.works else f"{mechanism}: {finding.reason}"
+
+
+def _value(amount: float | None, unit: str) -> str:
+    return "unlimited" if amount is None else f"{amount:g} {unit}"

@@ -1,0 +1,172 @@
+"""What was found out about this machine, as plain data that can be kept for as long as it runs.
+
+Knows which mechanisms there are and what forcing one off means; finding out is `probe`'s work.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, Self
+
+from engine.errors import MechanismMissing
+
+
+class Mechanism(StrEnum):
+    """Everything that can hold an attempt; the values are what PLAIT_FORCE_OFF understands."""
+
+    BWRAP = "bwrap"
+    LANDLOCK = "landlock"
+    NETWORK_NAMESPACE = "netns"
+    CGROUP2 = "cgroup2"
+    SYSTEMD = "systemd"
+    CGROUP1 = "cgroup1"
+    CGROUP_KILL = "cgroup-kill"
+    NPROC = "nproc"
+    SAMPLING = "sampling"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What trying one mechanism showed.
+
+    Attributes:
+        detail: What was read back, such as a version.
+        reason: Why it does not work, in the words of whoever refused.
+        fix: What to do about it.
+    """
+
+    mechanism: Mechanism
+    works: bool
+    detail: str = ""
+    reason: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hierarchy:
+    """A place where cgroups of ours can be made; `controllers` were tried one by one."""
+
+    mechanism: Mechanism
+    version: int
+    controllers: tuple[str, ...]
+    parent: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What this machine can enforce for this user.
+
+    Attributes:
+        identity: Kernel, boot, user and tools: what is cached holds while this stays the same.
+        hierarchies: Where cgroups can be made, best first.
+        root_only: As root, paths that other users may not read, which must be hidden by hand.
+        bwrap: Path of bubblewrap.
+        launcher: The words that start the Landlock launcher.
+        passwd: Files bound over `/etc/passwd` and `/etc/group`, for a user id without a name.
+        demanded: The rung of file isolation that PLAIT_SANDBOX insists on.
+        forced_off: What PLAIT_SANDBOX and PLAIT_FORCE_OFF forbid.
+    """
+
+    identity: str
+    uid: int
+    findings: tuple[Finding, ...]
+    hierarchies: tuple[Hierarchy, ...] = ()
+    root_only: tuple[str, ...] = ()
+    bwrap: str = "bwrap"
+    launcher: tuple[str, ...] = ()
+    passwd: tuple[str, ...] = ()
+    landlock_abi: int = 0
+    demanded: str = ""
+    forced_off: tuple[str, ...] = ()
+
+    def finding(self, mechanism: Mechanism) -> Finding:
+        """What is known of one mechanism."""
+        for each in self.findings:
+            if each.mechanism is mechanism:
+                return each
+        return Finding(mechanism=mechanism, works=False, reason="it was not looked for")
+
+    def has(self, mechanism: Mechanism) -> bool:
+        """Whether a mechanism works here and is not forced off."""
+        return self.finding(mechanism).works
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as values that JSON knows."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_json` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: It was written by another version.
+        """
+        known: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        known["findings"] = tuple(
+            Finding(**{**each, "mechanism": Mechanism(each["mechanism"])})
+            for each in data["findings"]
+        )
+        known["hierarchies"] = tuple(
+            Hierarchy(
+                mechanism=Mechanism(each["mechanism"]),
+                version=each["version"],
+                controllers=tuple(each["controllers"]),
+                parent=each["parent"],
+            )
+            for each in data["hierarchies"]
+        )
+        return cls(**known)
+
+
+_RUNGS = ("bwrap", "landlock", "none")
+
+
+def forced(machine: Machine, env: Mapping[str, str]) -> Machine:
+    """The machine as PLAIT_SANDBOX and PLAIT_FORCE_OFF want it to be seen.
+
+    Raises:
+        MechanismMissing: One of them names something that does not exist.
+    """
+    demanded = env.get("PLAIT_SANDBOX", "")
+    if demanded and demanded not in _RUNGS:
+        raise MechanismMissing(
+            dimension="files",
+            wanted=f"PLAIT_SANDBOX={demanded}",
+            found="no such rung",
+            fix=f"PLAIT_SANDBOX may be {', '.join(_RUNGS)}.",
+        )
+    reasons = {
+        Mechanism(rung): f"PLAIT_SANDBOX={demanded}"
+        for rung in _RUNGS[:2]
+        if demanded and rung != demanded
+    }
+    reasons.update(_forced_off(env.get("PLAIT_FORCE_OFF", "")))
+    findings = tuple(
+        replace(each, works=False, reason=f"forced off by {reasons[each.mechanism]}", fix="")
+        if each.mechanism in reasons
+        else each
+        for each in machine.findings
+    )
+    return replace(
+        machine,
+        findings=findings,
+        hierarchies=tuple(each for each in machine.hierarchies if each.mechanism not in reasons),
+        demanded=demanded,
+        forced_off=tuple(sorted(reasons)),
+    )
+
+
+def _forced_off(text: str) -> dict[Mechanism, str]:
+    reasons: dict[Mechanism, str] = {}
+    for word in filter(None, (each.strip() for each in text.split(","))):
+        if word not in list(Mechanism):
+            raise MechanismMissing(
+                dimension="sandbox",
+                wanted=f"PLAIT_FORCE_OFF={text}",
+                found=f"no mechanism called {word!r}",
+                fix=f"It may name {', '.join(Mechanism)}.",
+            )
+        reasons[Mechanism(word)] = f"PLAIT_FORCE_OFF={text}"
+    return reasons

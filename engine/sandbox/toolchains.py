@@ -1,0 +1,140 @@
+"""Which programs of the user's live where an attempt would not see them, and what makes them work.
+
+A worker's HOME is its own, and the real one is hidden; compilers and interpreters installed below
+it must still run. Knows well-known installers by their variable and folder, and everything else by
+what PATH leads to. It shows programs, never configuration or credentials.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_INSTALLERS: tuple[tuple[str, str], ...] = (
+    ("PYENV_ROOT", ".pyenv"),
+    ("RUSTUP_HOME", ".rustup"),
+    ("NVM_DIR", ".nvm"),
+    ("VOLTA_HOME", ".volta"),
+    ("FNM_DIR", ".local/share/fnm"),
+    ("ASDF_DIR", ".asdf"),
+    ("ASDF_DATA_DIR", ".asdf"),
+    ("MISE_DATA_DIR", ".local/share/mise"),
+    ("RBENV_ROOT", ".rbenv"),
+    ("NODENV_ROOT", ".nodenv"),
+    ("GOENV_ROOT", ".goenv"),
+    ("JENV_ROOT", ".jenv"),
+    ("SDKMAN_DIR", ".sdkman"),
+    ("DOTNET_ROOT", ".dotnet"),
+    ("BUN_INSTALL", ".bun"),
+    ("DENO_INSTALL", ".deno"),
+    ("PNPM_HOME", ".local/share/pnpm"),
+    ("UV_PYTHON_INSTALL_DIR", ".local/share/uv/python"),
+    ("UV_TOOL_DIR", ".local/share/uv/tools"),
+    ("PIPX_HOME", ".local/share/pipx"),
+    ("ELAN_HOME", ".elan"),
+    ("JULIA_DEPOT_PATH", ""),
+    ("GOROOT", ""),
+    ("JAVA_HOME", ""),
+    ("CONDA_PREFIX", ""),
+    ("VIRTUAL_ENV", ""),
+    ("ANDROID_HOME", ""),
+    ("FLUTTER_ROOT", ""),
+    ("LLVM_HOME", ""),
+)
+"""Variable, and the folder below HOME that it means when it is not set ("": none)."""
+
+_TOO_BROAD = frozenset({"", ".local", ".local/share", ".config", ".cache", ".ssh", ".gnupg"})
+"""Folders below HOME that hold more than programs: never shown whole."""
+
+_SIGNS = ("lib", "lib64", "libexec", "share", "pyvenv.cfg")
+"""What lies beside `bin` where something was installed. `.cargo`, with its token, has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchains:
+    """What to show read-only, the variables that point into it, and the PATH that remains."""
+
+    folders: tuple[Path, ...]
+    variables: tuple[tuple[str, str], ...]
+    path: str
+
+
+def find_toolchains(env: Mapping[str, str], shown: Iterable[Path]) -> Toolchains:
+    """The user's toolchains that lie outside the folders that are shown anyway."""
+    home = Path(env.get("HOME") or "/nonexistent").resolve()
+    visible = tuple(shown)
+    folders: list[Path] = []
+    variables: list[tuple[str, str]] = []
+    for variable, default in _INSTALLERS:
+        value = env.get(variable) or (str(home / default) if default else "")
+        if value and Path(value).is_dir() and not _is_broad(Path(value).resolve(), home):
+            folders.append(Path(value).resolve())
+            variables.append((variable, value))
+    entries = [entry for entry in env.get("PATH", "").split(":") if entry.startswith("/")]
+    entries = [entry for entry in dict.fromkeys(entries) if Path(entry).is_dir()]
+    for entry in entries:
+        if not is_below(Path(entry).resolve(), visible):
+            folders.extend(_programs(Path(entry), home))
+    needed = (folder for folder in folders if not is_below(folder, visible))
+    return Toolchains(
+        folders=tuple(_outermost(needed)), variables=tuple(variables), path=":".join(entries)
+    )
+
+
+def is_below(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path is one of these folders or lies in one."""
+    return any(path == folder or folder in path.parents for folder in folders)
+
+
+def _programs(entry: Path, home: Path) -> Iterator[Path]:
+    """A folder on PATH, and where the programs in it are really installed."""
+    real = entry.resolve()
+    if _is_broad(real, home):
+        return
+    yield from _installation(real, home)
+    for program in real.iterdir():
+        if program.is_symlink():
+            yield from _installation(program.resolve().parent, home)
+
+
+def _installation(folder: Path, home: Path) -> Iterator[Path]:
+    """The whole installation that a folder of programs belongs to."""
+    parts = folder.parts
+    if "node_modules" in parts:
+        folder = Path(*parts[: parts.index("node_modules") + 1])
+    elif folder.name == "bin" and _is_installation(folder.parent, home):
+        folder = folder.parent
+        yield from _interpreter(folder / "pyvenv.cfg", home)
+    if not _is_broad(folder, home):
+        yield folder
+
+
+def _is_installation(prefix: Path, home: Path) -> bool:
+    """Whether the folder above a `bin` is an installation, not a project or a mixed store."""
+    if _is_broad(prefix, home) or (prefix / ".git").exists():
+        return False
+    return any((prefix / sign).exists() for sign in _SIGNS)
+
+
+def _interpreter(config: Path, home: Path) -> Iterator[Path]:
+    """The interpreter that a virtual environment stands on."""
+    if not config.is_file():
+        return
+    for line in config.read_text(errors="replace").splitlines():
+        key, _, value = line.partition("=")
+        if key.strip() == "home" and Path(value.strip()).is_dir():
+            yield from _installation(Path(value.strip()).resolve(), home)
+
+
+def _is_broad(folder: Path, home: Path) -> bool:
+    """Whether a folder shows more than programs: the root, HOME, what contains it, or a store."""
+    if folder == home or folder in home.parents:
+        return True
+    return home in folder.parents and str(folder.relative_to(home)) in _TOO_BROAD
+
+
+def _outermost(folders: Iterable[Path]) -> list[Path]:
+    kept: list[Path] = []
+    for folder in sorted(set(folders), key=lambda path: len(path.parts)):
+        if not is_below(folder, kept):
+            kept.append(folder)
+    return kept

@@ -1,0 +1,163 @@
+"""What an attempt sees of the file system, as folders shown and hidden, before any mechanism.
+
+Allow-listed: the system's own folders, the user's toolchains, the attempt's own folders, holes.
+Whatever is not named is not there; so a disk mounted at `/data` tomorrow is not there either.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from engine.sandbox.machine import Machine
+from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.toolchains import Toolchains, find_toolchains, is_below
+
+SYSTEM_FOLDERS = tuple(
+    Path("/", name)
+    for name in (
+        *("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt", "nix", "gnu"),
+        *("snap", "sys", "var/lib", "run/current-system", "run/wrappers"),
+    )
+)
+_RESOLVER_FOLDER = Path("/run/systemd/resolve")
+_DOCKER_SOCKET = "/var/run/docker.sock"
+
+
+class Access(StrEnum):
+    """How a path is seen; on the same path the later in this list wins."""
+
+    READ = "ro"
+    WRITE = "rw"
+    HIDDEN = "hidden"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """One path inside, and the path outside that is seen there."""
+
+    inside: Path
+    outside: Path
+    access: Access
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Everything an attempt sees, shallow paths first so that deeper ones lie on top.
+
+    Attributes:
+        temp: What TMPDIR should be.
+        has_own_tmp: `/tmp` is the attempt's temporary folder itself.
+    """
+
+    sights: tuple[Sight, ...]
+    toolchains: Toolchains
+    temp: Path
+    has_own_tmp: bool
+
+
+def look(machine: Machine, request: ConfineRequest) -> View:
+    """What the attempt of this request is to see on this machine."""
+    system = [folder for folder in SYSTEM_FOLDERS if folder.exists()]
+    toolchains = find_toolchains(request.env, system)
+    sights = [
+        *_same(system, Access.READ),
+        *_same(toolchains.folders, Access.READ),
+        *_same(request.read_only, Access.READ),
+        *_name_resolution(request),
+        *_same(request.git_objects, Access.READ),
+        *_own_folders(request),
+        *_same(request.writable, Access.WRITE),
+        *_holes(request),
+        *_same((*request.hide, *map(Path, machine.root_only)), Access.HIDDEN),
+    ]
+    if request.git_file is not None:
+        dot_git = request.workspace.resolve() / ".git"
+        sights.append(Sight(inside=dot_git, outside=request.git_file, access=Access.READ))
+    tmp = Path("/tmp")  # noqa: S108 - the attempt's own, or nothing of the machine's is bound there
+    crowded = any(tmp in sight.inside.parents for sight in sights)
+    own_tmp = not crowded or request.temp is None
+    if request.temp is not None:
+        inside = tmp if own_tmp else request.temp.resolve()
+        sights.append(Sight(inside=inside, outside=request.temp.resolve(), access=Access.WRITE))
+    temp = tmp if own_tmp or request.temp is None else request.temp.resolve()
+    return View(
+        sights=tuple(_in_order(sights)), toolchains=toolchains, temp=temp, has_own_tmp=own_tmp
+    )
+
+
+def _in_order(sights: Iterable[Sight]) -> list[Sight]:
+    """Shallow first; of several on one path the strongest alone; nothing hidden in the void."""
+    ranks = list(Access)
+    chosen: dict[Path, Sight] = {}
+    for sight in sorted(sights, key=lambda each: ranks.index(each.access)):
+        chosen[sight.inside] = sight
+    ordered = sorted(chosen.values(), key=lambda each: (len(each.inside.parts), each.inside))
+    shown = [sight.inside for sight in ordered if sight.access is not Access.HIDDEN]
+    return [
+        sight
+        for sight in ordered
+        if sight.access is not Access.HIDDEN
+        or (is_below(sight.inside, shown) and os.path.lexists(sight.inside))
+    ]
+
+
+def _same(paths: Iterable[Path], access: Access) -> Iterator[Sight]:
+    for path in paths:
+        # A system folder may be a link (`/bin` to `usr/bin`): it is shown under its own name.
+        real = path if path in SYSTEM_FOLDERS else path.resolve()
+        yield Sight(inside=real, outside=real, access=access)
+
+
+def _own_folders(request: ConfineRequest) -> Iterator[Sight]:
+    work = Access.READ if request.is_read_only else Access.WRITE
+    yield from _same((request.workspace,), work)
+    if request.private_clone is not None:
+        yield from _same((request.private_clone,), work)
+    yield from _same((request.home,), Access.WRITE)
+
+
+def _name_resolution(request: ConfineRequest) -> Iterator[Sight]:
+    """Where `/etc/resolv.conf` leads; the resolver's sockets would be a way out of no network."""
+    if request.network is not Network.OPEN:
+        return
+    real = Path("/etc/resolv.conf").resolve()
+    if real.is_relative_to(_RESOLVER_FOLDER):
+        yield from _same((_RESOLVER_FOLDER,), Access.READ)
+    elif real.is_file() and not is_below(real, SYSTEM_FOLDERS):
+        yield from _same((real,), Access.READ)
+
+
+def _holes(request: ConfineRequest) -> Iterator[Sight]:
+    real_home = Path(request.env.get("HOME") or "/nonexistent").resolve()
+    for hole in request.holes.paths:
+        text, _, mode = hole.partition(":")
+        access = Access.WRITE if mode == "rw" else Access.READ
+        path = (real_home / text.removeprefix("~/")).resolve() if text[:1] == "~" else Path(text)
+        if not path.exists():
+            continue
+        yield from _same((path,), access)
+        if real_home in path.resolve().parents:
+            inside = request.home.resolve() / path.resolve().relative_to(real_home)
+            yield Sight(inside=inside, outside=path.resolve(), access=access)
+    if request.holes.docker:
+        yield from _socket(docker_socket(request))
+    if request.holes.ssh_agent:
+        yield from _socket(request.env.get("SSH_AUTH_SOCK", ""))
+    if request.egress_socket is not None:
+        yield from _same((request.egress_socket,), Access.WRITE)
+
+
+def docker_socket(request: ConfineRequest) -> str:
+    """Where the Docker daemon listens for this user."""
+    return request.env.get("DOCKER_HOST", f"unix://{_DOCKER_SOCKET}").removeprefix("unix://")
+
+
+def _socket(path: str) -> Iterator[Sight]:
+    if path.startswith("/") and Path(path).exists():
+        real = Path(path).resolve()
+        # Under both names: the variable that leads to it may go through a link (`/var/run`).
+        yield Sight(inside=Path(path), outside=real, access=Access.WRITE)
+        if Path(path) != real:
+            yield Sight(inside=real, outside=real, access=Access.WRITE)
