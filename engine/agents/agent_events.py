@@ -1,0 +1,188 @@
+"""What an agent tells while it works, and how it ended: the same few words for every agent.
+
+These are the observations of one attempt; what observers of a run are told is `engine.events`.
+"""
+
+from dataclasses import dataclass, field
+
+from engine.limits import Usage
+
+LONGEST_TEXT = 64 * 1024
+"""How many bytes of a last message are kept as a worker's output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The agent is at work; `session` is what it can be taken up again by."""
+
+    session: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The agent said something; a delta goes on where the one before it ended."""
+
+    text: str
+    is_delta: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """The agent thought aloud."""
+
+    text: str
+    is_delta: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """A tool began; the same id may come again with a better title."""
+
+    id: str
+    name: str
+    title: str = ""
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool ended: `state` is done, failed or denied; `output` is the tail of what it printed."""
+
+    id: str
+    state: str
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The agent waits for a human's word; a permission is answered `allow` or `deny`."""
+
+    id: str
+    text: str
+    choices: tuple[str, ...] = ()
+    is_permission: bool = False
+    tool: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A permission was given or refused by rule; nobody need be asked."""
+
+    id: str
+    tool: str
+    detail: str
+    is_allowed: bool
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSeen:
+    """What this attempt has used so far: totals, None where unknown.
+
+    `input_tokens` counts all that went in, `cached_tokens` the part of it that a cache held.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """How far the agent says it is, from 0 to 1; None where it only says what it does."""
+
+    fraction: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The agent tries a request to its model again by itself."""
+
+    attempt: int
+    delay_s: float | None = None
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimited:
+    """The login's allowance is used up: until a wall-clock time, for a while, or nobody knows."""
+
+    until: float | None = None
+    delay_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubAgents:
+    """How many sub-agents have been started by the agent so far."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The agent has done what it was told last and waits: tell it more, or close its input."""
+
+    is_ok: bool
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Bytes that the protocol wants written to the agent's input now."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A line of output that means nothing more than what it says."""
+
+    line: str
+    stream: str = "out"
+
+
+AgentEvent = (
+    Started
+    | Said
+    | Thought
+    | ToolCalled
+    | ToolEnded
+    | Asked
+    | Decided
+    | UsageSeen
+    | Progressed
+    | Retrying
+    | RateLimited
+    | SubAgents
+    | TurnEnded
+    | Reply
+    | Raw
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOutcome:
+    """How an attempt ended, judged by its exit code and its closing record together.
+
+    Attributes:
+        text: The last message, at most 64 KiB of it.
+        error: Why it is not ok, in one sentence; empty when it is.
+        needs_proof: Nothing but the exit code speaks for it: a change or a check must prove it.
+        limit: It ended because an allowance was used up; to be resumed, not retried.
+        needs_login: It ended because its login was refused or has expired.
+        last_events: What its unfinished last line still told.
+    """
+
+    ok: bool
+    text: str = ""
+    error: str = ""
+    session: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    needs_proof: bool = False
+    limit: RateLimited | None = None
+    needs_login: bool = False
+    last_events: tuple[AgentEvent, ...] = ()

@@ -1,0 +1,165 @@
+"""Drives any program: its argv holds the prompt, its lines are output, its exit code the verdict.
+
+Presets of this adapter carry agents that only speak plain text; a command step is one too.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.agents.contract import (
+    Capabilities,
+    Found,
+    HintChannel,
+    Launch,
+    LaunchFile,
+    LaunchRequest,
+    Steering,
+)
+from engine.agents.finding import LoginTraces, find_login, find_program, find_version
+from engine.agents.own_stream import OwnStream
+from engine.agents.prompting import whole_text
+from engine.agents.records import line_of
+from engine.errors import AgentError
+
+HINT_VARIABLE = "PLAIT_MAX_SUBAGENTS"
+PROMPT_FILE = ".plait/prompt.md"
+_PLACE = re.compile(r"\{(prompt|prompt_file|workspace|home|model|session)\}")
+_TRUE = {"true", "yes", "1", "on"}
+LONGEST_ARGUMENT = 128 * 1024 - 1
+"""Linux takes no single argument of more bytes than this."""
+
+
+def is_set(request: LaunchRequest, option: str) -> bool:
+    """An option of the agent that is text in a manifest and true in meaning."""
+    return request.choice.options.get(option, "").lower() in _TRUE
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandAdapter:
+    """A program driven by its argv; the options of the agent's choice are read at launch.
+
+    Options: `prompt_via` (argument, stdin, file; by default argument where `{prompt}` stands in the
+    argv, file where `{prompt_file}` does, else stdin), `terminal`, `events` (it speaks our protocol
+    and must close with a `result`).
+
+    Attributes:
+        argv: What a preset starts when the agent's choice names no argv of its own.
+        env: A preset's additions to the environment.
+        variables: What a preset takes from the user's environment.
+    """
+
+    name: str = "command"
+    argv: tuple[str, ...] = ()
+    model_argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    login: LoginTraces = field(default_factory=LoginTraces)
+    install_hint: str = "any program: set `argv`"
+    capabilities: Capabilities = field(
+        default_factory=lambda: Capabilities(
+            hint=HintChannel.PROMPT, permission=True, steer=Steering.NOW, two_way=True, usage=True
+        )
+    )
+
+    def launch(self, request: LaunchRequest) -> Launch:
+        """The argv with the prompt where it belongs."""
+        argv = request.choice.argv or self._preset(request)
+        if not argv:
+            raise AgentError(
+                f"the agent {request.choice.name!r} has no argv",
+                hint="Say what to start: `argv: [./agent.sh, '{prompt}']`.",
+            )
+        prompt = whole_text(request)
+        speaks = is_set(request, "events")
+        via = request.choice.options.get("prompt_via") or _usual_way(argv)
+        if via == "argument":
+            argv = as_argument(argv, prompt)
+        values = {
+            "prompt": prompt,
+            "prompt_file": f"{request.home}/{PROMPT_FILE}",
+            "workspace": request.workspace,
+            "home": request.home,
+            "model": request.choice.model or "",
+            "session": request.session or "",
+        }
+        is_filed = via == "file"
+        return Launch(
+            argv=tuple(_PLACE.sub(lambda m: values[m[1]], word) for word in argv),
+            env=self._env(
+                request, {"PLAIT_PROMPT_FILE": values["prompt_file"]} if is_filed else {}
+            ),
+            files=(LaunchFile(path=PROMPT_FILE, data=prompt.encode()),) if is_filed else (),
+            first_input=_spoken(prompt, speaks=speaks) if via == "stdin" else b"",
+            keeps_stdin=speaks or is_set(request, "terminal"),
+            terminal=request.terminal if is_set(request, "terminal") else None,
+            hosts=self.hosts,
+        )
+
+    def parser(self, request: LaunchRequest) -> OwnStream:
+        """Lines of output, with our records among them."""
+        return OwnStream(request, speaks=is_set(request, "events"))
+
+    async def find(self, environment: Mapping[str, str]) -> Found:
+        """A preset's program; the adapter itself is always there."""
+        path = find_program(self.argv[0], environment) if self.argv else None
+        return Found(
+            name=self.name,
+            path=path,
+            version=await find_version(path) if path else None,
+            login=find_login(self.login, environment),
+            driven="its argv and plain text",
+            capabilities=self.capabilities,
+            install_hint=self.install_hint,
+        )
+
+    def _preset(self, request: LaunchRequest) -> tuple[str, ...]:
+        return self.argv + (self.model_argv if request.choice.model else ())
+
+    def _env(self, request: LaunchRequest, more: Mapping[str, str]) -> dict[str, str]:
+        hint = {HINT_VARIABLE: str(request.hint)} if request.hint else {}
+        return {
+            **picked(request, self.variables),
+            **self.env,
+            **hint,
+            **more,
+            **request.choice.env,
+        }
+
+
+def picked(request: LaunchRequest, names: tuple[str, ...]) -> dict[str, str]:
+    """Those variables of the user's environment that are there."""
+    return {name: request.environment[name] for name in names if request.environment.get(name)}
+
+
+def as_argument(argv: tuple[str, ...], prompt: str) -> tuple[str, ...]:
+    """The argv with a place for the prompt; refused where the system would refuse to start it."""
+    if len(prompt.encode()) > LONGEST_ARGUMENT:
+        raise AgentError(
+            f"the prompt is {len(prompt.encode())} bytes long, too long for an argument",
+            hint="Let the agent read it: `prompt_via: stdin`, or `{prompt_file}` in its argv.",
+        )
+    return argv if "{prompt}" in " ".join(argv) else (*argv, "{prompt}")
+
+
+def _spoken(prompt: str, *, speaks: bool) -> bytes:
+    # A program that speaks the protocol reads on after the prompt, so the prompt must be one line.
+    return line_of({"plait": "prompt", "text": prompt}) if speaks else prompt.encode() + b"\n"
+
+
+def _usual_way(argv: tuple[str, ...]) -> str:
+    words = " ".join(argv)
+    if "{prompt}" in words:
+        return "argument"
+    return "file" if "{prompt_file}" in words else "stdin"
+
+
+def shell_launch(command: str) -> Launch:
+    """A command step: the user's shell line, run by the shell that every system has."""
+    return Launch(argv=("/bin/sh", "-c", command))
+
+
+def shell_parser(request: LaunchRequest) -> OwnStream:
+    """A command step's output; its exit code is the whole verdict."""
+    return OwnStream(request, is_proved_by_exit=True)

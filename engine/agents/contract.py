@@ -1,0 +1,211 @@
+"""What every adapter promises: a launch for a request, and a parser for the stream that follows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from engine.agents.agent_events import AgentEvent, AgentOutcome
+from engine.phases import StopCause
+from engine.plan.model import AgentChoice, Permissions, RetryMode
+
+
+class Steering(StrEnum):
+    """When an agent hears what is said to it while it works."""
+
+    NOW = "now"
+    AFTER_TURN = "after_turn"
+    BY_RESUME = "by_resume"
+    NO = "no"
+
+
+class SessionId(StrEnum):
+    """When the id by which a session is resumed becomes known."""
+
+    EARLY = "early"
+    LATE = "late"
+    NONE = "none"
+
+
+class HintChannel(StrEnum):
+    """How an agent is told how many sub-agents it may spawn."""
+
+    SYSTEM_PROMPT = "system prompt"
+    CONFIG_FILE = "configuration file"
+    PROMPT = "prompt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What an agent can do when driven by this adapter.
+
+    Attributes:
+        permission: It can ask the host before it acts.
+        interrupt: Its turn can be broken off without ending it.
+        resume: A new process can take its session up again.
+        two_way: Its input stays open while it works.
+    """
+
+    permission: bool = False
+    steer: Steering = Steering.NO
+    interrupt: bool = False
+    resume: bool = False
+    fork: bool = False
+    hint: HintChannel = HintChannel.PROMPT
+    usage: bool = False
+    cost: bool = False
+    session_id: SessionId = SessionId.NONE
+    two_way: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchRequest:
+    """Everything an adapter may know about the attempt it is to launch.
+
+    Attributes:
+        prompt: The worker's prompt, its placeholders filled.
+        hint: How many sub-agents it may spawn; None or 1 when nothing is to be said.
+        home: The worker's own HOME, kept over its attempts.
+        mode: What this attempt goes on from; FRESH where there was none before.
+        session: The session to take up again, if one is known and the mode wants it.
+        is_fork: Take up a copy of that session and leave the original as it is.
+        feedback: What a reviewer or a failed check said of the attempt before.
+        environment: The user's environment; an adapter takes from it only what it names.
+        user_home: The user's real HOME, in which logins are looked for.
+        folder: Where relative paths in the agent's options begin: the manifest's folder.
+        is_confined: Files and git are enforced by the sandbox this attempt runs in.
+        terminal: Rows and columns for an agent that wants a terminal.
+    """
+
+    choice: AgentChoice
+    prompt: str
+    workspace: str
+    home: str
+    worker: str = "task/worker_1"
+    attempt: int = 1
+    persona_prompt: str = ""
+    hint: int | None = None
+    permissions: Permissions = field(default_factory=Permissions)
+    mode: RetryMode = RetryMode.FRESH
+    session: str | None = None
+    is_fork: bool = False
+    feedback: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    user_home: str = ""
+    folder: str = ""
+    is_confined: bool = False
+    terminal: tuple[int, int] = (40, 120)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchFile:
+    """A file to write before the start; `path` is relative to the worker's HOME."""
+
+    path: str
+    data: bytes
+    mode: int = 0o600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How to start an agent.
+
+    Attributes:
+        argv: `argv[0]` is searched on the PATH of the agent's environment.
+        env: Additions to the environment; they win over what is there.
+        files: Written below the worker's HOME before the start.
+        keeps_stdin: Leave its input open after `first_input`, for replies and answers.
+        terminal: Rows and columns when it wants a terminal.
+        hosts: What it must reach on the network to work at all.
+        reads: Paths outside HOME and workspace that must be readable where it runs.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[LaunchFile, ...] = ()
+    first_input: bytes = b""
+    keeps_stdin: bool = False
+    terminal: tuple[int, int] | None = None
+    hosts: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How the agent's process ended, as its host says; `cause` if it was ended from outside."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    not_started: str | None = None
+    cause: StopCause | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What `plait doctor` says of an agent on this machine.
+
+    Attributes:
+        path: Its program; None when it is not installed.
+        login: By what it is logged in, in words; None when nothing was found.
+        driven: How the adapter talks to it, in a few words.
+    """
+
+    name: str
+    path: str | None = None
+    version: str | None = None
+    login: str | None = None
+    driven: str = ""
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    install_hint: str = ""
+
+
+class StreamParser(Protocol):
+    """Reads one attempt's stream and words what is said back to it.
+
+    Fed again from the start of a recording (streams `out`, `err` and `in`), it comes to the same
+    state; replies that the recording does not show as sent are then `owed`.
+    """
+
+    @property
+    def owed(self) -> tuple[bytes, ...]:
+        """Replies asked for and not yet seen on the stream `in`."""
+
+    def feed(self, stream: str, data: bytes) -> list[AgentEvent]:
+        """What these bytes tell; half a line is kept until its other half comes."""
+
+    def finish(self, ending: Ending) -> AgentOutcome:
+        """The verdict, once everything has been fed and the process has ended."""
+
+    def answer(self, question: str, answer: str) -> bytes | None:
+        """What to write so that a question is answered; None if it does not wait for one."""
+
+    def steer(self, text: str) -> bytes | None:
+        """What to write to say something to it; None where it cannot hear."""
+
+    def interrupt(self) -> bytes | None:
+        """What to write to break its turn off; None where only a signal helps."""
+
+
+class AgentAdapter(Protocol):
+    """One kind of agent: how it is launched, read and found."""
+
+    @property
+    def name(self) -> str:
+        """The name by which a manifest asks for it."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do when driven by this adapter."""
+
+    @property
+    def install_hint(self) -> str:
+        """One line that installs it."""
+
+    def launch(self, request: LaunchRequest) -> Launch:
+        """How to start it for this request."""
+
+    def parser(self, request: LaunchRequest) -> StreamParser:
+        """A parser for the stream that this request's launch will write."""
+
+    async def find(self, environment: Mapping[str, str]) -> Found:
+        """What is there of it on this machine."""

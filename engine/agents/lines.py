@@ -1,0 +1,44 @@
+"""Splits chunks of bytes into lines, each byte looked at once, and bears lines of any length."""
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Agents write a whole answer as one line; what is longer than this is cut."""
+
+
+class LineSplitter:
+    """Chunks in, whole lines out, without their ends; the unfinished tail is carried."""
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
+        # Parts of the unfinished line, joined once when its end comes: joining at each chunk would
+        # cost the square of a long line's length.
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that these bytes complete."""
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        if lines and self._parts:
+            self._keep(lines[0])
+            lines[0] = self._take()
+        if rest:
+            self._keep(rest)
+        if len(data) > self._longest:
+            return [line[: self._longest] for line in lines]
+        return lines
+
+    def flush(self) -> bytes:
+        """What is left of a line that was never ended."""
+        return self._take()
+
+    def _keep(self, part: bytes) -> None:
+        room = self._longest - self._size
+        if room > 0:
+            self._parts.append(part[:room])
+            self._size += len(self._parts[-1])
+
+    def _take(self) -> bytes:
+        line = b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        return line

@@ -1,0 +1,208 @@
+"""Our own line protocol: JSON objects with a key `plait`, mixed with output that means nothing.
+
+Any program may speak it; `docs/agents.md` describes it for people who write one.
+"""
+
+from collections.abc import Callable
+
+from engine.agents.agent_events import (
+    LONGEST_TEXT,
+    AgentEvent,
+    AgentOutcome,
+    Asked,
+    Decided,
+    Progressed,
+    Raw,
+    Retrying,
+    SubAgents,
+    Thought,
+    ToolCalled,
+    ToolEnded,
+)
+from engine.agents.contract import Ending, LaunchRequest
+from engine.agents.permitting import decide
+from engine.agents.reading import Closing, Reading
+from engine.agents.records import (
+    Record,
+    at,
+    count_of,
+    line_of,
+    number_of,
+    read_record,
+    tail_of,
+    text_of,
+)
+
+_BEGINNINGS = {"started", "running", "called"}
+
+
+class OwnStream(Reading):
+    """Reads lines of output, and our records among them wherever they are found."""
+
+    def __init__(
+        self, request: LaunchRequest, *, speaks: bool = False, is_proved_by_exit: bool = False
+    ) -> None:
+        """Expect any program.
+
+        Args:
+            request: What it was launched for.
+            speaks: It promised to speak our protocol: a `result` must close it, and it listens.
+            is_proved_by_exit: Its exit code is all that is wanted of it (a command step).
+        """
+        super().__init__(request)
+        self.wants_closing = speaks
+        self._speaks = speaks
+        self._is_proved_by_exit = is_proved_by_exit
+        self._printed: list[str] = []
+        self._printed_size = 0
+        self._waiting: dict[str, bool] = {}
+        self._asked = 0
+        self._readers: dict[str, Callable[[Record], list[AgentEvent]]] = {
+            "session": lambda r: [self.start(text_of(r.get("id")) or None)],
+            "say": lambda r: [self.say(text_of(r["text"]), is_delta=r.get("delta") is True)],
+            "think": lambda r: [Thought(text_of(r["text"]), r.get("delta") is True)],
+            "progress": self._progress,
+            "tool": self._tool,
+            "usage": self._usage,
+            "ask": self._ask,
+            "retry": self._retry,
+            "rate_limit": self._rate_limit,
+            "agents": lambda r: [SubAgents(count_of(r["count"]) or 0)],
+            "result": self._result,
+        }
+
+    @property
+    def needs_proof(self) -> bool:
+        """Nothing but its exit code speaks for it, and that is not enough for an agent."""
+        return self.closing is None and not self._is_proved_by_exit
+
+    def line(self, line: bytes) -> list[AgentEvent]:
+        """What one line means: a record of ours, or output."""
+        if b'"plait"' in line:
+            events = super().line(line)
+        elif self._speaks and not line.strip():
+            return []
+        else:
+            events = [Raw(line.decode("utf-8", "replace").rstrip("\r"))]
+        for event in events:
+            if isinstance(event, Raw):
+                self._print(event.line)
+        return events
+
+    def record(self, record: Record) -> list[AgentEvent] | None:
+        """What one record of ours means."""
+        reader = self._readers.get(text_of(record.get("plait")))
+        return None if reader is None else reader(record)
+
+    def finish(self, ending: Ending) -> AgentOutcome:
+        """The verdict; what was printed stands in for a last message that was never said."""
+        if self.closing is None and not self._said:
+            if tail := self._splitters["out"].flush():
+                self.feed("out", tail + b"\n")
+            self._said = ["\n".join(self._printed)[-LONGEST_TEXT:]]
+        return super().finish(ending)
+
+    # ------------------------------------------------------------------ talking to it
+
+    def answer(self, question: str, answer: str) -> bytes | None:
+        """The answer as one line of JSON."""
+        if self._waiting.pop(question, None) is None:
+            return None
+        return line_of({"plait": "answer", "id": question, "answer": answer})
+
+    def steer(self, text: str) -> bytes | None:
+        """The words as one line of JSON."""
+        return line_of({"plait": "steer", "text": text}) if self._speaks else None
+
+    def interrupt(self) -> bytes | None:
+        """The wish to break off as one line of JSON."""
+        return line_of({"plait": "interrupt"}) if self._speaks else None
+
+    def sent(self, line: bytes) -> None:
+        """An answer that has been given is not waited for any more."""
+        record = read_record(line)
+        if at(record, "plait") == "answer":
+            self._waiting.pop(text_of(at(record, "id")), None)
+
+    # ------------------------------------------------------------------ one record each
+
+    def _progress(self, record: Record) -> list[AgentEvent]:
+        fraction = number_of(record.get("fraction"))
+        return [
+            Progressed(
+                None if fraction is None else min(fraction, 1.0), text_of(record.get("note"))
+            )
+        ]
+
+    def _tool(self, record: Record) -> list[AgentEvent]:
+        name, state = text_of(record["name"]), text_of(record.get("state")) or "started"
+        identity = text_of(record.get("id")) or name
+        if state not in _BEGINNINGS:
+            return [ToolEnded(identity, state, tail_of(text_of(record.get("output"))))]
+        paths = tuple(filter(None, map(text_of, record.get("paths") or ())))
+        return [ToolCalled(identity, name, text_of(record.get("title")), paths)]
+
+    def _usage(self, record: Record) -> list[AgentEvent]:
+        return [
+            self.used(
+                input_tokens=count_of(record.get("input_tokens")),
+                output_tokens=count_of(record.get("output_tokens")),
+                cached_tokens=count_of(record.get("cached_tokens")),
+                usd=number_of(record.get("usd")),
+            )
+        ]
+
+    def _ask(self, record: Record) -> list[AgentEvent]:
+        self._asked += 1
+        identity = text_of(record.get("id")) or f"ask-{self._asked}"
+        tool, detail = text_of(record.get("tool")), text_of(record.get("detail"))
+        is_permission = record.get("permission") is True
+        if is_permission and (decision := decide(self.request, tool, detail)) is not None:
+            allowed, rule = decision
+            word = "allow" if allowed else "deny"
+            return [
+                Decided(identity, tool, detail, allowed, rule),
+                self.reply(line_of({"plait": "answer", "id": identity, "answer": word})),
+            ]
+        choices = tuple(filter(None, map(text_of, record.get("choices") or ())))
+        self._waiting[identity] = True
+        return [
+            Asked(
+                id=identity,
+                text=text_of(record.get("text")),
+                choices=choices or (("allow", "deny") if is_permission else ()),
+                is_permission=is_permission,
+                tool=tool,
+                detail=detail,
+            )
+        ]
+
+    def _retry(self, record: Record) -> list[AgentEvent]:
+        attempt, delay_s = count_of(record.get("attempt")) or 1, number_of(record.get("delay_s"))
+        return [Retrying(attempt, delay_s, text_of(record.get("status")))]
+
+    def _rate_limit(self, record: Record) -> list[AgentEvent]:
+        return [
+            self.limited(
+                until=number_of(record.get("until")), delay_s=number_of(record.get("delay_s"))
+            )
+        ]
+
+    def _result(self, record: Record) -> list[AgentEvent]:
+        text = text_of(record.get("text"))
+        error = text_of(record.get("error"))
+        if record.get("ok") is not True and not error:
+            error = text or "the agent says that it failed"
+        self.closing = Closing(
+            error="" if record.get("ok") is True else error,
+            text=text,
+            needs_login=record.get("needs_login") is True,
+        )
+        return []
+
+    def _print(self, line: str) -> None:
+        self._printed.append(line)
+        self._printed_size += len(line) + 1
+        if self._printed_size > 4 * LONGEST_TEXT:
+            kept = "\n".join(self._printed)[-LONGEST_TEXT:]
+            self._printed, self._printed_size = [kept], len(kept)

@@ -1,0 +1,37 @@
+"""Agents that speak plain text only, as presets of the command adapter."""
+
+from engine.agents.command import CommandAdapter
+from engine.agents.finding import LoginTraces
+
+_KEYS = (
+    "OPENAI_API_KEY",
+    "OPENAI_API_BASE",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "DEEPSEEK_API_KEY",
+)
+
+AIDER = CommandAdapter(
+    name="aider",
+    argv=(
+        *("aider", "--message-file", "{prompt_file}", "--yes-always", "--no-pretty", "--no-stream"),
+        *("--analytics-disable", "--no-check-update", "--no-show-release-notes"),
+        # Its history files belong to the worker, not into the work.
+        *("--no-gitignore", "--input-history-file", "{home}/.aider.input.history"),
+        *("--chat-history-file", "{home}/.aider.chat.history.md"),
+    ),
+    model_argv=("--model", "{model}"),
+    variables=_KEYS,
+    login=LoginTraces(variables=_KEYS, files=(".aider.conf.yml",)),
+    install_hint="uv tool install --python 3.12 aider-chat",
+)
+
+MINI = CommandAdapter(
+    name="mini",
+    argv=("mini", "-y", "--exit-immediately", "-t", "{prompt}", "-o", "{home}/trajectory.json"),
+    model_argv=("-m", "{model}"),
+    env={"MSWEA_CONFIGURED": "true", "MSWEA_SILENT_STARTUP": "1"},
+    variables=_KEYS,
+    login=LoginTraces(variables=_KEYS, files=(".config/mini-swe-agent/.env",)),
+    install_hint="uv tool install --with mcp mini-swe-agent",
+)

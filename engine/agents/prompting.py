@@ -1,0 +1,37 @@
+"""Puts persona, hint, prompt and feedback together, for agents with a system prompt and without."""
+
+from engine.agents.contract import LaunchRequest
+from engine.plan.model import RetryMode
+
+_GO_ON = "You were interrupted. Go on where you stopped; the working tree is as you left it."
+_AGAIN = "The working tree holds the work of an earlier attempt. Build on it."
+
+
+def hint_sentence(count: int) -> str:
+    """The sentence that tells an agent how many sub-agents it may spawn."""
+    return f"You may spawn up to {count} concurrent sub-agents or workers for this step."
+
+
+def hint_of(request: LaunchRequest) -> str:
+    """The hint's sentence, or nothing where there is nothing to allow."""
+    return hint_sentence(request.hint) if request.hint is not None and request.hint > 1 else ""
+
+
+def system_text(request: LaunchRequest) -> str:
+    """What belongs into the system prompt: the persona's words, then the hint."""
+    return "\n\n".join(filter(None, (request.persona_prompt.strip(), hint_of(request))))
+
+
+def user_text(request: LaunchRequest, *, is_resumed: bool) -> str:
+    """What the user says: the prompt, or, to a session taken up again, only what is new."""
+    if is_resumed:
+        return request.feedback or (_GO_ON if request.mode is RetryMode.RESUME else request.prompt)
+    again = {RetryMode.CONTINUE: _AGAIN, RetryMode.RESUME: _GO_ON}.get(request.mode, "")
+    feedback = f"About your earlier attempt: {request.feedback}" if request.feedback else ""
+    return "\n\n".join(filter(None, (request.prompt, again, feedback)))
+
+
+def whole_text(request: LaunchRequest, *, is_resumed: bool = False) -> str:
+    """Everything in one text, for agents without a channel to their system prompt."""
+    words = user_text(request, is_resumed=is_resumed)
+    return words if is_resumed else "\n\n".join(filter(None, (system_text(request), words)))

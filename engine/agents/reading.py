@@ -1,0 +1,231 @@
+"""What all parsers share: lines, the last message, usage, debts of replies, and the verdict.
+
+A parser of one agent adds only what a record of that agent means.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TypeVar
+
+from engine.agents.agent_events import (
+    LONGEST_TEXT,
+    AgentEvent,
+    AgentOutcome,
+    RateLimited,
+    Raw,
+    Reply,
+    Said,
+    Started,
+    UsageSeen,
+)
+from engine.agents.contract import Ending, LaunchRequest
+from engine.agents.lines import LineSplitter
+from engine.agents.records import Record, read_record, type_error
+from engine.limits import Usage
+
+_STDERR_LINES = 12
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closing:
+    """What an agent's closing record said; `text` replaces its last message if there is any."""
+
+    error: str = ""
+    text: str = ""
+    needs_login: bool = False
+
+
+class Reading:
+    """One attempt's stream, read line by line; subclasses give records their meaning."""
+
+    wants_closing = True
+    """Without a closing record the attempt has not ended well, whatever its exit code."""
+
+    def __init__(self, request: LaunchRequest) -> None:
+        self.request = request
+        self.session = request.session if not request.is_fork else None
+        self.usage = UsageSeen()
+        self.closing: Closing | None = None
+        self.limit: RateLimited | None = None
+        self._splitters = {name: LineSplitter() for name in ("out", "err", "in")}
+        self._said: list[str] = []
+        self._said_size = 0
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._owed: list[bytes] = []
+
+    # ------------------------------------------------------------------ what a subclass adds
+
+    def record(self, record: Record) -> list[AgentEvent] | None:
+        """What one JSON record means; None if it means nothing to this parser."""
+        raise NotImplementedError
+
+    def line(self, line: bytes) -> list[AgentEvent]:
+        """What one line of output means."""
+        found = read_record(line)
+        if found is not None:
+            try:
+                events = self.record(found)
+            except type_error:
+                events = None  # a shape that nobody documented: shown as it came
+            if events is not None:
+                return events
+        return [Raw(line.decode("utf-8", "replace").rstrip("\r"))] if line.strip() else []
+
+    def sent(self, line: bytes) -> None:
+        """A line that was written to the agent, seen in its recording."""
+
+    def answer(self, question: str, answer: str) -> bytes | None:
+        """Nothing can be asked unless a subclass says so."""
+        del question, answer
+        return None
+
+    def steer(self, text: str) -> bytes | None:
+        """Nothing can be said unless a subclass says so."""
+        del text
+        return None
+
+    def interrupt(self) -> bytes | None:
+        """Nothing can be broken off unless a subclass says so."""
+        return None
+
+    # ------------------------------------------------------------------ what subclasses use
+
+    def start(self, session: str | None, model: str | None = None) -> Started:
+        """The agent is at work in this session."""
+        self.session = session or self.session
+        return Started(self.session, model or None)
+
+    def say(self, text: str, *, is_delta: bool = False) -> Said:
+        """The agent said this; a whole message replaces the last one, a delta goes on with it."""
+        if not is_delta:
+            self._said.clear()
+            self._said_size = 0
+        if self._said_size <= 2 * LONGEST_TEXT:
+            self._said.append(text)
+            self._said_size += len(text)
+        return Said(text, is_delta)
+
+    def used(
+        self,
+        *,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        cached_tokens: int | None = None,
+        usd: float | None = None,
+    ) -> UsageSeen:
+        """Totals so far; what is not told keeps its last value."""
+        known = self.usage
+        self.usage = UsageSeen(
+            input_tokens=_or(input_tokens, known.input_tokens),
+            output_tokens=_or(output_tokens, known.output_tokens),
+            cached_tokens=_or(cached_tokens, known.cached_tokens),
+            usd=_or(usd, known.usd),
+        )
+        return self.usage
+
+    def limited(self, *, until: float | None = None, delay_s: float | None = None) -> RateLimited:
+        """The allowance is used up; forgotten again if the agent goes on and ends well."""
+        self.limit = RateLimited(until, delay_s)
+        return self.limit
+
+    def reply(self, data: bytes) -> Reply:
+        """These bytes are to be written now."""
+        self._owed.append(data)
+        return Reply(data)
+
+    # ------------------------------------------------------------------ the parser's promise
+
+    @property
+    def owed(self) -> tuple[bytes, ...]:
+        """Replies asked for and not yet seen as sent."""
+        return tuple(self._owed)
+
+    def feed(self, stream: str, data: bytes) -> list[AgentEvent]:
+        """What these bytes tell; half a line is kept until its other half comes."""
+        splitter = self._splitters.get(stream)
+        if splitter is None:
+            return []
+        lines = splitter.feed(data)
+        if stream == "out":
+            events: list[AgentEvent] = []
+            for line in lines:
+                events += self.line(line)
+            return events
+        return self._aside(stream, lines)
+
+    def finish(self, ending: Ending) -> AgentOutcome:
+        """The verdict over exit code and closing record together."""
+        events: list[AgentEvent] = []
+        if tail := self._splitters["out"].flush():
+            events += self.line(tail)
+        if tail := self._splitters["err"].flush():
+            events += self._aside("err", [tail])
+        closing = self.closing or Closing()
+        error = self._error(ending)
+        return AgentOutcome(
+            ok=not error,
+            text=clip(closing.text or "".join(self._said)),
+            error=error,
+            session=self.session,
+            usage=Usage(
+                input_tokens=self.usage.input_tokens,
+                output_tokens=self.usage.output_tokens,
+                usd=self.usage.usd,
+            ),
+            needs_proof=self.needs_proof,
+            limit=self.limit if error else None,
+            needs_login=bool(error) and closing.needs_login,
+            last_events=tuple(events),
+        )
+
+    @property
+    def needs_proof(self) -> bool:
+        """Only the exit code speaks for it."""
+        return not self.wants_closing and self.closing is None
+
+    def _aside(self, stream: str, lines: list[bytes]) -> list[AgentEvent]:
+        if stream == "in":
+            for line in lines:
+                self._settle(line)
+            return []
+        texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
+        texts = [text for text in texts if text.strip()]
+        self._stderr.extend(texts)
+        return [Raw(text, stream) for text in texts]
+
+    def _settle(self, line: bytes) -> None:
+        whole = line + b"\n"
+        if whole in self._owed:
+            self._owed.remove(whole)
+        self.sent(line)
+
+    def _error(self, ending: Ending) -> str:
+        if ending.not_started is not None:
+            return f"the agent could not be started: {ending.not_started}"
+        if ending.cause is not None:
+            return f"the agent was stopped: {ending.cause}"
+        if self.closing is not None and self.closing.error:
+            return self.closing.error
+        if ending.signal is not None:
+            return f"the agent was ended by signal {ending.signal}"
+        if ending.exit_code != 0:
+            return f"the agent ended with exit code {ending.exit_code}{self._last_words()}"
+        if self.wants_closing and self.closing is None:
+            return f"the agent ended without saying that it was done{self._last_words()}"
+        return ""
+
+    def _last_words(self) -> str:
+        return f": {self._stderr[-1][:500]}" if self._stderr else ""
+
+
+def _or(new: _Number | None, old: _Number | None) -> _Number | None:
+    return old if new is None else new
+
+
+def clip(text: str) -> str:
+    """The text, its end cut where it is longer than an output may be."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= LONGEST_TEXT:
+        return text
+    return data[:LONGEST_TEXT].decode("utf-8", "ignore")

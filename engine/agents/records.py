@@ -1,0 +1,115 @@
+"""Reads a JSON object from a line that may hold anything, and values from shapes that may be wrong.
+
+An agent's stream is foreign text: nothing in it may raise past this room, become a string that
+cannot be written down (a lone surrogate), or a number that is none.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+type_error = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What reading a record of an unexpected shape raises."""
+
+Record = dict[str, Any]
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
+
+
+def read_record(line: bytes) -> Record | None:
+    """The JSON object that this line is, or None if it is none."""
+    text = line.decode("utf-8", "replace").strip()
+    if not text.startswith("{"):
+        return None
+    try:
+        value, end = _scan(text)
+        if "\\ud" in text or "\\uD" in text:
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(text) and isinstance(value, dict) else None
+
+
+def line_of(record: Mapping[str, object]) -> bytes:
+    """The record as one line, its end included."""
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def text_of(value: object) -> str:
+    """The value if it is text, a number as text, else nothing."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return ""
+
+
+def count_of(value: object) -> int | None:
+    """The value as a count, or None where it is none."""
+    number = number_of(value)
+    return None if number is None else int(number)
+
+
+def number_of(value: object) -> float | None:
+    """The value as a number that is not negative, or None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def at(record: object, *keys: str) -> Any:
+    """The value that lies at this path of keys, or None."""
+    for key in keys:
+        if not isinstance(record, dict):
+            return None
+        record = record.get(key)
+    return record
+
+
+def content_text(content: object) -> str:
+    """The text of a message's content: text itself, or a list of blocks some of which have text."""
+    if isinstance(content, list):
+        return "\n".join(filter(None, (content_text(block) for block in content)))
+    if isinstance(content, dict):
+        return text_of(content.get("text")) or content_text(content.get("content"))
+    return text_of(content)
+
+
+PATH_KEYS = ("file_path", "path", "filePath", "filepath", "notebook_path", "absolute_path")
+_TITLE_KEYS = ("command", "cmd", *PATH_KEYS, "pattern", "query", "url", "description", "prompt")
+
+
+def paths_of(given: object) -> tuple[str, ...]:
+    """The files that a tool's input names."""
+    if not isinstance(given, dict):
+        return ()
+    return tuple(value for key in PATH_KEYS if isinstance(value := given.get(key), str) and value)
+
+
+def title_of(given: object) -> str:
+    """What a tool's input is about, in one line: its command, its file, its question."""
+    if not isinstance(given, dict):
+        return ""
+    for key in _TITLE_KEYS:
+        value = given.get(key)
+        if isinstance(value, str) and value.strip():
+            return value.strip().splitlines()[0][:200]
+    return ""
+
+
+LONGEST_TAIL = 4096
+
+
+def tail_of(text: str) -> str:
+    """The end of a tool's output, short enough to be kept."""
+    return text if len(text) <= LONGEST_TAIL else "…" + text[-LONGEST_TAIL:]
