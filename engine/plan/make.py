@@ -1,0 +1,244 @@
+"""From a manifest to a plan: the pipeline chosen, its steps ordered, its workers expanded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.errors import ConcurrencyWithMatrix, PlanError
+from engine.ids import WorkerId
+from engine.limits import Limits
+from engine.plan.agents import agent_of, permissions_of, persona_of
+from engine.plan.clamps import Clamps
+from engine.plan.model import (
+    AgentChoice,
+    Backoff,
+    ChooseBy,
+    MergeMode,
+    Plan,
+    PlannedStep,
+    PlannedWorker,
+    Policy,
+    PolicyKind,
+    RetryMode,
+    RetryRule,
+)
+from engine.plan.order import check_policy, ordered
+from engine.plan.runtime import runtime_of, workspace_of
+from engine.spec.nearest import nearest
+from engine.spec.pipeline import Manifest, PipelineSpec, RetrySpec, StepSpec
+from engine.spec.runtime import LimitsSpec
+from engine.spec.words import policy_parts
+
+DEFAULT_LIMITS = Limits(
+    memory_mb=2048, time_seconds=3600.0, disk_mb=20480, pids=4096, output_mb=512
+)
+"""What real builds need to live, where nobody says otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanDefaults:
+    """What stands where a manifest is silent, and what a command line puts in its place.
+
+    Attributes:
+        limits: What stands where neither step nor runtime says.
+        policy: In place of every step's policy, like the next five in place of theirs.
+        check: In place of every agent step's check.
+        timeout_minutes: In place of every step's time limit.
+    """
+
+    limits: Limits = DEFAULT_LIMITS
+    policy: str | None = None
+    check: str | None = None
+    auto_merge: bool | None = None
+    target: str | None = None
+    base: str | None = None
+    timeout_minutes: float | None = None
+
+
+@dataclass(frozen=True)
+class _Making:
+    """What every step of one plan is made with."""
+
+    manifest: Manifest
+    defaults: PlanDefaults
+    clamps: Clamps
+
+
+def make_plan(
+    manifest: Manifest, *, pipeline: str | None = None, defaults: PlanDefaults | None = None
+) -> Plan:
+    """The plan of one pipeline.
+
+    Args:
+        manifest: What was read.
+        pipeline: Its name; needed where there are several.
+        defaults: What stands where the manifest is silent, and what overrules it.
+
+    Raises:
+        PlanError: Where no plan can be made; CyclicDependency, UnknownDependency and
+            ConcurrencyWithMatrix among them.
+    """
+    defaults = defaults or PlanDefaults()
+    chosen = _pipeline(manifest, pipeline)
+    clamps = Clamps(manifest.runtime.max_concurrent_workers)
+    making = _Making(manifest, defaults, clamps)
+    steps = {step.name: step for step in chosen.steps}
+    if len(steps) < len(chosen.steps):
+        raise PlanError(f"two steps of the pipeline {chosen.name!r} have the same name")
+    names = ordered({step.name: step.dependencies for step in chosen.steps})
+    planned = tuple(_step(steps[name], making) for name in names)
+    runtime = runtime_of(manifest.runtime, workers=clamps.workers)
+    overruled = {
+        key: value
+        for key in ("auto_merge", "target", "base")
+        if (value := getattr(defaults, key)) is not None
+    }
+    return Plan(
+        name=chosen.name,
+        steps=planned,
+        runtime=replace(runtime, **overruled),
+        workspace=workspace_of(manifest.workspace),
+        clamps=tuple(clamps.made),
+    )
+
+
+def _pipeline(manifest: Manifest, name: str | None) -> PipelineSpec:
+    there = {pipeline.name: pipeline for pipeline in manifest.pipelines}
+    names = ", ".join(there)
+    if name is None and len(there) == 1:
+        return manifest.pipelines[0]
+    if name is None:
+        raise PlanError("there are several pipelines", hint=f"Name one of them: {names}.")
+    if name not in there:
+        guess = nearest(name, there)
+        meant = f"Did you mean {guess!r}? " if guess else ""
+        raise PlanError(f"there is no pipeline {name!r}", hint=f"{meant}There are: {names}.")
+    return there[name]
+
+
+def _step(spec: StepSpec, making: _Making) -> PlannedStep:
+    workers, max_parallel = _workers(spec, making)
+    policy = parse_policy(making.defaults.policy or spec.policy)
+    check_policy(spec.name, policy, len(workers))
+    merge = _merge(spec, making.manifest)
+    check = spec.check if spec.run else making.defaults.check or spec.check
+    return PlannedStep(
+        name=spec.name,
+        dependencies=spec.dependencies,
+        workers=workers,
+        run=spec.run,
+        policy=policy,
+        merge=merge,
+        choose=ChooseBy(spec.choose or "human"),
+        retry=_retry(spec.retry),
+        max_parallel=max_parallel,
+        limits=_limits(spec, making),
+        files=spec.files,
+        artifacts=spec.artifacts,
+        check=check,
+    )
+
+
+def _workers(spec: StepSpec, making: _Making) -> tuple[tuple[PlannedWorker, ...], int | None]:
+    if spec.strategy is None:
+        return tuple(_replicas(spec, making)), None
+    if spec.concurrency is not None or spec.variants is not None:
+        raise ConcurrencyWithMatrix(spec.name)
+    matrix = spec.strategy.matrix
+    agent = None if spec.run else agent_of(making.manifest, spec)
+    where = f"{spec.name}.strategy.matrix.max_concurrency"
+    at_once = matrix.max_concurrency and making.clamps.cut_to_workers(where, matrix.max_concurrency)
+    cells = [
+        replace(_worker(spec, making, i, agent), label=item, item=item)
+        for i, item in enumerate(matrix.items, 1)
+    ]
+    return tuple(_hinted(cells, spec, making)), at_once
+
+
+def _replicas(spec: StepSpec, making: _Making) -> Sequence[PlannedWorker]:
+    if spec.run:
+        agents: Sequence[AgentChoice | None] = [None] * _count(spec, making)
+    elif spec.variants is None:
+        agents = [agent_of(making.manifest, spec)] * _count(spec, making)
+    else:
+        kinds = [(agent_of(making.manifest, spec, v), v.n) for v in spec.variants]
+        where, asked = f"{spec.name}.variants", sum(n for _, n in kinds)
+        most = making.clamps.cut_to_workers(where, asked)
+        agents = [agent for agent, n in kinds for _ in range(min(n, most))][:most]
+    workers = [_worker(spec, making, i, agent) for i, agent in enumerate(agents, 1)]
+    return _hinted(workers, spec, making)
+
+
+def _count(spec: StepSpec, making: _Making) -> int:
+    return making.clamps.cut_to_workers(f"{spec.name}.concurrency", spec.concurrency or 1)
+
+
+def _hinted(
+    workers: Sequence[PlannedWorker], spec: StepSpec, making: _Making
+) -> Sequence[PlannedWorker]:
+    where = f"{spec.name}.max_concurrent_agents"
+    hint = making.clamps.hint(where, spec.max_concurrent_agents)
+    return [replace(worker, hint=hint) for worker in workers]
+
+
+def _worker(
+    spec: StepSpec, making: _Making, index: int, agent: AgentChoice | None
+) -> PlannedWorker:
+    persona = persona_of(making.manifest, spec)
+    label = f"{agent.name} {agent.model}" if agent and agent.model else agent.name if agent else ""
+    return PlannedWorker(
+        id=WorkerId(spec.name, index),
+        agent=agent,
+        label=label,
+        prompt=spec.prompt or "",
+        persona_prompt=(persona and persona.prompt) or "",
+        permissions=permissions_of(making.manifest, spec),
+    )
+
+
+def _merge(spec: StepSpec, manifest: Manifest) -> MergeMode:
+    if spec.merge is not None:
+        return MergeMode(spec.merge)
+    if spec.run or manifest.runtime.isolation_strategy == "directory":
+        return MergeMode.NONE
+    return MergeMode.EACH if spec.strategy else MergeMode.CHOOSE
+
+
+def _limits(spec: StepSpec, making: _Making) -> Limits:
+    """Step over runtime over defaults, key by key."""
+    minutes = making.defaults.timeout_minutes or spec.timeout_minutes
+    timeout: dict[str, Any] = {"time_seconds": minutes * 60} if minutes else {}
+    whole_run = replace(making.defaults.limits, **_said(making.manifest.runtime.limits))
+    return replace(whole_run, **(_said(spec.limits) | timeout))
+
+
+def _said(limits: LimitsSpec) -> dict[str, Any]:
+    return limits.model_dump(exclude_none=True)
+
+
+def _retry(spec: RetrySpec) -> RetryRule:
+    return RetryRule(
+        attempts=spec.attempts,
+        backoff=Backoff(spec.backoff),
+        delay_s=spec.delay_seconds,
+        longest_s=spec.max_delay_seconds,
+        mode=RetryMode(spec.mode),
+        has_feedback=spec.feedback,
+        restarts=spec.intensity.restarts,
+        per_s=spec.intensity.per_minutes * 60,
+    )
+
+
+def parse_policy(words: str) -> Policy:
+    """The policy that `all`, `settled`, `race`, `first(2)`, `first:2` or `quorum(2)` says.
+
+    Raises:
+        PlanError: Where it says none.
+    """
+    parts = policy_parts(words)
+    if parts is None:
+        raise PlanError(
+            f"{words!r:.60} is no policy",
+            hint="Policies are all, settled, race, first:N and quorum:N, with N at least 1.",
+        )
+    return Policy(PolicyKind(parts[0]), parts[1])

@@ -1,0 +1,60 @@
+"""What holds for the whole run, from a manifest's words to the plan's."""
+
+from engine.plan.model import (
+    ExecutionMode,
+    Holes,
+    IsolationStrategy,
+    Network,
+    Runtime,
+    WorkspaceRules,
+)
+from engine.spec.runtime import NetworkRules, RuntimeSpec, SandboxSpec, WorkspaceSpec
+
+
+def runtime_of(spec: RuntimeSpec, *, workers: int) -> Runtime:
+    """The plan's runtime, with as many workers at once as were allowed."""
+    minutes = spec.run_timeout_minutes
+    return Runtime(
+        max_concurrent_workers=workers,
+        isolation=IsolationStrategy(spec.isolation_strategy),
+        execution_mode=ExecutionMode(spec.execution_mode),
+        workspace_root=spec.workspace_root,
+        stall_s=spec.stall_seconds,
+        run_timeout_s=None if minutes is None else minutes * 60,
+        require=tuple(spec.require),
+        holes=_holes(spec.sandbox),
+        auto_merge=spec.auto_merge,
+        cleanup_on_complete=spec.cleanup_on_complete,
+        target=spec.target,
+        base=spec.base,
+        branch_prefix=spec.branch_prefix,
+        land_style=spec.land.style,
+    )
+
+
+def _holes(spec: SandboxSpec) -> Holes:
+    return Holes(
+        network=_network(spec.network),
+        env=spec.env,
+        paths=spec.paths,
+        has_docker=spec.docker,
+        has_ssh_agent=spec.ssh_agent,
+    )
+
+
+def _network(spec: str | NetworkRules) -> Network:
+    if isinstance(spec, NetworkRules):
+        return Network(mode="allow", allow=spec.allow)
+    return Network(mode=spec)
+
+
+def workspace_of(spec: WorkspaceSpec) -> WorkspaceRules:
+    """How workspaces of the plan are made ready."""
+    return WorkspaceRules(
+        include=spec.include,
+        setup=spec.setup,
+        teardown=spec.teardown,
+        cwd=spec.cwd,
+        paths=spec.paths,
+        ports=dict(spec.ports),
+    )

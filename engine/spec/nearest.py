@@ -1,0 +1,15 @@
+"""The known word that a mistyped one was probably meant to be."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_LONGEST = 60
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The closest known word, or None where none is close."""
+    if len(word) > _LONGEST:
+        return None
+    lowered = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
+    return lowered[found[0]] if found else None

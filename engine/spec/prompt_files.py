@@ -1,0 +1,87 @@
+"""Texts that a manifest keeps in files of the repository, put into its tree before it is checked.
+
+A manifest that was read is whole: what is made of it, and journalled, needs no file again.
+"""
+
+from collections.abc import Callable, Iterator
+
+from engine.spec.finding import Finding
+from engine.spec.tree import Fields, Items, Node, Path, Scalar, at, child, entries, text
+from engine.spec.words import is_inside
+
+Reader = Callable[[str], bytes]
+"""Gives the bytes of a path inside the repository, or raises OSError or ValueError."""
+LARGEST_BYTES = 256 * 1024
+
+
+def with_files(root: Node, read: Reader | None) -> tuple[Node, list[Finding]]:
+    """The tree with each `prompt_file` and `script` path replaced by what the file says."""
+    problems: list[Finding] = []
+    for path, key in _places(root):
+        name = text(at(root, *path))
+        if name is None or not is_inside(name):
+            continue  # told as a problem of its type
+        try:
+            words = _read(name, read)
+        except (OSError, ValueError) as error:
+            problems.append(Finding(path, f"{name!r:.80} {_why(error)}"))
+            words = name
+        root = _replaced(root, path, key, words)
+    return root, problems
+
+
+def _places(root: Node) -> Iterator[tuple[Path, str]]:
+    """Where a file is named, and under which key its text goes."""
+    for name, persona in entries(child(root, "personas")):
+        yield from _prompt_of(persona, ("personas", name))
+    for name, agent in entries(child(root, "agents")):
+        if (script := text(child(agent, "script"))) and "\n" not in script:
+            yield ("agents", name, "script"), "script"
+    for i, pipeline in entries(child(root, "pipelines")):
+        for j, step in entries(child(pipeline, "steps")):
+            yield from _prompt_of(step, ("pipelines", i, "steps", j))
+
+
+def _prompt_of(node: Node, path: Path) -> Iterator[tuple[Path, str]]:
+    if child(node, "prompt_file") is not None and child(node, "prompt") is None:
+        yield (*path, "prompt_file"), "prompt"
+
+
+def _read(name: str, read: Reader | None) -> str:
+    if read is None:
+        raise ValueError("cannot be read here; write the text itself")
+    data = read(name)
+    if len(data) > LARGEST_BYTES:
+        raise ValueError(f"has {len(data)} bytes; at most {LARGEST_BYTES} are read")
+    words = data.decode("utf-8").removeprefix("\ufeff")
+    if not words.strip():
+        raise ValueError("is empty")
+    if "\0" in words:
+        raise ValueError("is not a text: it has a NUL byte")
+    return words
+
+
+def _why(error: OSError | ValueError) -> str:
+    match error:
+        case UnicodeDecodeError():
+            return "is not UTF-8"
+        case OSError():
+            return f"cannot be read: {error.strerror or error}"
+        case _:
+            return str(error)
+
+
+def _replaced(node: Node, path: Path, key: str, words: str) -> Node:
+    """The tree with the text under `key` in place of the last key of the path."""
+    step, rest = path[0], path[1:]
+    if isinstance(node, Items) and isinstance(step, int):
+        below = _replaced(node.items[step], rest, key, words)
+        return Items((*node.items[:step], below, *node.items[step + 1 :]), node.place)
+    if isinstance(node, Fields) and isinstance(step, str):
+        fields, keys = dict(node.fields), dict(node.keys)
+        old = fields.pop(step)
+        into = step if rest else key
+        fields[into] = _replaced(old, rest, key, words) if rest else Scalar(words, old.place)
+        keys[into] = keys.get(step, old.place)
+        return Fields(fields, node.place, keys)
+    return node

@@ -1,0 +1,60 @@
+"""What a manifest may say by its grammar, and this version cannot do: refused, never ignored.
+
+One row for each; a row is removed when its room is built.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from engine.spec.tree import Node, Path, Scalar, entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unready:
+    """A key, or certain values of it, that cannot be honoured.
+
+    Attributes:
+        path: Keys joined by dots, `*` for any name or index; mappings below it count too.
+        only: The values refused; none means every value.
+        unless: The values that are fine.
+    """
+
+    path: str
+    reason: str
+    only: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+
+
+UNREADY = (
+    Unready(
+        path="runtime.database.strategy",
+        only=("shared",),
+        reason="a history that machines share needs PostgreSQL, which is not built yet; "
+        "leave it out or write per_agent",
+    ),
+    Unready(
+        path="pipelines.*.steps.*.choose",
+        only=("agent",),
+        reason="a judging agent is not built yet; write human, or check with a check",
+    ),
+)
+
+
+def unready(root: Node, rows: tuple[Unready, ...] = UNREADY) -> Iterator[tuple[Path, str]]:
+    """Where the manifest asks for what cannot be done, and why not."""
+    todo: list[tuple[Path, Node]] = [((), root)]
+    while todo:
+        path, node = todo.pop()
+        dotted = ".".join(map(str, path))
+        for row in rows:
+            if _is_refused(row, dotted, node):
+                yield path, row.reason
+        todo.extend(((*path, step), below) for step, below in entries(node))
+
+
+def _is_refused(row: Unready, dotted: str, node: Node) -> bool:
+    if dotted.count(".") != row.path.count(".") or not fnmatchcase(dotted, row.path):
+        return False
+    value = str(node.value) if isinstance(node, Scalar) else ""
+    return value not in row.unless and (not row.only or value in row.only)

@@ -1,0 +1,151 @@
+"""The keys of `runtime` and `workspace`: what holds for the whole run."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from engine.spec.words import Count, InsidePath, Name, Positive, Section, Text, Variable
+
+Dimension = Literal[
+    "files", "git", "network", "memory", "cpu", "pids", "time", "disk", "output", "kill"
+]
+
+
+def _word_or_rules(value: object) -> str:
+    return "<word>" if isinstance(value, str) else "<rules>"
+
+
+class LimitsSpec(Section):
+    """What one attempt of a worker may use. What is not said has the machine's default."""
+
+    memory_mb: Count | None = None
+    """Memory of the whole process tree, in MiB."""
+    cpu_percent: Count | None = None
+    """Processor time: 100 is one core."""
+    time_seconds: Positive | None = None
+    """Wall-clock time. It stands still while a human is awaited."""
+    disk_mb: Count | None = None
+    """Growth of the workspace and home, in MiB; the checkout itself is not counted."""
+    pids: Count | None = None
+    """Processes and threads together."""
+    output_mb: Count | None = None
+    """Output kept of one attempt, in MiB."""
+    budget_usd: Positive | None = None
+    """Cost in US dollars, as far as the agent tells it."""
+    budget_tokens: Count | None = None
+    """Tokens in and out together, as far as the agent tells them."""
+
+
+class DatabaseSpec(Section):
+    """Where the history of runs lies."""
+
+    strategy: Literal["per_agent", "shared"] = "per_agent"
+    """`per_agent`: one SQLite file per agent beside the run's own; `shared`: one PostgreSQL."""
+    url: Text | None = None
+    """The address of the shared database; only with `shared`."""
+
+
+class NetworkRules(Section):
+    """The hosts an agent may reach; nothing else answers."""
+
+    allow: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """Host names; `*.example.org` stands for everything below."""
+
+
+class SandboxSpec(Section):
+    """What of this machine is opened to agents, on purpose. Every hole is reported."""
+
+    network: Annotated[
+        Annotated[Literal["open", "none"], Tag("<word>")] | Annotated[NetworkRules, Tag("<rules>")],
+        Discriminator(_word_or_rules),
+    ] = "open"
+    """`open`, `none`, or `{allow: [hosts]}`."""
+    env: tuple[Variable, ...] = ()
+    """Environment variables passed on, by name."""
+    paths: tuple[Text, ...] = ()
+    """Files and folders outside the repository that agents may read."""
+    docker: bool = False
+    """Open the container daemon's socket. Whoever has it owns the machine."""
+    ssh_agent: bool = False
+    """Open the SSH agent's socket."""
+
+
+class PermissionRules(Section):
+    """Which tool uses are answered without a human."""
+
+    allow: tuple[Text, ...] = ()
+    """Patterns of what is allowed unasked, such as `Bash(npm test*)`."""
+    deny: tuple[Text, ...] = ()
+    """Patterns of what is denied unasked; they win over `allow`."""
+
+
+PermissionsSpec = Annotated[
+    Annotated[Literal["auto", "ask"], Tag("<word>")] | Annotated[PermissionRules, Tag("<rules>")],
+    Discriminator(_word_or_rules),
+]
+
+
+class LandSpec(Section):
+    """How a reviewed change reaches the target branch."""
+
+    style: Literal["merge", "squash", "rebase"] = "merge"
+    """`merge` keeps the worker's commits below a merge commit."""
+
+
+class RuntimeSpec(Section):
+    """What holds for the whole run."""
+
+    max_concurrent_workers: Count = 10
+    """How many workers run at once, all steps together; more than 100 is cut to 100."""
+    isolation_strategy: Literal["worktree", "clone", "directory"] = "worktree"
+    """`worktree`; `clone`; `directory` (an empty folder and `workspace.include`, without git)."""
+    execution_mode: Literal["process", "thread"] = "process"
+    """Where Python-callable agents run."""
+    database: DatabaseSpec = DatabaseSpec()
+    """Where the history of runs lies."""
+    workspace_root: Text | None = None
+    """Where workspaces are made; by default outside the repository, in your state folder."""
+    agent: Name | None = None
+    """The agent of every step that names none and whose persona names none."""
+    limits: LimitsSpec = LimitsSpec()
+    """What one attempt of any worker may use."""
+    stall_seconds: Positive = 600.0
+    """Without progress for so long a worker is marked; after twice that you are asked."""
+    run_timeout_minutes: Positive | None = None
+    """The whole run is stopped after so long."""
+    require: tuple[Dimension, ...] = ()
+    """What must be *enforced* on this machine, or the run does not start."""
+    sandbox: SandboxSpec = SandboxSpec()
+    """Holes that are opened to agents."""
+    permissions: PermissionsSpec = "auto"
+    """`auto` (what the sandbox contains is allowed, else you are asked), `ask`, or rules."""
+    auto_merge: bool = False
+    """Land what passed its check without a review, in plan order."""
+    cleanup_on_complete: bool = True
+    """Remove workspaces afterwards, where nothing can be lost by it."""
+    target: Text | None = None
+    """The branch to land on; by default the current one."""
+    base: Text | None = None
+    """The revision that workers begin from; by default the target."""
+    branch_prefix: Name = "plait"
+    """What the branches of workers begin with."""
+    land: LandSpec = LandSpec()
+    """How a reviewed change reaches the target branch."""
+
+
+class WorkspaceSpec(Section):
+    """How every worker's workspace is made ready and put away; the check's tree too."""
+
+    include: tuple[InsidePath, ...] = ()
+    """Ignored files to copy in, such as `.env`; those of `.worktreeinclude` are added."""
+    setup: Text | None = None
+    """A shell command that prepares the workspace, such as `npm ci`."""
+    teardown: Text | None = None
+    """A shell command that is run before the workspace is put away."""
+    cwd: InsidePath = "."
+    """The folder in which agents and commands start."""
+    paths: tuple[InsidePath, ...] = ()
+    """Only files that match are meant to be changed; others are pointed out in review."""
+    ports: Mapping[Variable, Annotated[int, Field(ge=1, le=100)]] = Field(default_factory=dict)
+    """Ports leased to each worker: the variable's name, and how many."""

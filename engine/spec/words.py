@@ -1,0 +1,114 @@
+"""The kinds of text and number a manifest is made of, each with the words for what was expected."""
+
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from engine.ids import STEP_NAME
+
+ADAPTERS = (
+    "scripted",
+    "command",
+    "claude",
+    "codex",
+    "gemini",
+    "opencode",
+    "copilot",
+    "qwen",
+    "pi",
+    "cline",
+    "aider",
+    "mini",
+    "acp",
+)
+"""Every adapter there is; each is also an agent of that name that needs no entry."""
+
+NEEDS_ARGV = ("command", "acp")
+"""Adapters that know no program of their own."""
+
+WORKER_CAP = 100
+"""The most workers one engine runs at once, whatever a manifest asks."""
+HINT_CAP = 10
+"""The most sub-agents an agent is told it may spawn."""
+POLICY = re.compile(
+    r"(?P<word>all|settled|race)|(?P<kind>first|quorum)(?:\((\d{1,4})\)|:(\d{1,4}))"
+)
+
+
+class Section(BaseModel):
+    """A mapping of known keys, strictly typed, that cannot change once read."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+def policy_parts(words: str) -> tuple[str, int] | None:
+    """The kind and number of a policy; `race` is the first one; None for anything else."""
+    match = POLICY.fullmatch(words)
+    if match is None:
+        return None
+    if match["word"]:
+        return ("first", 1) if match["word"] == "race" else (match["word"], 1)
+    n = int(match[3] or match[4])
+    return (match["kind"], n) if n else None
+
+
+def is_inside(path: str) -> bool:
+    """The path stays below the folder it is taken from, whatever stands there."""
+    pure = PurePosixPath(path)
+    return bool(path) and not pure.is_absolute() and ".." not in pure.parts and "\0" not in path
+
+
+def _kind(is_right: Callable[[str], object], expectation: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if is_right(value):
+            return value
+        raise PydanticCustomError("expected", "expected {what}", {"what": expectation})
+
+    return AfterValidator(check)
+
+
+def _schema(pattern: str) -> object:
+    return Field(json_schema_extra={"pattern": pattern})
+
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}"
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+
+Name = Annotated[
+    str,
+    _kind(
+        re.compile(_NAME).fullmatch,
+        "a name of 1 to 40 letters, digits, `_`, `.` and `-` that begins with a letter or digit",
+    ),
+    _schema(f"^{_NAME}$"),
+]
+StepName = Annotated[
+    str,
+    _kind(
+        STEP_NAME.fullmatch,
+        "a name of 1 to 40 small letters, digits, `_` and `-` that begins with a letter or digit",
+    ),
+    _schema(f"^{STEP_NAME.pattern}$"),
+]
+Text = Annotated[str, _kind(str.strip, "some text, found none"), Field(min_length=0)]
+InsidePath = Annotated[
+    str, _kind(is_inside, "a path inside the repository: relative, without `..`")
+]
+Variable = Annotated[
+    str,
+    _kind(re.compile(_VARIABLE).fullmatch, "the name of an environment variable"),
+    _schema(f"^{_VARIABLE}$"),
+]
+PolicyText = Annotated[
+    str,
+    _kind(policy_parts, "all, settled, race, first(N) or quorum(N), with N at least 1"),
+    _schema(r"^(all|settled|race|(first|quorum)(\(0*[1-9][0-9]{0,3}\)|:0*[1-9][0-9]{0,3}))$"),
+]
+Count = Annotated[int, Field(ge=1, le=10**12)]
+Positive = Annotated[float, Field(gt=0, le=1e9)]
