@@ -43,25 +43,39 @@ class WorkerId:
         return cls(match["step"], int(match["index"] or WOVEN))
 
 
+AGENT = "agent"
+"""The role of an attempt's own agent; `setup`, `check` and the like run beside it."""
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class AttemptId:
-    """One attempt of one worker in one run: `a1b2/implement/worker_2@1`."""
+    """One attempt of one worker in one run: `a1b2/implement/worker_2@1`.
+
+    Commands that run on an attempt's behalf have the same number and another role:
+    `a1b2/implement/worker_2@1+check`.
+    """
 
     run: RunId
     worker: WorkerId
     number: int
+    role: str = AGENT
 
     def __str__(self) -> str:
-        return f"{self.run}/{self.worker}@{self.number}"
+        return f"{self.run}/{self.worker}@{self.number}{self._suffix}"
 
     @property
     def path(self) -> str:
         """Where this attempt's files lie below a folder of runs."""
-        return f"{self.run}/{self.worker}/attempt_{self.number}"
+        return f"{self.run}/{self.worker}/attempt_{self.number}{self._suffix}"
+
+    @property
+    def _suffix(self) -> str:
+        return "" if self.role == AGENT else f"+{self.role}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """The attempt that `run/step/worker_2@1` names."""
         run, _, rest = text.partition("/")
-        worker, _, number = rest.rpartition("@")
-        return cls(RunId(run), WorkerId.parse(worker), int(number))
+        worker, _, tail = rest.rpartition("@")
+        number, _, role = tail.partition("+")
+        return cls(RunId(run), WorkerId.parse(worker), int(number), role or AGENT)

@@ -1,0 +1,170 @@
+"""One fact in, the next state and its effects out: the whole of the core behind one function."""
+
+from dataclasses import replace
+
+from engine.core import facts as f
+from engine.core.effects import Effect
+from engine.core.outcome import candidates, is_choice_due, step_outcome
+from engine.core.phase import QUIET, STOPPED_BY_POLICY_WHILE_COLLECTING, TOLD
+from engine.core.report import report, waits_for
+from engine.core.rules import RULES
+from engine.core.state import RunState, StepState, Stop, Worker
+from engine.core.stopping import stop
+from engine.core.told import TELLERS
+from engine.core.turn import Turn
+from engine.errors import IllegalTransition, InvariantBroken
+from engine.events import ChoiceWanted, Clamped, RunFinished, RunStarted, RunWaiting, StepSettled
+from engine.phases import Phase
+from engine.results import Outcome
+
+_ROUNDS = 200
+"""More rounds of rules than any run can need; reaching it means that two rules undo each other."""
+
+_EVERY_PHASE = frozenset({"StopRequested"})
+
+
+def advance(state: RunState, fact: f.Fact) -> tuple[RunState, list[Effect]]:
+    """The state after a fact, and what is to be done because of it."""
+    now = max(state.now, fact.at)
+    turn = Turn(replace(state, now=now), type(fact).__name__)
+    if isinstance(fact, f.WorkerFact):
+        _tell_worker(turn, fact)
+    else:
+        _tell_run(turn, fact)
+    _apply_rules(turn)
+    turn.settle()
+    _tell_observers(turn)
+    return turn.finish()
+
+
+def _tell_worker(turn: Turn, fact: f.WorkerFact) -> None:
+    w = turn.state.workers.get(fact.worker)
+    if w is None:
+        raise IllegalTransition(f"{turn.fact} speaks of {fact.worker}, who is not in this run")
+    if fact.attempt != w.attempt or turn.fact in QUIET.get(w.phase, frozenset()):
+        turn.state = replace(turn.state, dropped=turn.state.dropped + 1)
+        return
+    if turn.fact in _MOVING and turn.fact not in TOLD[w.phase] and turn.fact not in _EVERY_PHASE:
+        raise IllegalTransition(turn.story(w.id))
+    TELLERS[type(fact)](turn, w, fact)
+
+
+_MOVING = frozenset(name for told in TOLD.values() for name in told)
+"""Facts that move workers: unlike badges and talk, they are illegal where no table lists them."""
+
+
+def _tell_run(turn: Turn, fact: f.RunFact) -> None:
+    match fact:
+        case f.RunBegan():
+            _begin(turn)
+        case f.RunStopRequested():
+            _stop_run(turn, fact)
+        case f.CapSet():
+            turn.state = replace(turn.state, cap=max(0, fact.cap))
+        case f.PauseRequested():
+            turn.state = replace(turn.state, is_paused=True)
+        case f.ResumeRequested():
+            turn.state = replace(turn.state, is_paused=False, stop=None)
+        case f.StepAdded():
+            _add_step(turn, fact)
+        case f.WorkerAdded():
+            _add_worker(turn, fact)
+
+
+def _begin(turn: Turn) -> None:
+    state = turn.state
+    turn.state = replace(state, started_at=state.now)
+    turn.publish(
+        RunStarted(
+            name=state.plan.name,
+            steps=tuple(step.name for step in state.plan.steps),
+            workers=tuple(str(p.id) for step in state.plan.steps for p in step.workers),
+            cap=state.cap,
+        )
+    )
+    for clamp in state.plan.clamps:
+        turn.publish(Clamped(clamp=clamp))
+
+
+def _stop_run(turn: Turn, fact: f.RunStopRequested) -> None:
+    turn.state = replace(turn.state, stop=Stop(cause=fact.cause, is_kill=fact.is_kill))
+    for w in list(turn.state.workers.values()):
+        stoppable = w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING or w.phase is Phase.STOPPING
+        if stoppable:
+            stop(turn, w, fact.cause, is_kill=fact.is_kill, move=turn.rule)
+
+
+def _add_step(turn: Turn, fact: f.StepAdded) -> None:
+    state = turn.state
+    plan = replace(state.plan, steps=(*state.plan.steps, fact.step))
+    turn.state = replace(
+        state,
+        plan=plan,
+        workers={**state.workers, **{p.id: Worker(id=p.id) for p in fact.step.workers}},
+        steps={**state.steps, fact.step.name: StepState()},
+    )
+
+
+def _add_worker(turn: Turn, fact: f.WorkerAdded) -> None:
+    state, new = turn.state, fact.planned
+    steps = tuple(
+        replace(step, workers=(*step.workers, new)) if step.name == new.id.step else step
+        for step in state.plan.steps
+    )
+    turn.state = replace(
+        state,
+        plan=replace(state.plan, steps=steps),
+        workers={**state.workers, new.id: Worker(id=new.id)},
+    )
+
+
+def _apply_rules(turn: Turn) -> None:
+    for _ in range(_ROUNDS):
+        before = turn.state
+        for rule in RULES:
+            rule(turn)
+            if turn.state is not before:
+                break
+        else:
+            return
+    raise InvariantBroken(f"{turn.state.run}: the joint rules never come to rest after {turn.fact}")
+
+
+def _tell_observers(turn: Turn) -> None:
+    for step in turn.state.plan.steps:
+        own = turn.state.steps[step.name]
+        outcome = step_outcome(turn.state, step)
+        if outcome is not own.told:
+            own = turn.change_step(step.name, told=outcome)
+            if outcome is not Outcome.PENDING:
+                turn.publish(StepSettled(step=step.name, outcome=outcome))
+        able = candidates(turn.state, step) if is_choice_due(turn.state, step) else ()
+        if able != own.choice_told:
+            turn.change_step(step.name, choice_told=able)
+            if able:
+                turn.publish(ChoiceWanted(step=step.name, candidates=tuple(map(str, able))))
+    _tell_end(turn)
+
+
+def _tell_end(turn: Turn) -> None:
+    state = turn.state
+    if state.started_at is None:
+        return
+    is_finished = all(w.phase.is_settled for w in state.workers.values())
+    is_waiting = not is_finished and bool(waits_for(state))
+    if is_finished and not state.is_finished_told:
+        turn.state = replace(state, ended_at=state.now)
+        turn.publish(RunFinished(report=report(turn.state)))
+    elif is_waiting and not state.is_waiting_told:
+        turn.publish(RunWaiting(report=report(state)))
+    turn.state = replace(
+        turn.state,
+        is_finished_told=is_finished,
+        is_waiting_told=is_waiting,
+        ended_at=turn.state.ended_at if is_finished else None,
+    )
+
+
+def is_idle(state: RunState) -> bool:
+    """Nothing goes on by itself: every worker has settled, or a human is awaited."""
+    return state.is_finished_told or state.is_waiting_told

@@ -1,0 +1,124 @@
+"""What is said between a running agent and its human, and the badges a worker wears meanwhile."""
+
+from engine.core import facts as f
+from engine.core.effects import (
+    ChangeLimits,
+    FreezeAttempt,
+    HoldClocks,
+    SendAnswer,
+    SendInterrupt,
+    SendSteer,
+    ThawAttempt,
+)
+from engine.core.state import Said, Worker
+from engine.core.turn import Turn
+from engine.events import Answered, Asked, IsolationViolated, Steered
+from engine.phases import Phase
+from engine.results import Badge
+
+
+def agent_asked(turn: Turn, w: Worker, fact: f.AgentAsked) -> None:
+    """A human is awaited: the clocks stand still."""
+    known = {q.id for q in w.questions} | {said.question for said in w.said}
+    if w.phase is not Phase.RUNNING or fact.question.id in known:
+        return
+    if not w.questions:
+        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt, is_held=True))
+    turn.change(w.id, questions=(*w.questions, fact.question), badges=w.badges | {Badge.ASKS})
+    turn.publish(Asked(worker=str(w.id), attempt=w.attempt, question=fact.question))
+
+
+def human_answered(turn: Turn, w: Worker, fact: f.HumanAnswered) -> None:
+    """The agent is told, and its clocks go on."""
+    if not _withdraw(turn, w, fact.question):
+        return
+    answer = Said(text=fact.answer, question=fact.question)
+    turn.change(w.id, said=(*turn.worker(w.id).said, answer))
+    turn.effects.append(
+        SendAnswer(worker=w.id, attempt=w.attempt, question=fact.question, answer=fact.answer)
+    )
+    turn.publish(
+        Answered(
+            worker=str(w.id),
+            attempt=w.attempt,
+            question=fact.question,
+            answer=fact.answer,
+            by=fact.by,
+        )
+    )
+
+
+def question_withdrawn(turn: Turn, w: Worker, fact: f.QuestionWithdrawn) -> None:
+    """Nobody needs to answer any more."""
+    _withdraw(turn, w, fact.question)
+
+
+def _withdraw(turn: Turn, w: Worker, question: str) -> bool:
+    left = tuple(q for q in w.questions if q.id != question)
+    if len(left) == len(w.questions):
+        return False
+    badges = w.badges if left else w.badges - {Badge.ASKS}
+    turn.change(w.id, questions=left, badges=badges)
+    if not left:
+        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt, is_held=False))
+    return True
+
+
+def agent_steered(turn: Turn, w: Worker, fact: f.AgentSteered) -> None:
+    """The words go to the agent while it runs."""
+    if w.phase is not Phase.RUNNING:
+        return
+    turn.change(w.id, said=(*w.said, Said(text=fact.text)))
+    turn.effects.append(SendSteer(worker=w.id, attempt=w.attempt, text=fact.text))
+    turn.publish(Steered(worker=str(w.id), attempt=w.attempt, text=fact.text, delivery="queued"))
+
+
+def agent_interrupted(turn: Turn, w: Worker, fact: f.AgentInterrupted) -> None:
+    """Its turn is broken off."""
+    del fact
+    if w.phase is Phase.RUNNING:
+        turn.effects.append(SendInterrupt(worker=w.id, attempt=w.attempt))
+
+
+def rate_limit_seen(turn: Turn, w: Worker, fact: f.RateLimitSeen) -> None:
+    """A badge, as long as the vendor makes it wait."""
+    badges = w.badges - {Badge.RATE_LIMITED}
+    if fact.until is not None and w.phase is Phase.RUNNING:
+        badges |= {Badge.RATE_LIMITED}
+    turn.change(w.id, badges=badges, rate_limited_until=fact.until)
+
+
+def stall_seen(turn: Turn, w: Worker, fact: f.StallSeen) -> None:
+    """A badge, as long as nothing moves."""
+    is_shown = fact.is_stalled and w.phase is Phase.RUNNING
+    badges = w.badges | {Badge.STALLED} if is_shown else w.badges - {Badge.STALLED}
+    turn.change(w.id, badges=badges)
+
+
+def violation_seen(turn: Turn, w: Worker, fact: f.ViolationSeen) -> None:
+    """Said loudly, and remembered: such a change does not land by itself."""
+    turn.change(w.id, violations=(*w.violations, fact.path), badges=w.badges | {Badge.VIOLATION})
+    turn.publish(IsolationViolated(worker=str(w.id), attempt=w.attempt, path=fact.path))
+
+
+def worker_paused(turn: Turn, w: Worker, fact: f.WorkerPaused) -> None:
+    """Its tree is frozen."""
+    del fact
+    if w.phase is Phase.RUNNING:
+        turn.change(w.id, badges=w.badges | {Badge.PAUSED})
+        turn.effects.append(FreezeAttempt(worker=w.id, attempt=w.attempt))
+
+
+def worker_resumed(turn: Turn, w: Worker, fact: f.WorkerResumed) -> None:
+    """Its tree goes on."""
+    del fact
+    turn.change(w.id, badges=w.badges - {Badge.PAUSED})
+    if w.phase is Phase.RUNNING:
+        turn.effects.append(ThawAttempt(worker=w.id, attempt=w.attempt))
+
+
+def limits_set(turn: Turn, w: Worker, fact: f.LimitsSet) -> None:
+    """From now on, and for later attempts."""
+    turn.change(w.id, limits=fact.limits)
+    if w.phase is Phase.RUNNING:
+        turn.effects.append(ChangeLimits(worker=w.id, attempt=w.attempt, limits=fact.limits))

@@ -1,0 +1,48 @@
+"""What must hold of a run after every turn; tests check it, and a recovery checks what it read."""
+
+from collections.abc import Iterator
+
+from engine.core.state import RunState, Worker
+from engine.errors import InvariantBroken
+from engine.phases import Phase
+from engine.results import Outcome
+
+_UNCOLLECTED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
+_OPEN = frozenset({Phase.WAITING, Phase.QUEUED, Phase.BACKING_OFF})
+
+
+def check_invariants(before: RunState | None, after: RunState) -> None:
+    """Raise `InvariantBroken` naming every rule that a turn has broken."""
+    broken = [*_of_run(before, after)]
+    for w in after.workers.values():
+        broken.extend(f"{w.id}: {rule}" for rule in _of_worker(before, w))
+    if broken:
+        raise InvariantBroken(f"run {after.run}: " + "; ".join(broken))
+
+
+def _of_run(before: RunState | None, after: RunState) -> Iterator[str]:
+    used = before.slots_in_use if before else 0
+    if after.slots_in_use > max(after.cap, used):
+        yield f"{after.slots_in_use} slots in use, {after.cap} allowed"
+    for step in after.plan.steps:
+        if not after.steps[step.name].has_failed_fast:
+            continue
+        open_ = [str(w.id) for w in after.workers_of(step.name) if w.phase in _OPEN]
+        if open_:
+            yield f"{step.name} has failed fast, and {', '.join(open_)} still waits"
+
+
+def _of_worker(before: RunState | None, w: Worker) -> Iterator[str]:
+    if w.phase not in _UNCOLLECTED and w.ran > w.collected:
+        yield f"attempt {w.ran} ran and was not collected before {w.phase}"
+    if w.phase.is_settled and w.outcome is Outcome.PENDING:
+        yield f"settled as {w.phase} without an outcome"
+    if w.phase in _OPEN and w.outcome is not Outcome.PENDING:
+        yield f"{w.phase} with the outcome {w.outcome}"
+    if w.phase is Phase.STOPPING and w.stop is None:
+        yield "stopping for no cause"
+    if w.questions and w.phase not in {Phase.RUNNING, Phase.STOPPING}:
+        yield f"asks while {w.phase}"
+    old = before.workers.get(w.id) if before else None
+    if old is not None and (w.attempt < old.attempt or w.attempt > old.attempt + 1):
+        yield f"attempt {old.attempt} became {w.attempt}"

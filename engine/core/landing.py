@@ -1,0 +1,77 @@
+"""What the facts of a review and a landing do."""
+
+from engine.core import facts as f
+from engine.core.state import Worker
+from engine.core.turn import Turn
+from engine.errors import IllegalTransition
+from engine.events import ConflictsFound, Landed
+from engine.phases import Phase, StopCause
+from engine.results import Badge, Outcome
+
+
+def approved(turn: Turn, w: Worker, fact: f.Approved) -> None:
+    """A human wants it on the target."""
+    gone = {Badge.CHECK_FAILED, Badge.LAND_REFUSED}
+    turn.tell(
+        w.id,
+        Phase.LANDING,
+        land=fact,
+        prepared=None,
+        error=None,
+        badges=(w.badges | {Badge.APPROVED}) - gone,
+    )
+
+
+def approval_noted(turn: Turn, w: Worker, fact: f.ApprovalNoted) -> None:
+    """A badge until it lands."""
+    del fact
+    if w.phase is Phase.REVIEWING:
+        turn.change(w.id, badges=w.badges | {Badge.APPROVED})
+
+
+def rejected(turn: Turn, w: Worker, fact: f.Rejected) -> None:
+    """A human gave it up; the change stays on its ref."""
+    del fact
+    turn.tell(w.id, Phase.DISCARDED, outcome=Outcome.CANCELLED, cause=StopCause.USER)
+
+
+def chosen(turn: Turn, w: Worker, fact: f.Chosen) -> None:
+    """The step's choice; the joint rules see to the others."""
+    del fact
+    if w.outcome is not Outcome.SUCCESS:
+        raise IllegalTransition(turn.story(w.id))
+    turn.change_step(w.id.step, chosen=w.id)
+    turn.change(w.id, badges=w.badges | {Badge.CHOSEN})
+
+
+def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
+    """From here on the landing only goes forward."""
+    turn.change(w.id, prepared=fact.detail)
+
+
+def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
+    """It is on the target."""
+    turn.tell(w.id, Phase.LANDED)
+    turn.publish(
+        Landed(worker=str(w.id), attempt=w.attempt, target=fact.target, old=fact.old, new=fact.new)
+    )
+
+
+def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
+    """A human has to merge it with the target."""
+    turn.tell(
+        w.id, Phase.CONFLICTED, conflicts=fact.paths, is_conflict_of_base=False, resolved=None
+    )
+    turn.publish(ConflictsFound(worker=str(w.id), attempt=w.attempt, paths=fact.paths))
+
+
+def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
+    """Nothing was moved; a human sees why."""
+    badges = (w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED}
+    turn.tell(w.id, Phase.REVIEWING, land=None, prepared=None, error=fact.reason, badges=badges)
+
+
+def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
+    """Back to where the conflict was met."""
+    to = Phase.PREPARING if w.is_conflict_of_base else Phase.LANDING
+    turn.tell(w.id, to, resolved=fact.tree, conflicts=(), is_conflict_of_base=False)

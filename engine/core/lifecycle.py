@@ -1,0 +1,169 @@
+"""What the facts of an attempt's own life do: prepared, ended, collected, checked."""
+
+from engine.core import facts as f
+from engine.core.outcome import LOST, has_commit
+from engine.core.state import RunState, Worker
+from engine.core.turn import Turn
+from engine.errors import IllegalTransition
+from engine.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWanted
+from engine.phases import Phase, StopCause
+from engine.plan.model import MergeMode, RetryMode
+from engine.results import Badge
+
+
+def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
+    """The agent can start."""
+    turn.tell(
+        w.id,
+        Phase.RUNNING,
+        workspace=fact.workspace,
+        prompt=fact.prompt,
+        branch=fact.branch,
+        base=fact.base,
+        enforcement=fact.enforcement,
+        attempt_since=fact.at,
+        ran=w.attempt,
+    )
+
+
+def base_conflicted(turn: Turn, w: Worker, fact: f.BaseConflicted) -> None:
+    """A human has to merge what this worker builds on."""
+    turn.tell(w.id, Phase.CONFLICTED, conflicts=fact.paths, is_conflict_of_base=True)
+    turn.publish(
+        ConflictsFound(worker=str(w.id), attempt=w.attempt, paths=fact.paths, is_of_base=True)
+    )
+
+
+def prepare_failed(turn: Turn, w: Worker, fact: f.PrepareFailed) -> None:
+    """No agent ran; the try is counted all the same."""
+    turn.tell(w.id, Phase.FAILED, cause=StopCause.SETUP, error=fact.error, tries=w.tries + 1)
+
+
+def attempt_ended(turn: Turn, w: Worker, fact: f.AttemptEnded) -> None:
+    """However it ended, its work is collected."""
+    worked = fact.at - w.attempt_since if w.attempt_since is not None else 0.0
+    if fact.limit is not None:
+        turn.publish(LimitHitSeen(worker=str(w.id), attempt=w.attempt, hit=fact.limit))
+    turn.tell(
+        w.id,
+        Phase.COLLECTING,
+        ended=fact,
+        session=fact.session or w.session,
+        limit_hit=fact.limit,
+        worked_s=w.worked_s + max(0.0, worked),
+        questions=(),
+        badges=w.badges - {Badge.ASKS, Badge.PAUSED, Badge.STALLED, Badge.RATE_LIMITED},
+    )
+
+
+def activity_ended(turn: Turn, w: Worker, fact: f.ActivityEnded) -> None:
+    """A preparation or a check has stopped: the worker comes to rest."""
+    del fact
+    cause = w.stop.cause if w.stop else StopCause.USER
+    turn.tell(w.id, cause.settles_as, cause=cause)
+
+
+def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
+    """The work is kept; what the worker comes to is decided now."""
+    w = turn.change(w.id, change=fact.change, collected=w.attempt)
+    ended = w.ended
+    if ended is None:
+        raise IllegalTransition(turn.story(w.id))
+    cause = (w.stop.cause if w.stop else None) or ended.cause
+    if cause is not None:
+        _stopped(turn, w, cause, ended)
+    elif ended.retry_at is not None:
+        _wait_for_vendor(turn, w, ended.retry_at)
+    elif not ended.ok or fact.error is not None:
+        error = ended.error if not ended.ok else fact.error
+        _failed(turn, w, StopCause.AGENT, error or "the agent failed without saying why")
+    else:
+        _ended_well(turn, w, ended)
+
+
+def _stopped(turn: Turn, w: Worker, cause: StopCause, ended: f.AttemptEnded) -> None:
+    if cause.settles_as is Phase.FAILED:
+        _failed(turn, w, cause, ended.error or str(ended.limit or cause))
+    else:
+        turn.tell(w.id, Phase.CANCELLED, cause=cause)
+
+
+def _failed(turn: Turn, w: Worker, cause: StopCause, error: str) -> None:
+    tries = w.tries if cause in LOST else w.tries + 1
+    turn.tell(w.id, Phase.FAILED, cause=cause, error=error, tries=tries)
+
+
+def _wait_for_vendor(turn: Turn, w: Worker, until: float) -> None:
+    fields = turn.requeue(w.id, mode=RetryMode.RESUME, failure="the vendor's rate limit was met")
+    turn.tell(
+        w.id, Phase.BACKING_OFF, **{**fields, "not_before": until, "rate_limited_until": until}
+    )
+
+
+def _ended_well(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
+    step = turn.state.plan.step(w.id.step)
+    if step.check is not None and step.run is None:
+        turn.tell(w.id, Phase.CHECKING)
+    elif w.change is None and ended.needs_proof and step.merge is not MergeMode.NONE:
+        _failed(turn, w, StopCause.NO_CHANGE, "the agent changed nothing, and no check proves it")
+    else:
+        review_or_finish(turn, w)
+
+
+def check_passed(turn: Turn, w: Worker, fact: f.CheckPassed) -> None:
+    """The work is proved; now it waits for review, if there is anything to merge."""
+    turn.publish(CheckFinished(worker=str(w.id), attempt=w.attempt, check=fact.check))
+    turn.change(w.id, check=fact.check)
+    review_or_finish(turn, turn.worker(w.id))
+
+
+def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
+    """On the worker's own tree it is a failure; on the tree to be landed, a badge."""
+    is_landing = w.phase is Phase.LANDING
+    turn.publish(
+        CheckFinished(
+            worker=str(w.id), attempt=w.attempt, check=fact.check, is_for_landing=is_landing
+        )
+    )
+    if is_landing:
+        turn.tell(
+            w.id,
+            Phase.REVIEWING,
+            check=fact.check,
+            land=None,
+            error=fact.check.summary or "the check failed on the tree to be landed",
+            badges=(w.badges | {Badge.CHECK_FAILED}) - {Badge.APPROVED},
+        )
+        return
+    turn.tell(
+        w.id,
+        Phase.FAILED,
+        check=fact.check,
+        cause=StopCause.CHECK,
+        error=fact.check.summary or f"the check failed: {fact.check.command}",
+        tries=w.tries + 1,
+    )
+
+
+def review_or_finish(turn: Turn, w: Worker) -> None:
+    """To review if there is a commit that is meant to be merged, else done."""
+    if not is_mergeable(turn.state, w):
+        turn.tell(w.id, Phase.FINISHED)
+        return
+    turn.tell(w.id, Phase.REVIEWING)
+    change = w.change
+    if change is not None:
+        turn.publish(
+            ReviewWanted(
+                worker=str(w.id),
+                attempt=w.attempt,
+                files=change.files,
+                insertions=change.insertions,
+                deletions=change.deletions,
+            )
+        )
+
+
+def is_mergeable(state: RunState, w: Worker) -> bool:
+    """There is a commit, and its step means to merge it."""
+    return has_commit(w) and state.plan.step(w.id.step).merge is not MergeMode.NONE

@@ -1,0 +1,178 @@
+"""What a step has come to: its outcome, its candidates, its choice, and what it offers others."""
+
+from collections.abc import Sequence
+
+from engine.core.state import Bases, RunState, Worker
+from engine.ids import WorkerId
+from engine.phases import Phase, StopCause
+from engine.plan.model import ChooseBy, MergeMode, PlannedStep, PolicyKind
+from engine.results import Outcome
+
+LOST = frozenset({StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN})
+"""The machinery failed, not the agent: another attempt follows, and no try is counted."""
+_NEVER_RETRIED = frozenset({StopCause.BUDGET})
+
+
+def is_concluded(worker: Worker) -> bool:
+    """The worker's own work is over, whatever a human still does with it."""
+    return worker.outcome is not Outcome.PENDING
+
+
+def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
+    """What a step has come to, by its policy; PENDING while it is open."""
+    chosen = state.steps[step.name].chosen
+    if chosen is not None and chosen in state.workers:
+        return state.workers[chosen].outcome
+    workers = state.workers_of(step.name)
+    if _needed(step, len(workers)) <= _successes(workers) and (
+        step.policy.kind is PolicyKind.FIRST or all(map(is_concluded, workers))
+    ):
+        return Outcome.SUCCESS
+    if _is_out_of_reach(state, step, workers):
+        return _unsuccessful(workers)
+    return Outcome.PENDING
+
+
+def _needed(step: PlannedStep, total: int) -> int:
+    match step.policy.kind:
+        case PolicyKind.ALL:
+            return total
+        case PolicyKind.SETTLED:
+            return 1
+        case PolicyKind.FIRST | PolicyKind.QUORUM:
+            return step.policy.n
+
+
+def _successes(workers: Sequence[Worker]) -> int:
+    return sum(worker.outcome is Outcome.SUCCESS for worker in workers)
+
+
+def _is_out_of_reach(state: RunState, step: PlannedStep, workers: Sequence[Worker]) -> bool:
+    still_possible = sum(
+        worker.outcome in {Outcome.SUCCESS, Outcome.PENDING} or is_to_be_retried(state, worker)
+        for worker in workers
+    )
+    return still_possible < _needed(step, len(workers))
+
+
+def is_to_be_retried(state: RunState, worker: Worker) -> bool:
+    """An end that the joint rules are about to follow with another attempt is not final."""
+    if worker.cause is StopCause.BASE_GONE:
+        return worker.phase is Phase.CANCELLED
+    was_lost = worker.cause in LOST
+    return (worker.phase is Phase.FAILED or was_lost) and may_retry(state, worker)
+
+
+def may_retry(state: RunState, worker: Worker) -> bool:
+    """Whether a failed worker has an attempt left that the rules allow."""
+    rule = state.plan.step(worker.id.step).retry
+    own = state.steps[worker.id.step]
+    if own.has_failed_fast or state.stop is not None:
+        return False
+    if worker.cause in _NEVER_RETRIED:
+        return False
+    recent = sum(at > state.now - rule.per_s for at in own.restarts)
+    has_tries = worker.cause in LOST or worker.tries < rule.attempts
+    return recent < rule.restarts and has_tries
+
+
+def _unsuccessful(workers: Sequence[Worker]) -> Outcome:
+    outcomes = {worker.outcome for worker in workers}
+    for outcome in (Outcome.FAILED, Outcome.CANCELLED):
+        if outcome in outcomes:
+            return outcome
+    return Outcome.SKIPPED
+
+
+def candidates(state: RunState, step: PlannedStep) -> tuple[WorkerId, ...]:
+    """The successful workers of a step of which one is to be chosen."""
+    if not step.has_candidates:
+        return ()
+    return tuple(
+        worker.id
+        for worker in state.workers_of(step.name)
+        if worker.outcome is Outcome.SUCCESS and worker.phase is not Phase.DISCARDED
+    )
+
+
+def chosen_of(state: RunState, step: PlannedStep) -> WorkerId | None:
+    """The candidate that counts: chosen by a human or by the policy, or the only one left."""
+    chosen = state.steps[step.name].chosen
+    if chosen is not None:
+        return chosen
+    if step_outcome(state, step) is not Outcome.SUCCESS:
+        return None
+    able = candidates(state, step)
+    if len(able) == 1 or (able and step.choose is ChooseBy.CHECK):
+        return able[0]
+    return None
+
+
+def is_choice_due(state: RunState, step: PlannedStep) -> bool:
+    """Several candidates are there, and a human has to choose."""
+    return (
+        step.has_candidates
+        and step_outcome(state, step) is Outcome.SUCCESS
+        and chosen_of(state, step) is None
+        and len(candidates(state, step)) > 1
+    )
+
+
+def offers(state: RunState, step: PlannedStep) -> Bases | None:
+    """The attempts a dependent step builds on; None while there is no answer yet."""
+    if step_outcome(state, step) is not Outcome.SUCCESS:
+        return None
+    if step.has_candidates:
+        chosen = chosen_of(state, step)
+        return None if chosen is None else ((chosen, state.workers[chosen].attempt),)
+    return tuple(
+        (worker.id, worker.attempt)
+        for worker in state.workers_of(step.name)
+        if worker.outcome is Outcome.SUCCESS
+    )
+
+
+def bases_for(state: RunState, step: PlannedStep) -> Bases | None:
+    """Everything a step builds on, in plan order; None while something is missing."""
+    found: list[tuple[WorkerId, int]] = []
+    for upstream in state.plan.steps:
+        if upstream.name not in step.dependencies:
+            continue
+        offered = offers(state, upstream)
+        if offered is None:
+            return None
+        found.extend(offered)
+    return tuple(found)
+
+
+def is_impossible(state: RunState, step: PlannedStep) -> bool:
+    """A dependency has ended without the change this step needs."""
+    return any(
+        step_outcome(state, state.plan.step(name)) not in {Outcome.SUCCESS, Outcome.PENDING}
+        for name in step.dependencies
+    )
+
+
+def must_land_first(state: RunState, worker: WorkerId) -> tuple[WorkerId, ...]:
+    """The upstream changes that this one is stacked on and that are not on the target yet."""
+    return tuple(
+        base
+        for base, _ in state.workers[worker].bases
+        if state.plan.step(base.step).merge is not MergeMode.NONE
+        and has_commit(state.workers[base])
+        and state.workers[base].phase is not Phase.LANDED
+    )
+
+
+def has_commit(worker: Worker) -> bool:
+    """Its work is a commit that can be merged, not only artifacts."""
+    return worker.change is not None and worker.change.head is not None
+
+
+def run_outcome(state: RunState) -> Outcome:
+    """What the run has come to, by its steps."""
+    outcomes = [step_outcome(state, step) for step in state.plan.steps]
+    for outcome in (Outcome.FAILED, Outcome.CANCELLED, Outcome.PENDING, Outcome.SKIPPED):
+        if outcome in outcomes:
+            return outcome
+    return Outcome.SUCCESS

@@ -1,0 +1,91 @@
+"""From a state to the report of a run, and to what it waits for."""
+
+from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome
+from engine.core.state import RunState, Worker
+from engine.limits import Usage
+from engine.phases import Phase
+from engine.results import RunReport, StepResult, WorkerResult
+
+
+def report(state: RunState) -> RunReport:
+    """What the run has come to so far, steps in plan order and workers in worker order."""
+    steps = {
+        step.name: StepResult(
+            name=step.name,
+            outcome=step_outcome(state, step),
+            worker_results=tuple(
+                worker_result(state, worker) for worker in state.workers_of(step.name)
+            ),
+            chosen=str(chosen) if (chosen := chosen_of(state, step)) is not None else None,
+        )
+        for step in state.plan.steps
+    }
+    return RunReport(
+        run=state.run,
+        name=state.plan.name,
+        outcome=run_outcome(state),
+        steps=steps,
+        waits_for=waits_for(state),
+        duration_s=round(max(0.0, state.now - (state.started_at or state.now)), 3),
+    )
+
+
+def worker_result(state: RunState, w: Worker) -> WorkerResult:
+    """One worker's result as it stands."""
+    planned = state.planned(w.id)
+    return WorkerResult(
+        worker=str(w.id),
+        phase=w.phase,
+        cause=w.cause,
+        outcome=w.outcome,
+        attempts=w.attempt,
+        label=planned.label,
+        branch=w.branch,
+        commit=w.change.head if w.change else None,
+        workspace=w.workspace,
+        usage=w.ended.usage if w.ended and w.ended.usage else Usage(),
+        limits=w.enforcement,
+        limit_hit=w.limit_hit,
+        check=w.check,
+        output=w.ended.text if w.ended else "",
+        duration_s=round(w.worked_s, 3),
+        error=w.error,
+    )
+
+
+def waits_for(state: RunState) -> tuple[str, ...]:
+    """What a human has to do, in words, once nothing goes on by itself; empty while it does."""
+    if _goes_on(state):
+        return ()
+    wants: list[str] = []
+    for step in state.plan.steps:
+        if is_choice_due(state, step):
+            wants.append(f"choose between the candidates of {step.name}")
+        wants.extend(_wants(w) for w in state.workers_of(step.name) if _wants(w))
+    return tuple(wants)
+
+
+def _goes_on(state: RunState) -> bool:
+    return any(_works(w) for w in state.workers.values()) or (
+        not state.is_paused
+        and state.stop is None
+        and state.cap > 0
+        and any(w.phase is Phase.QUEUED for w in state.workers.values())
+        and not any(w.phase.holds_slot for w in state.workers.values())
+    )
+
+
+def _works(w: Worker) -> bool:
+    if w.phase in {Phase.LANDING, Phase.BACKING_OFF}:
+        return True
+    return w.phase.holds_slot and not w.questions
+
+
+def _wants(w: Worker) -> str:
+    if w.questions:
+        return f"{w.id} asks: {w.questions[0].text}"
+    if w.phase is Phase.REVIEWING:
+        return f"review {w.id}"
+    if w.phase is Phase.CONFLICTED:
+        return f"resolve the conflicts of {w.id}"
+    return ""

@@ -1,0 +1,238 @@
+"""The joint rules: what follows for a run as a whole, applied after each fact until nothing moves.
+
+Each rule looks at the state and moves some workers, or nothing. They are tried in a fixed order,
+from the first again after each that moved something; the tables of `phase` make this end.
+"""
+
+import zlib
+from collections.abc import Callable, Sequence
+
+from engine.core.facts import Approved
+from engine.core.lifecycle import is_mergeable
+from engine.core.outcome import (
+    LOST,
+    bases_for,
+    candidates,
+    chosen_of,
+    is_impossible,
+    is_to_be_retried,
+    must_land_first,
+    step_outcome,
+)
+from engine.core.phase import STOPPED_BY_POLICY_WHILE_COLLECTING
+from engine.core.state import Bases, Worker
+from engine.core.stopping import stop
+from engine.core.turn import Turn
+from engine.phases import Phase, StopCause
+from engine.plan.model import Backoff, ChooseBy, PlannedStep, PolicyKind, RetryMode, RetryRule
+from engine.results import Badge, Outcome
+
+_HOLDS_BASE = frozenset(
+    {Phase.PREPARING, Phase.RUNNING, Phase.CHECKING, Phase.COLLECTING, Phase.STOPPING}
+)
+_STANDS_ON_BASE = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDED, Phase.FINISHED})
+
+
+def retry_failed(turn: Turn) -> None:
+    """Rule 1: a failed attempt with attempts left is tried again, after a wait."""
+    for w in list(turn.state.workers.values()):
+        if w.cause is StopCause.BASE_GONE or not is_to_be_retried(turn.state, w):
+            continue
+        rule = turn.state.plan.step(w.id.step).retry
+        is_lost = w.cause in LOST
+        wait = 0.0 if is_lost else delay_s(rule, w, seed=turn.state.run)
+        failure = w.error or (w.cause or "")
+        fields = turn.requeue(
+            w.id,
+            mode=RetryMode.FRESH if is_lost else rule.mode,
+            failure=failure if rule.has_feedback and not is_lost else "",
+        )
+        own = turn.state.steps[w.id.step]
+        turn.change_step(w.id.step, restarts=(*own.restarts, turn.state.now))
+        turn.rule(w.id, Phase.BACKING_OFF, **{**fields, "not_before": turn.state.now + wait})
+
+
+def delay_s(rule: RetryRule, w: Worker, *, seed: str) -> float:
+    """How long to wait before the next attempt: grows by the rule, with a tenth of jitter."""
+    n = max(1, w.tries)
+    growth = {
+        Backoff.FIXED: 1.0,
+        Backoff.LINEAR: float(n),
+        Backoff.EXPONENTIAL: 2.0 ** min(n - 1, 30),
+    }
+    wait = rule.delay_s * growth[rule.backoff]
+    spread = zlib.crc32(f"{seed}/{w.id}@{w.attempt}".encode()) / 0xFFFFFFFF
+    return min(wait, rule.longest_s) * (0.9 + 0.2 * spread)
+
+
+def apply_policies(turn: Turn) -> None:
+    """Rule 2: fail-fast stops the rest; enough successes make the rest needless."""
+    for step in turn.state.plan.steps:
+        own = turn.state.steps[step.name]
+        workers = turn.state.workers_of(step.name)
+        is_open = step.policy.kind is PolicyKind.ALL and not own.has_failed_fast
+        if is_open and own.chosen is None and any(_is_final_failure(turn, w) for w in workers):
+            turn.change_step(step.name, has_failed_fast=True)
+        if turn.state.steps[step.name].has_failed_fast:
+            _stop_all(turn, step, StopCause.FAIL_FAST)
+        elif step.policy.kind is PolicyKind.FIRST and _successes(workers) >= step.policy.n:
+            _stop_all(turn, step, StopCause.RACE_LOST)
+
+
+def _successes(workers: Sequence[Worker]) -> int:
+    return sum(w.outcome is Outcome.SUCCESS for w in workers)
+
+
+def _is_final_failure(turn: Turn, w: Worker) -> bool:
+    return w.phase is Phase.FAILED and not is_to_be_retried(turn.state, w)
+
+
+def _stop_all(turn: Turn, step: PlannedStep, cause: StopCause) -> None:
+    for w in turn.state.workers_of(step.name):
+        if w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING and w.stop is None:
+            stop(turn, turn.worker(w.id), cause, is_kill=False, move=turn.rule)
+
+
+def settle_choices(turn: Turn) -> None:
+    """Rule 3: a choice, by a human or by policy, stops or discards all siblings."""
+    for step in turn.state.plan.steps:
+        if not step.has_candidates:
+            continue
+        chosen = turn.state.steps[step.name].chosen
+        if chosen is None and step.choose is ChooseBy.CHECK:
+            chosen = chosen_of(turn.state, step)
+            if chosen is not None and len(candidates(turn.state, step)) > 1:
+                turn.change_step(step.name, chosen=chosen)
+        if turn.state.steps[step.name].chosen is not None:
+            _drop_siblings(turn, step)
+
+
+def _drop_siblings(turn: Turn, step: PlannedStep) -> None:
+    chosen = turn.state.steps[step.name].chosen
+    for w in turn.state.workers_of(step.name):
+        if w.id == chosen:
+            continue
+        if w.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
+            outcome = Outcome.CANCELLED if w.outcome is Outcome.PENDING else w.outcome
+            turn.rule(w.id, Phase.DISCARDED, cause=StopCause.NOT_CHOSEN, outcome=outcome)
+        elif w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING and w.stop is None:
+            stop(turn, w, StopCause.NOT_CHOSEN, is_kill=False, move=turn.rule)
+
+
+def follow_upstream(turn: Turn) -> None:
+    """Rules 4 to 6: start, skip, re-arm, stop or badge workers by what their bases have become."""
+    for step in turn.state.plan.steps:
+        if not turn.state.workers_of(step.name):
+            continue
+        bases = bases_for(turn.state, step)
+        impossible = is_impossible(turn.state, step)
+        for w in turn.state.workers_of(step.name):
+            _follow(turn, w, bases=bases, impossible=impossible)
+
+
+def _follow(turn: Turn, w: Worker, *, bases: Bases | None, impossible: bool) -> None:
+    if w.phase is Phase.WAITING and impossible:
+        turn.rule(w.id, Phase.SKIPPED, error="a step it depends on has no change to build on")
+    elif w.phase is Phase.WAITING and bases is not None and turn.state.stop is None:
+        turn.rule(w.id, Phase.QUEUED)
+    elif (w.phase is Phase.SKIPPED and not impossible) or (
+        w.phase is Phase.QUEUED and bases is None
+    ):
+        turn.rule(w.id, Phase.WAITING, error=None, cause=None)
+    elif w.phase is Phase.CANCELLED and w.cause is StopCause.BASE_GONE and turn.state.stop is None:
+        turn.rule(w.id, Phase.WAITING, **turn.requeue(w.id, mode=RetryMode.FRESH))
+    elif w.phase in _HOLDS_BASE and w.bases != bases and w.stop is None:
+        stop(turn, w, StopCause.BASE_GONE, is_kill=False, move=turn.rule)
+    elif w.phase in _STANDS_ON_BASE and bases is not None:
+        _badge_base(turn, w, is_outdated=w.bases != bases)
+
+
+def _badge_base(turn: Turn, w: Worker, *, is_outdated: bool) -> None:
+    if is_outdated != (Badge.BASE_OUTDATED in w.badges):
+        turn.change(w.id, badges=w.badges ^ {Badge.BASE_OUTDATED})
+
+
+def rearm_failed_fast(turn: Turn) -> None:
+    """Rule 6, within a step: what fail-fast stopped goes on when the step may again succeed."""
+    for step in turn.state.plan.steps:
+        if turn.state.steps[step.name].has_failed_fast or turn.state.stop is not None:
+            continue
+        for w in turn.state.workers_of(step.name):
+            if w.phase is Phase.CANCELLED and w.cause is StopCause.FAIL_FAST:
+                turn.rule(w.id, Phase.WAITING, **turn.requeue(w.id, mode=RetryMode.FRESH))
+
+
+def hold_for_vendor(turn: Turn) -> None:
+    """One login's rate limit holds all workers of that login, not only the one that met it."""
+    until: dict[str, float] = {}
+    for w in turn.state.workers.values():
+        agent = turn.state.agent_of(w.id)
+        if agent and w.phase is Phase.BACKING_OFF and w.rate_limited_until is not None:
+            until[agent.name] = max(until.get(agent.name, 0.0), w.rate_limited_until)
+    for w in list(turn.state.workers.values()):
+        agent = turn.state.agent_of(w.id)
+        end = until.get(agent.name) if agent else None
+        if w.phase is Phase.QUEUED and end is not None and end > turn.state.now:
+            turn.rule(w.id, Phase.BACKING_OFF, not_before=end, rate_limited_until=end)
+
+
+def dispatch(turn: Turn) -> None:
+    """Rule 7: queued workers begin while slots allow, in plan order."""
+    if turn.state.is_paused or turn.state.stop is not None or turn.state.started_at is None:
+        return
+    free = turn.state.cap - turn.state.slots_in_use
+    for step in turn.state.plan.steps:
+        bases = bases_for(turn.state, step)
+        for w in turn.state.workers_of(step.name):
+            if free <= 0:
+                return
+            if w.phase is Phase.QUEUED and bases is not None and _has_room(turn, step):
+                turn.rule(w.id, Phase.PREPARING, attempt=w.attempt + 1, bases=bases, said=())
+                free -= 1
+
+
+def _has_room(turn: Turn, step: PlannedStep) -> bool:
+    if step.max_parallel is None:
+        return True
+    holding = sum(w.phase.holds_slot for w in turn.state.workers_of(step.name))
+    return holding < step.max_parallel
+
+
+def land_by_itself(turn: Turn) -> None:
+    """Rule 8: with auto_merge, reviewed-by-check changes land in plan order."""
+    if not turn.state.plan.runtime.auto_merge or turn.state.stop is not None:
+        return
+    for step in turn.state.plan.steps:
+        for w in turn.state.workers_of(step.name):
+            if w.phase.is_settled:
+                continue
+            if not _may_land_by_itself(turn, step, w):
+                return
+            turn.rule(
+                w.id, Phase.LANDING, land=Approved(worker=w.id, attempt=w.attempt), prepared=None
+            )
+            return
+
+
+def _may_land_by_itself(turn: Turn, step: PlannedStep, w: Worker) -> bool:
+    held = {Badge.CHECK_FAILED, Badge.LAND_REFUSED, Badge.VIOLATION, Badge.BASE_OUTDATED}
+    return (
+        w.phase is Phase.REVIEWING
+        and is_mergeable(turn.state, w)
+        and not (w.badges & held)
+        and step_outcome(turn.state, step) is Outcome.SUCCESS
+        and (not step.has_candidates or chosen_of(turn.state, step) == w.id)
+        and not must_land_first(turn.state, w.id)
+    )
+
+
+RULES: tuple[Callable[[Turn], None], ...] = (
+    retry_failed,
+    apply_policies,
+    settle_choices,
+    follow_upstream,
+    rearm_failed_fast,
+    hold_for_vendor,
+    dispatch,
+    land_by_itself,
+)

@@ -1,0 +1,178 @@
+"""The state of a run: frozen, and changed by `advance` alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.core.facts import Approved, AttemptEnded
+from engine.ids import RunId, WorkerId
+from engine.limits import Enforcement, LimitHit, Limits
+from engine.phases import Phase, StopCause
+from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode
+from engine.results import Badge, Change, CheckResult, Outcome, Question
+
+Bases = tuple[tuple[WorkerId, int], ...]
+"""The upstream attempts whose changes a worker builds on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Next:
+    """How the next attempt begins, and what it is told of the last one.
+
+    Attributes:
+        previous: The attempt that `continue` and `resume` take up.
+        words: A human's feedback, in their words.
+        failure: What went wrong last time, in ours.
+    """
+
+    mode: RetryMode = RetryMode.FRESH
+    previous: int | None = None
+    words: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """A stop that was asked for and has not come to its end."""
+
+    cause: StopCause
+    is_kill: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """Something a human said to the running attempt: an answer, or, without a question, a steer."""
+
+    text: str
+    question: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """One worker of the run.
+
+    Attributes:
+        attempt: The number of its newest attempt; it only grows, and 0 means none was begun.
+        tries: How many attempts failed since a human last asked for one.
+        ran: The newest attempt whose agent was started.
+        collected: The newest attempt whose work was kept; never behind `ran` when at rest.
+        bases: What it was dispatched on; compared with what its dependencies offer now.
+        stop: Asked for, first cause kept, cleared when the worker comes to rest.
+        said: What this attempt was told, in order: told again to one that is re-adopted.
+        not_before: When its back-off or its vendor's rate limit ends.
+        land: How a human wants it landed.
+        prepared: The journalled detail of a landing that can only be rolled forward.
+    """
+
+    id: WorkerId
+    phase: Phase = Phase.WAITING
+    phase_since: float = 0.0
+    attempt: int = 0
+    attempt_since: float | None = None
+    worked_s: float = 0.0
+    tries: int = 0
+    ran: int = 0
+    collected: int = 0
+    outcome: Outcome = Outcome.PENDING
+    cause: StopCause | None = None
+    error: str | None = None
+    limit_hit: LimitHit | None = None
+    bases: Bases = ()
+    next: Next = field(default_factory=Next)
+    stop: Stop | None = None
+    not_before: float | None = None
+    rate_limited_until: float | None = None
+    ended: AttemptEnded | None = None
+    session: str | None = None
+    change: Change | None = None
+    check: CheckResult | None = None
+    badges: frozenset[Badge] = frozenset()
+    questions: tuple[Question, ...] = ()
+    said: tuple[Said, ...] = ()
+    land: Approved | None = None
+    resolved: str | None = None
+    prepared: str | None = None
+    conflicts: tuple[str, ...] = ()
+    is_conflict_of_base: bool = False
+    violations: tuple[str, ...] = ()
+    workspace: str | None = None
+    branch: str | None = None
+    base: str | None = None
+    prompt: str = ""
+    enforcement: tuple[Enforcement, ...] = ()
+    limits: Limits | None = None
+    agent: AgentChoice | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepState:
+    """What is decided about a step as a whole.
+
+    Attributes:
+        has_failed_fast: Its policy gave up: nothing of it waits or is queued any more.
+        chosen: The candidate that a human or the policy chose.
+        restarts: When its workers were restarted, for the restart intensity.
+        told: The outcome that was last published.
+    """
+
+    has_failed_fast: bool = False
+    chosen: WorkerId | None = None
+    restarts: tuple[float, ...] = ()
+    told: Outcome = Outcome.PENDING
+    choice_told: tuple[WorkerId, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """A whole run at one moment."""
+
+    run: RunId
+    plan: Plan
+    cap: int
+    workers: Mapping[WorkerId, Worker]
+    steps: Mapping[str, StepState]
+    now: float = 0.0
+    started_at: float | None = None
+    ended_at: float | None = None
+    is_paused: bool = False
+    stop: Stop | None = None
+    is_waiting_told: bool = False
+    is_finished_told: bool = False
+    dropped: int = 0
+
+    @property
+    def slots_in_use(self) -> int:
+        """How many workers hold a slot."""
+        return sum(worker.phase.holds_slot for worker in self.workers.values())
+
+    def planned(self, worker: WorkerId) -> PlannedWorker:
+        """What the plan says of a worker."""
+        return next(p for p in self.plan.step(worker.step).workers if p.id == worker)
+
+    def agent_of(self, worker: WorkerId) -> AgentChoice | None:
+        """The agent a worker runs: the one a human set for it, else the plan's."""
+        return self.workers[worker].agent or self.planned(worker).agent
+
+    def limits_of(self, worker: WorkerId) -> Limits:
+        """The limits a worker runs under: those a human set for it, else the plan's."""
+        return self.workers[worker].limits or self.plan.step(worker.step).limits
+
+    def workers_of(self, step: str) -> tuple[Worker, ...]:
+        """A step's workers, in worker order."""
+        return tuple(self.workers[planned.id] for planned in self.plan.step(step).workers)
+
+
+def initial_state(run: RunId, plan: Plan) -> RunState:
+    """The state of a run that has not begun: every worker waits."""
+    workers = {p.id: Worker(id=p.id) for step in plan.steps for p in step.workers}
+    return RunState(
+        run=run,
+        plan=plan,
+        cap=plan.runtime.max_concurrent_workers,
+        workers=workers,
+        steps={step.name: StepState() for step in plan.steps},
+    )
+
+
+def dependents(plan: Plan, step: str) -> tuple[PlannedStep, ...]:
+    """The steps that directly depend on one."""
+    return tuple(other for other in plan.steps if step in other.dependencies)

@@ -1,0 +1,81 @@
+"""What stops and retries do, asked by a human or wanted by a rule."""
+
+from dataclasses import replace
+from typing import Protocol
+
+from engine.core import facts as f
+from engine.core.effects import StopActivity
+from engine.core.phase import FINDS_ACTIVITY
+from engine.core.state import Worker
+from engine.core.turn import Turn, stop_fields
+from engine.ids import WorkerId
+from engine.phases import Phase, StopCause
+from engine.results import Badge
+
+
+class Move(Protocol):
+    """`Turn.tell` for a fact, `Turn.rule` for a rule."""
+
+    def __call__(self, worker: WorkerId, to: Phase, **fields: object) -> None:
+        """Move a worker."""
+
+
+def stop_requested(turn: Turn, w: Worker, fact: f.StopRequested) -> None:
+    """Never illegal, wherever the worker stands."""
+    stop(turn, w, fact.cause, is_kill=fact.is_kill, move=turn.tell)
+
+
+def stop(turn: Turn, w: Worker, cause: StopCause, *, is_kill: bool, move: Move) -> None:
+    """Stop a worker wherever it stands; one that has come to rest stays as it is."""
+    fields = stop_fields(w, cause, is_kill=is_kill)
+    if w.phase.is_settled:
+        return
+    if w.phase in FINDS_ACTIVITY:
+        move(w.id, Phase.STOPPING, **fields)
+    elif w.phase is Phase.STOPPING:
+        turn.change(w.id, **fields)
+        if is_kill and not (w.stop and w.stop.is_kill):
+            turn.moved[w.id] = None
+    elif w.phase is Phase.COLLECTING:
+        turn.change(w.id, **fields)
+    elif w.phase is Phase.LANDING:
+        _stop_landing(turn, w, cause, move)
+    else:
+        move(w.id, Phase.CANCELLED, cause=cause)
+
+
+def _stop_landing(turn: Turn, w: Worker, cause: StopCause, move: Move) -> None:
+    if w.prepared is not None:
+        return
+    move(w.id, Phase.REVIEWING, land=None, badges=w.badges - {Badge.APPROVED})
+    turn.effects.append(StopActivity(worker=w.id, attempt=w.attempt, cause=cause, is_kill=False))
+
+
+def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
+    """A human wants another attempt, and the count of tries begins anew."""
+    turn.state = replace(turn.state, stop=None)
+    if w.phase is Phase.SKIPPED:
+        turn.tell(w.id, Phase.WAITING, cause=None, error=None)
+        return
+    if turn.state.steps[w.id.step].has_failed_fast:
+        turn.change_step(w.id.step, has_failed_fast=False)
+    own = turn.state.steps[w.id.step]
+    if own.chosen == w.id:
+        turn.change_step(w.id.step, chosen=None)
+    fields = turn.requeue(
+        w.id, mode=fact.mode, words=fact.feedback, failure=w.error or (w.cause or "")
+    )
+    turn.tell(
+        w.id,
+        Phase.QUEUED,
+        **fields,
+        tries=0,
+        limits=fact.limits or w.limits,
+        agent=fact.agent or w.agent,
+    )
+
+
+def backoff_elapsed(turn: Turn, w: Worker, fact: f.BackoffElapsed) -> None:
+    """The wait is over."""
+    del fact
+    turn.tell(w.id, Phase.QUEUED, not_before=None, rate_limited_until=None)

@@ -1,0 +1,178 @@
+"""One turn of the core: the working copy that `advance` changes and then freezes.
+
+Every move of a worker goes through `Turn.move`, which holds it against the tables of `phase`.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.core.effects import Effect, Publish
+from engine.core.entry import entry_effect
+from engine.core.phase import is_ruled, is_told
+from engine.core.state import Next, RunState, StepState, Stop, Worker
+from engine.errors import IllegalTransition
+from engine.events import MustArrive, WorkerMoved, WorkerSettled
+from engine.ids import WorkerId
+from engine.phases import Phase, StopCause
+from engine.plan.model import RetryMode
+from engine.results import Badge, Outcome
+
+_OUTCOMES = {
+    Phase.REVIEWING: Outcome.SUCCESS,
+    Phase.FINISHED: Outcome.SUCCESS,
+    Phase.FAILED: Outcome.FAILED,
+    Phase.CANCELLED: Outcome.CANCELLED,
+    Phase.SKIPPED: Outcome.SKIPPED,
+    Phase.WAITING: Outcome.PENDING,
+    Phase.QUEUED: Outcome.PENDING,
+    Phase.PREPARING: Outcome.PENDING,
+    Phase.BACKING_OFF: Outcome.PENDING,
+}
+"""The outcome that a phase decides by itself; the other phases leave it as it was."""
+
+_OF_ONE_ATTEMPT = frozenset(
+    {
+        Badge.ASKS,
+        Badge.PAUSED,
+        Badge.STALLED,
+        Badge.RATE_LIMITED,
+        Badge.APPROVED,
+        Badge.CHECK_FAILED,
+        Badge.LAND_REFUSED,
+        Badge.BASE_OUTDATED,
+        Badge.NEEDS_LOGIN,
+    }
+)
+
+
+@dataclass
+class Turn:
+    """The working copy of a state, and what this turn wants done."""
+
+    state: RunState
+    fact: str
+    effects: list[Effect] = field(default_factory=list)
+    moved: dict[WorkerId, None] = field(default_factory=dict)
+
+    def worker(self, worker: WorkerId) -> Worker:
+        """The worker as it stands in this turn."""
+        return self.state.workers[worker]
+
+    def change(self, worker: WorkerId, **fields: Any) -> Worker:
+        """Set fields of a worker that are not its phase."""
+        changed = replace(self.state.workers[worker], **fields)
+        self.state = replace(self.state, workers={**self.state.workers, worker: changed})
+        return changed
+
+    def change_step(self, step: str, **fields: Any) -> StepState:
+        """Set fields of a step."""
+        changed = replace(self.state.steps[step], **fields)
+        self.state = replace(self.state, steps={**self.state.steps, step: changed})
+        return changed
+
+    def publish(self, event: MustArrive) -> None:
+        """Tell observers."""
+        self.effects.append(Publish(event=event))
+
+    def tell(self, worker: WorkerId, to: Phase, **fields: Any) -> None:
+        """Move a worker because the fact says so."""
+        before = self.worker(worker).phase
+        if not is_told(before, self.fact, to):
+            raise IllegalTransition(self.story(worker, to))
+        self._move(worker, to, fields)
+
+    def rule(self, worker: WorkerId, to: Phase, **fields: Any) -> None:
+        """Move a worker because a joint rule says so."""
+        if not is_ruled(self.worker(worker).phase, to):
+            raise IllegalTransition(self.story(worker, to))
+        self._move(worker, to, fields)
+
+    def story(self, worker: WorkerId, to: Phase | None = None) -> str:
+        """What is known of a worker, for the report of a bug."""
+        w = self.worker(worker)
+        aim = f" to {to}" if to else ""
+        return (
+            f"{self.state.run}/{worker}@{w.attempt}: {self.fact} met {w.phase}{aim} "
+            f"(tries {w.tries}, ran {w.ran}, collected {w.collected}, stop {w.stop}, "
+            f"cause {w.cause}, badges {sorted(w.badges)})"
+        )
+
+    def _move(self, worker: WorkerId, to: Phase, fields: dict[str, Any]) -> None:
+        before = self.worker(worker)
+        defaults = {"phase": to, "phase_since": self.state.now} | _settled(to)
+        if to in _OUTCOMES:
+            defaults["outcome"] = _OUTCOMES[to]
+        after = self.change(worker, **(defaults | fields))
+        self.moved[worker] = None
+        cause = after.cause or (after.stop.cause if after.stop else None)
+        self.publish(
+            WorkerMoved(
+                worker=str(worker),
+                attempt=after.attempt,
+                before=before.phase,
+                after=to,
+                cause=cause,
+            )
+        )
+
+    def requeue(
+        self, worker: WorkerId, *, mode: RetryMode, words: str = "", failure: str = ""
+    ) -> dict[str, Any]:
+        """The fields that make a worker ready for another attempt."""
+        w = self.worker(worker)
+        return {
+            "outcome": Outcome.PENDING,
+            "cause": None,
+            "error": None,
+            "limit_hit": None,
+            "stop": None,
+            "ended": None,
+            "check": None,
+            "questions": (),
+            "badges": w.badges - _OF_ONE_ATTEMPT,
+            "land": None,
+            "resolved": None,
+            "prepared": None,
+            "conflicts": (),
+            "is_conflict_of_base": False,
+            "not_before": None,
+            "rate_limited_until": None,
+            "next": Next(mode=mode, previous=w.attempt or None, words=words, failure=failure),
+        }
+
+    def settle(self) -> None:
+        """Tell of every worker that came to rest in this turn."""
+        for worker in self.moved:
+            w = self.worker(worker)
+            if w.phase.is_settled:
+                self.publish(
+                    WorkerSettled(
+                        worker=str(worker),
+                        attempt=w.attempt,
+                        phase=w.phase,
+                        outcome=w.outcome,
+                        cause=w.cause,
+                        error=w.error,
+                    )
+                )
+
+    def finish(self) -> tuple[RunState, list[Effect]]:
+        """The frozen result: entry effects of wherever each moved worker came to stand."""
+        for worker in self.moved:
+            effect = entry_effect(self.state, self.worker(worker))
+            if effect is not None:
+                self.effects.append(effect)
+        return self.state, self.effects
+
+
+def _settled(to: Phase) -> dict[str, Any]:
+    if to.is_settled or to in {Phase.REVIEWING, Phase.CONFLICTED}:
+        return {"stop": None, "questions": ()}
+    return {}
+
+
+def stop_fields(worker: Worker, cause: StopCause, *, is_kill: bool) -> dict[str, Any]:
+    """The stop a worker is under from now on: the first cause is kept, a kill is never undone."""
+    if worker.stop is None:
+        return {"stop": Stop(cause=cause, is_kill=is_kill)}
+    return {"stop": replace(worker.stop, is_kill=worker.stop.is_kill or is_kill)}

@@ -1,0 +1,223 @@
+"""A whole run in a simulated world: one seed is one story, and the same seed tells it again.
+
+The world answers the core's effects in any order and with any outcome, humans interfere at any
+moment, and the engine dies between any two turns and goes on from its journal.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from engine.core import effects as e
+from engine.core import facts as f
+from engine.core.advance import advance
+from engine.core.entry import current_effects
+from engine.core.invariants import check_invariants
+from engine.core.outcome import candidates, must_land_first
+from engine.core.state import RunState, Worker, initial_state
+from engine.ids import RunId, WorkerId
+from engine.phases import Phase, StopCause
+from engine.plan.model import Plan, RetryMode
+from engine.results import Change, CheckResult, Question
+
+_ENTRY = e.EntryEffect
+
+
+@dataclass
+class Story:
+    """A run being simulated.
+
+    Attributes:
+        journal: Every fact so far: replaying it gives the same state.
+        pending: The effect each worker's world is still busy with.
+        trace: What happened, a line each; equal for equal seeds.
+    """
+
+    plan: Plan
+    seed: int
+    crash_chance: float = 0.02
+    state: RunState = field(init=False)
+    journal: list[f.Fact] = field(default_factory=list)
+    pending: dict[WorkerId, _ENTRY] = field(default_factory=dict)
+    trace: list[str] = field(default_factory=list)
+    clock: float = 1_000.0
+
+    def __post_init__(self) -> None:
+        self.dice = random.Random(self.seed)  # noqa: S311  a story, not a secret
+        self.state = initial_state(RunId("sim"), self.plan)
+        self.feed(f.RunBegan(at=self.clock))
+
+    def feed(self, fact: f.Fact) -> None:
+        """One turn: journal the fact, advance, check, and take note of what is wanted."""
+        before = self.state
+        self.journal.append(fact)
+        self.state, effects = advance(before, fact)
+        check_invariants(before, self.state)
+        self.trace.append(f"{fact!r} → {len(effects)}")
+        for effect in effects:
+            if isinstance(effect, _ENTRY):
+                self._take(effect)
+
+    def _take(self, effect: _ENTRY) -> None:
+        if isinstance(effect, e.StopActivity) and self.state.workers[effect.worker].phase not in {
+            Phase.STOPPING
+        }:
+            self.pending.pop(effect.worker, None)
+            return
+        if isinstance(effect, e.ReleaseWorkspace):
+            self.pending.pop(effect.worker, None)
+            return
+        self.pending[effect.worker] = effect
+
+    def run(self, *, meddling: int) -> None:
+        """Let the world and humans act at random `meddling` times, then the world alone."""
+        for _ in range(meddling):
+            self.clock += self.dice.random() * 5
+            if self.dice.random() < self.crash_chance:
+                self.crash()
+            elif self.pending and self.dice.random() < 0.75:  # noqa: PLR2004  mostly the world
+                self.answer_one()
+            else:
+                self.meddle()
+        self.feed(f.ResumeRequested(at=self.clock))
+        self.feed(f.CapSet(cap=max(1, self.state.cap), at=self.clock))
+        while self.pending:
+            self.clock += self.dice.random() * 5
+            self.answer_one()
+
+    def crash(self) -> None:
+        """The engine dies: everything in memory is gone, the journal is read again."""
+        self.state = replay(self.plan, self.journal)
+        self.pending = {
+            effect.worker: effect
+            for effect in current_effects(self.state)
+            if not isinstance(effect, e.ReleaseWorkspace)
+        }
+        self.trace.append("crash")
+
+    def answer_one(self) -> None:
+        """Some effect that is wanted comes to an end."""
+        worker = self.dice.choice(sorted(self.pending))
+        effect = self.pending.pop(worker)
+        for fact in self._outcome(effect):
+            self.feed(fact)
+
+    def _outcome(self, effect: _ENTRY) -> Iterator[f.Fact]:
+        who, attempt = effect.worker, effect.attempt
+        w = self.state.workers[who]
+        base = {"worker": who, "attempt": attempt, "at": self.clock}
+        match effect:
+            case e.PrepareWorkspace():
+                yield self._prepared(base, len(effect.bases))
+            case e.StartAgent():
+                yield self._ended(base)
+            case e.StopActivity():
+                yield self._stopped(w, base)
+            case e.Collect():
+                yield f.Collected(**base, change=self._change())
+            case e.RunCheck():
+                yield self._checked(base)
+            case e.Land():
+                yield from self._landed(base)
+            case e.StartTimer():
+                self.clock = max(self.clock, effect.until)
+                yield f.BackoffElapsed(worker=who, attempt=attempt, at=self.clock)
+            case e.ReleaseWorkspace():
+                return
+
+    def _prepared(self, base: dict[str, object], bases: int) -> f.Fact:
+        if self._is(0.05):
+            return f.PrepareFailed(**base, error="no space left")  # type: ignore[arg-type]
+        if bases > 1 and self._is(0.1):
+            return f.BaseConflicted(**base, paths=("a",))  # type: ignore[arg-type]
+        return f.WorkspaceReady(**base, workspace="/w", prompt="p")  # type: ignore[arg-type]
+
+    def _ended(self, base: dict[str, object]) -> f.Fact:
+        if self._is(0.05):
+            ended = {"ok": False, "retry_at": self.clock + 60}
+        elif self._is(0.05):
+            ended = {"ok": False, "cause": StopCause.KEEPER_LOST}
+        elif self._is(0.1):
+            ended = {"ok": False, "cause": StopCause.MEMORY}
+        else:
+            ended = {"ok": self._is(0.7), "needs_proof": self._is(0.3)}
+        return f.AttemptEnded(**base, **ended)  # type: ignore[arg-type]
+
+    def _stopped(self, w: Worker, base: dict[str, object]) -> f.Fact:
+        if w.ran == w.attempt and w.collected < w.attempt:
+            return f.AttemptEnded(**base, ok=False, cause=w.stop.cause if w.stop else None)  # type: ignore[arg-type]
+        return f.ActivityEnded(**base)  # type: ignore[arg-type]
+
+    def _checked(self, base: dict[str, object]) -> f.Fact:
+        passed = self._is(0.8)
+        check = CheckResult(command="test", passed=passed)
+        return (f.CheckPassed if passed else f.CheckFailed)(**base, check=check)  # type: ignore[arg-type]
+
+    def _landed(self, base: dict[str, object]) -> Iterator[f.Fact]:
+        if self._is(0.2):
+            yield f.ConflictsFound(**base, paths=("a",))  # type: ignore[arg-type]
+        elif self._is(0.1):
+            yield f.LandRefused(**base, reason="your edits are in the way")  # type: ignore[arg-type]
+        elif self._is(0.1):
+            yield f.CheckFailed(**base, check=CheckResult(command="t", passed=False))  # type: ignore[arg-type]
+        else:
+            yield f.LandPrepared(**base, target="main", old="1", new="2", detail="d")  # type: ignore[arg-type]
+            yield f.Landed(**base, target="main", old="1", new="2")  # type: ignore[arg-type]
+
+    def _change(self) -> Change | None:
+        return Change(head="c", base="b", files=1) if self._is(0.8) else None
+
+    def _is(self, chance: float) -> bool:
+        return self.dice.random() < chance
+
+    def meddle(self) -> None:
+        """A human does something that the console would let them do."""
+        choices = [*self._run_wishes()]
+        for w in self.state.workers.values():
+            choices.extend(self._worker_wishes(w))
+        if choices:
+            self.feed(self.dice.choice(choices))
+
+    def _run_wishes(self) -> Iterator[f.Fact]:
+        yield f.CapSet(cap=self.dice.randint(1, 6), at=self.clock)
+        yield f.PauseRequested(at=self.clock)
+        yield f.ResumeRequested(at=self.clock)
+        if self._is(0.1):
+            yield f.RunStopRequested(at=self.clock)
+
+    def _worker_wishes(self, w: Worker) -> Iterator[f.Fact]:
+        base = {"worker": w.id, "attempt": w.attempt, "at": self.clock}
+        yield f.StopRequested(**base, is_kill=self._is(0.3))  # type: ignore[arg-type]
+        if w.phase is Phase.RUNNING:
+            yield f.AgentAsked(**base, question=Question(id="q1", text="?"))  # type: ignore[arg-type]
+            yield f.WorkerPaused(**base)  # type: ignore[arg-type]
+        if w.questions:
+            yield f.HumanAnswered(**base, question=w.questions[0].id, answer="allow")  # type: ignore[arg-type]
+        yield from self._review_wishes(w, base)
+
+    def _review_wishes(self, w: Worker, base: dict[str, object]) -> Iterator[f.Fact]:
+        retriable = {Phase.REVIEWING, Phase.CONFLICTED, Phase.FAILED, Phase.CANCELLED}
+        if w.phase in retriable | {Phase.DISCARDED, Phase.BACKING_OFF}:
+            yield f.RetryRequested(**base, mode=self.dice.choice(list(RetryMode)))  # type: ignore[arg-type]
+        if w.phase is Phase.REVIEWING and not must_land_first(self.state, w.id):
+            yield f.Approved(**base)  # type: ignore[arg-type]
+        if w.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
+            yield f.Rejected(**base)  # type: ignore[arg-type]
+        if w.phase is Phase.CONFLICTED:
+            yield f.Resolved(**base, tree="t")  # type: ignore[arg-type]
+        own = self.state.steps[w.id.step]
+        if own.chosen is None and w.id in candidates(self.state, self.plan.step(w.id.step)):
+            yield f.Chosen(**base)  # type: ignore[arg-type]
+
+
+def replay(plan: Plan, journal: list[f.Fact]) -> RunState:
+    """The state that a journal leads to."""
+    state = initial_state(RunId("sim"), plan)
+    for fact in journal:
+        state, _ = advance(state, fact)
+    return state
+
+
+def with_cap(plan: Plan, cap: int) -> Plan:
+    """The same plan under another cap."""
+    return replace(plan, runtime=replace(plan.runtime, max_concurrent_workers=cap))
