@@ -8,7 +8,7 @@
     ├ AgentError                AgentNotFound · AgentBrokeProtocol
     ├ HostLost                  attempt, last_offset
     ├ MechanismMissing          dimension, wanted, found, fix
-    ├ StoreError
+    ├ StoreError                LockHeld
     └ EngineBug                 IllegalTransition · InvariantBroken: ours, never caught
 
 A conflict is a value, an agent's failure is a fact, a refused command is a return value: none of
@@ -166,6 +166,18 @@ class MechanismMissing(EngineError):
 
 class StoreError(EngineError):
     """A database or file of ours cannot be read or written."""
+
+
+class LockHeld(StoreError):
+    """Another engine has this repository; `pid` and `socket` are its own, as far as known."""
+
+    hint = "Attach to it with `plait attach`, or end it first."
+
+    def __init__(self, path: str, *, pid: int | None = None, socket: str | None = None) -> None:
+        self.path, self.pid, self.socket = path, pid, socket
+        who = "another engine" if pid is None else f"the engine with pid {pid}"
+        where = f", which listens at {socket}" if socket else ""
+        super().__init__(f"{path} is held by {who}{where}")
 
 
 class EngineBug(EngineError):

@@ -1,0 +1,130 @@
+"""Where everything of plait's lies: one place that knows the paths.
+
+Pure path logic, and the making of folders that only their owner may enter. It knows neither what
+the files hold nor whether they are there.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.errors import StoreError
+from engine.ids import AttemptId, RunId, WorkerId
+
+PRIVATE = 0o700
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Layout:
+    """The paths of one repository, from its git common directory on."""
+
+    def __init__(self, common_dir: Path) -> None:
+        self.common_dir = common_dir.resolve()
+        self.root = self.common_dir / "plait"
+        self.runs = self.root / "runs"
+        self.trash = self.root / "trash"
+        self.engine_lock = self.root / "engine.lock"
+        self.engine_json = self.root / "engine.json"
+
+    def run(self, run: RunId) -> Path:
+        """A run's folder."""
+        if not _RUN_ID.fullmatch(run):
+            raise ValueError(f"not a run's name: {run!r}")
+        return self.runs / run
+
+    def plan_json(self, run: RunId) -> Path:
+        """A run's plan, for people."""
+        return self.run(run) / "plan.json"
+
+    def run_db(self, run: RunId) -> Path:
+        """A run's journal."""
+        return self.run(run) / "run.db"
+
+    def worker(self, run: RunId, worker: WorkerId) -> Path:
+        """A worker's folder."""
+        return self.run(run) / worker.step / worker.short
+
+    def agent_db(self, run: RunId, worker: WorkerId) -> Path:
+        """A worker's own database."""
+        return self.worker(run, worker) / "agent.db"
+
+    def home(self, run: RunId, worker: WorkerId) -> Path:
+        """A worker's HOME, kept over its attempts."""
+        return self.worker(run, worker) / "home"
+
+    def attempt(self, attempt: AttemptId) -> Path:
+        """An attempt's folder."""
+        return self.runs / attempt.path
+
+    def recording(self, attempt: AttemptId) -> Path:
+        """What came out of and went into an attempt, byte by byte."""
+        return self.attempt(attempt) / "recording"
+
+    def keeper_json(self, attempt: AttemptId) -> Path:
+        """Who keeps an attempt."""
+        return self.attempt(attempt) / "keeper.json"
+
+    def exit_json(self, attempt: AttemptId) -> Path:
+        """How an attempt ended."""
+        return self.attempt(attempt) / "exit.json"
+
+    def git(self, attempt: AttemptId) -> Path:
+        """An attempt's private repository."""
+        return self.attempt(attempt) / "git"
+
+    def make(self, folder: Path | None = None) -> Path:
+        """Make a folder of this layout (or all that every engine needs), for its owner alone."""
+        if folder is None:
+            make_private(self.runs, below=self.common_dir)
+            make_private(self.trash, below=self.common_dir)
+            return self.root
+        return make_private(folder, below=self.common_dir)
+
+
+def make_private(folder: Path, *, below: Path) -> Path:
+    """The folder with all missing ones between it and `below`, each with mode 0700.
+
+    Raises:
+        StoreError: one of them cannot be made, or is no folder.
+    """
+    missing = [folder, *folder.parents]
+    for each in reversed(missing[: missing.index(below)]):
+        try:
+            each.mkdir(PRIVATE, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"the folder {each} cannot be made: {error.strerror}",
+                hint="Look at free space and at the permissions of its parent.",
+            ) from error
+    return folder
+
+
+def state_home(environment: Mapping[str, str]) -> Path:
+    """Where plait keeps what is neither the user's nor the repository's."""
+    if own := environment.get("PLAIT_STATE_HOME"):
+        return Path(own).absolute()
+    base = Path(environment.get("XDG_STATE_HOME", ""))
+    if not base.is_absolute():  # the XDG rules: one that is not absolute is to be ignored
+        home = environment.get("HOME")
+        base = (Path(home) if home else Path.home()) / ".local/state"
+    return base / "plait"
+
+
+def workspace_root(common_dir: Path, home: Path) -> Path:
+    """Where the worktrees of a repository lie below `home`: outside of the user's own tree.
+
+    The name is for people; the hash keeps two repositories of one name apart.
+    """
+    resolved = common_dir.resolve()
+    named = resolved.parent if resolved.name == ".git" else resolved
+    name = _UNFIT.sub("_", named.name.removesuffix(".git")) or "repository"
+    digest = hashlib.sha256(os.fsencode(resolved)).hexdigest()[:10]
+    return home / f"{name[:40]}-{digest}"
+
+
+def workspace(root: Path, attempt: AttemptId) -> Path:
+    """One attempt's worktree below a workspace root."""
+    return root / attempt.path

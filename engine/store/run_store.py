@@ -1,0 +1,154 @@
+"""`run.db`: the plan of one run, the facts that happened to it, and the events they caused.
+
+The truth about a run. Facts and their events go in together, before anything is done about them.
+What a fact means is for `engine.core`; here it is a kind and a JSON text.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from engine.errors import StoreError
+from engine.store.database import Database, Schema, numbered
+
+STANDING = "kind IN ('RunStarted', 'RunWaiting', 'RunFinished')"
+"""The events that tell how a run stands."""
+
+SCHEMA = Schema(
+    what="run",
+    application_id=0x706C7264,  # "plrd"
+    migrations=(
+        (
+            "CREATE TABLE run (plan TEXT NOT NULL, core_version INTEGER NOT NULL)",
+            "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+            """CREATE TABLE fact (
+                 seq INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, json TEXT NOT NULL
+               )""",
+            """CREATE TABLE event (
+                 seq INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, json TEXT NOT NULL
+               )""",
+            # The few events that tell how a run stands, for a list of many runs.
+            f"CREATE INDEX event_standing ON event (seq) WHERE {STANDING}",
+        ),
+    ),
+)
+
+
+class Entry(NamedTuple):
+    """One fact or event as it is kept; `seq` counts from 1 without gaps, each kind for itself."""
+
+    seq: int
+    at: float
+    kind: str
+    json: str
+
+
+class RunStore:
+    """The journal of one run, open.
+
+    Attributes:
+        plan_json: the plan, as it was when the run was created.
+        core_version: the version of the rules that wrote the facts.
+        meta: whatever the creator noted.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        rows = database.rows("SELECT plan, core_version FROM run")
+        if len(rows) != 1:
+            raise StoreError(f"{database.path} holds no plan")
+        self.plan_json: str = rows[0][0]
+        self.core_version: int = rows[0][1]
+        self.meta: Mapping[str, str] = dict(database.rows("SELECT key, value FROM meta"))
+
+    @classmethod
+    def create(
+        cls, path: Path, *, plan_json: str, core_version: int, meta: Mapping[str, str]
+    ) -> Self:
+        """A new journal; its folder must exist.
+
+        Raises:
+            StoreError: there is one already, or it cannot be written.
+        """
+
+        def fill(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT INTO run VALUES (?, ?)", (plan_json, core_version))
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+
+        return cls(Database.create(path, SCHEMA, fill))
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> Self:
+        """An existing journal, to go on with or (beside its writer, too) only to read.
+
+        Raises:
+            StoreError: it is missing, damaged, foreign, or of a newer plait.
+        """
+        database = Database.open(path, SCHEMA, read_only=read_only)
+        try:
+            return cls(database)
+        except BaseException:
+            database.close()
+            raise
+
+    def append(
+        self,
+        facts: Sequence[tuple[str, str]],
+        events: Sequence[tuple[str, str]],
+        *,
+        at: float,
+        durable: bool = False,
+    ) -> list[int]:
+        """Keep facts and the events they caused, all of them or none; the events' numbers.
+
+        Args:
+            facts: kind and JSON text of each.
+            events: likewise.
+            at: when, in wall-clock seconds.
+            durable: return only when a power cut could not take it any more.
+
+        Raises:
+            StoreError: they could not be written, and nothing of them is kept.
+        """
+        with self._database.transaction(durable=durable) as connection:
+            next_fact = _next(connection, "SELECT max(seq) FROM fact")
+            next_event = _next(connection, "SELECT max(seq) FROM event")
+            connection.executemany(
+                "INSERT INTO fact VALUES (?, ?, ?, ?)", numbered(facts, next_fact, at)
+            )
+            connection.executemany(
+                "INSERT INTO event VALUES (?, ?, ?, ?)", numbered(events, next_event, at)
+            )
+        return list(range(next_event, next_event + len(events)))
+
+    def facts(self) -> Iterator[Entry]:
+        """Every fact, in order."""
+        return self._entries("SELECT * FROM fact WHERE seq > ? ORDER BY seq LIMIT ?", 0)
+
+    def events(self, after: int = 0) -> Iterator[Entry]:
+        """Every event behind number `after`, in order."""
+        return self._entries("SELECT * FROM event WHERE seq > ? ORDER BY seq LIMIT ?", after)
+
+    def _entries(self, query: str, after: int) -> Iterator[Entry]:
+        return map(Entry._make, self._database.paged(query, after=after))
+
+    def close(self) -> None:
+        """Give the file back; a second time does nothing."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _next(connection: sqlite3.Connection, query: str) -> int:
+    return (connection.execute(query).fetchone()[0] or 0) + 1
