@@ -1,0 +1,94 @@
+"""Where keepers come from: a zygote started once, and a plain start where there can be none."""
+
+import os
+import socket
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from engine.keeper import launch
+
+
+class Births:
+    """Gives birth to keepers; each is known by our end of its connection."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._requests: socket.socket | None = None
+        self._children: set[int] = set()  # started here, to be waited for when they have ended
+        self._engine_fd = -1
+        self._starting = anyio.Lock()
+
+    async def bear(self, *, is_tethered: bool, is_cold: bool = False) -> socket.socket:
+        """A connection to a newborn keeper, which waits on it for what it is to run."""
+        if self._engine_fd < 0:
+            self._engine_fd = os.pidfd_open(os.getpid())
+        ours, theirs = socket.socketpair()
+        ours.settimeout(0)
+        fds = [theirs.fileno(), self._engine_fd] if is_tethered else [theirs.fileno()]
+        with theirs:
+            if is_cold or not await self._ask_zygote(fds):
+                await self._start("program", fds)
+        return ours
+
+    async def aclose(self) -> None:
+        """End the zygote; keepers that live go on."""
+        if self._requests is not None:
+            self._requests.close()
+            self._requests = None
+        with anyio.move_on_after(1, shield=True):
+            while self._reap():  # noqa: ASYNC110 - nothing tells of a child's end but asking
+                await anyio.sleep(0.005)
+        if self._engine_fd >= 0:
+            os.close(self._engine_fd)
+            self._engine_fd = -1
+
+    async def _ask_zygote(self, fds: list[int]) -> bool:
+        for _ in range(2):
+            async with self._starting:
+                if self._requests is None:
+                    self._requests = await self._start_zygote()
+                requests = self._requests
+            if await _send(requests, fds):
+                return True
+            await self._bury(requests)
+        return False
+
+    async def _start_zygote(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(0)
+        with theirs:
+            fds = [theirs.fileno(), self._engine_fd]
+            await self._start("zygote", fds)
+        return ours
+
+    async def _start(self, program: str, fds: list[int]) -> None:
+        self._reap()
+        start = partial(launch.start, program, fds, self._log)
+        self._children.add(await to_thread.run_sync(start))
+
+    def _reap(self) -> bool:
+        """Whether anybody started here still lives."""
+        self._children = {pid for pid in self._children if not launch.reap(pid)}
+        return bool(self._children)
+
+    async def _bury(self, requests: socket.socket) -> None:
+        async with self._starting:
+            if self._requests is requests:
+                requests.close()
+                self._requests = None
+
+
+async def _send(requests: socket.socket, fds: list[int]) -> bool:
+    """Hand over descriptors in one packet, all or nothing; False when the zygote is gone."""
+    while True:
+        try:
+            socket.send_fds(requests, [b"k"], fds)
+        except BlockingIOError:
+            await anyio.wait_writable(requests)
+        except OSError:
+            return False
+        else:
+            return True

@@ -1,0 +1,82 @@
+"""Attempts on their way through JSON: the request a keeper is given, the end it writes down."""
+
+from dataclasses import asdict
+from typing import Any
+
+from engine.host.seam import AttemptExit, AttemptSpec
+from engine.keeper import wire
+from engine.limits import Dimension, LimitHit, Usage
+from engine.phases import StopCause
+
+
+def request_of(spec: AttemptSpec) -> dict[str, Any]:
+    """What a keeper is told of an attempt."""
+    profile = spec.profile
+    return {
+        "v": wire.VERSION,
+        "attempt": str(spec.attempt),
+        "directory": spec.directory,
+        "argv": spec.argv,
+        "env": spec.env,
+        "cwd": spec.cwd,
+        "mark": spec.mark,
+        "first_input": wire.as_text(spec.first_input),
+        "keeps_stdin": spec.keeps_stdin,
+        "terminal": spec.terminal,
+        "limits": asdict(spec.limits),
+        "grace_s": spec.grace_s,
+        "is_held": spec.is_held,
+        "is_tethered": spec.is_tethered,
+        "profile": {
+            "wrapper": profile.wrapper,
+            "landlock_rules": profile.landlock_rules,
+            "landlock_is_scoped": profile.landlock_is_scoped,
+            "sockets": profile.sockets,
+            "has_pid_namespace": profile.has_pid_namespace,
+            "rlimits": profile.rlimits,
+            "cgroups": [asdict(each) for each in profile.cgroups],
+            "disk_paths": profile.disk_paths,
+            "oom_score_adj": profile.oom_score_adj,
+        },
+    }
+
+
+def exit_of(content: dict[str, Any]) -> AttemptExit:
+    """How an attempt ended, from its exit.json."""
+    cause, limit = content.get("cause"), content.get("limit")
+    return AttemptExit(
+        cause=StopCause(cause) if cause else None,
+        exit_code=content.get("exit_code"),
+        signal=content.get("signal"),
+        not_started=content.get("not_started"),
+        limit=_limit_of(limit) if limit else None,
+        usage=usage_of(content.get("usage") or {}),
+        wall_s=content.get("wall_s", 0.0),
+        paused_s=content.get("paused_s", 0.0),
+        leader_end=content.get("leader_end", 0),
+        is_truncated=content.get("is_truncated", False),
+        left_over=tuple(content.get("left_over", ())),
+        unkillable=tuple(content.get("unkillable", ())),
+    )
+
+
+def usage_of(content: dict[str, Any]) -> Usage:
+    """What was used, as far as a keeper can know it."""
+    known = (
+        "cpu_seconds",
+        "memory_mb",
+        "memory_peak_mb",
+        "processes",
+        "disk_mb",
+        "output_bytes",
+    )
+    return Usage(**{name: content.get(name) for name in known})
+
+
+def _limit_of(content: dict[str, Any]) -> LimitHit:
+    return LimitHit(
+        dimension=Dimension(content["dimension"]),
+        allowed=content["allowed"],
+        seen=content["seen"],
+        unit=content["unit"],
+    )

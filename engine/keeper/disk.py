@@ -1,0 +1,106 @@
+"""How much an attempt's folders have grown.
+
+Counting a tree of files is dear, so it is done in slices between other work, and only when the free
+space of the file system has shrunk since the last count.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from engine.keeper.sampler import MB, Excess
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CALM_S, _HURRIED_S = 1.0, 0.1
+_CALM_SLICE_S, _HURRIED_SLICE_S = 0.003, 0.010
+_CALM_REST = 20  # times the slice: a count costs 5 % of a core
+_NOTICED = 1 * MB
+_CLOSE = 0.5  # of the limit: from here on a count must not wait
+_FIRST_CLOSE = 0.05  # nor the first one: what is written while it goes on is not seen as growth
+
+
+class DiskWatch:
+    """Counts what was added since its creation; `step` raises `Excess` when it is too much."""
+
+    def __init__(self, roots: list[str], limit_mb: float) -> None:
+        self._roots = roots
+        self.limit_mb = limit_mb
+        self.growth = 0
+        self._total = 0
+        self._baseline: int | None = None
+        self._free = 0
+        self._count: Iterator[int] | None = self._begin()
+
+    def step(self) -> float:
+        """Do a little of the counting; returns after how many seconds to go on."""
+        if self._count is None:
+            taken = max(0, self._free - _free(self._roots))
+            if taken < _NOTICED:
+                return _CALM_S if self.growth < self.limit_mb * MB * _CLOSE else _HURRIED_S
+            self._count = self._begin()
+        return self._slice(self._count)
+
+    def _begin(self) -> Iterator[int]:
+        self._free, self._total = _free(self._roots), 0
+        return _sizes(self._roots)
+
+    def _slice(self, count: Iterator[int]) -> float:
+        taken = max(0, self._free - _free(self._roots))
+        close = _FIRST_CLOSE if self._baseline is None else _CLOSE
+        is_hurried = self.growth + taken > self.limit_mb * MB * close
+        end = time.monotonic() + (_HURRIED_SLICE_S if is_hurried else _CALM_SLICE_S)
+        for size in count:
+            self._total += size
+            if time.monotonic() > end:
+                return 0.0 if is_hurried else _CALM_SLICE_S * _CALM_REST
+        self._count = None
+        self._finish()
+        return _HURRIED_S if is_hurried else _CALM_S
+
+    def _finish(self) -> None:
+        if self._baseline is None:
+            self._baseline = self._total
+        self.growth = max(0, self._total - self._baseline)
+        if self.growth > self.limit_mb * MB:
+            raise Excess("disk", self.limit_mb, self.growth / MB, "MB")
+
+
+def _free(roots: list[str]) -> int:
+    free = 0
+    for root in roots:
+        try:
+            status = os.statvfs(root)
+        except OSError:
+            continue
+        free += status.f_bfree * status.f_frsize
+    return free
+
+
+def _sizes(roots: list[str]) -> Iterator[int]:
+    """The space each entry takes, hard links once, other file systems and links not followed."""
+    seen: set[tuple[int, int]] = set()
+    waiting = list(roots)
+    while waiting:
+        try:
+            entries = os.scandir(waiting.pop())
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                except OSError:
+                    continue
+                if is_folder:
+                    waiting.append(entry.path)
+                elif status.st_nlink > 1:
+                    key = (status.st_dev, status.st_ino)
+                    if key in seen:
+                        continue
+                    seen.add(key)
+                yield status.st_blocks * 512

@@ -1,0 +1,144 @@
+"""What /proc tells about processes: who descends from whom, who they are, what they use.
+
+Reads only; every process may be gone at any moment, and is then simply not reported.
+"""
+
+# ruff: noqa: PTH110, PTH208
+# A keeper must not load pathlib: 2 MB in each of many.
+
+from __future__ import annotations
+
+import os
+
+MARK = "PLAIT_MARK"
+"""The environment variable that holds an attempt's mark."""
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Process:
+    """One line of /proc/PID/stat."""
+
+    __slots__ = ("cpu_s", "name", "parent", "pid", "rss", "start", "state", "threads")
+
+    def __init__(self, pid: int, text: bytes) -> None:
+        name_end = text.rindex(b")")
+        fields = text[name_end + 2 :].split()
+        self.pid = pid
+        self.name = text[text.index(b"(") + 1 : name_end].decode(errors="replace")
+        self.state = fields[0].decode()
+        self.parent = int(fields[1])
+        self.cpu_s = sum(map(int, fields[11:15])) * _TICK_S  # with the children it waited for
+        self.threads = int(fields[17])
+        self.start = int(fields[19])
+        self.rss = int(fields[21]) * _PAGE
+
+    @property
+    def is_dead(self) -> bool:
+        """A zombie: it only waits for somebody to notice."""
+        return self.state in "ZX"
+
+
+def look(pid: int) -> Process | None:
+    """That process, if it is there."""
+    text = _read(f"/proc/{pid}/stat")
+    return Process(pid, text) if text else None
+
+
+def is_alive(pid: int, start: int) -> bool:
+    """Whether the process that began at this tick still runs under this number."""
+    process = look(pid)
+    return process is not None and process.start == start and not process.is_dead
+
+
+def boot_id() -> str:
+    """Which boot of the machine this is; processes of another one are all dead."""
+    return _read("/proc/sys/kernel/random/boot_id").decode().strip()
+
+
+def children(pid: int) -> list[int]:
+    """The direct children of a process, whichever of its threads began them."""
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for thread in threads:
+        found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Everybody below a process, parents before their children."""
+    if not _HAS_CHILDREN:
+        return _descendants_by_scan(pid)
+    found = children(pid)
+    seen = set(found)
+    for parent in found:  # grows while it is walked
+        for child in children(parent):
+            if child not in seen:
+                seen.add(child)
+                found.append(child)
+    return found
+
+
+def everybody() -> list[int]:
+    """Every process that can be seen."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def marked(mark: str) -> list[int]:
+    """Everybody whose environment carries the mark, zombies left out."""
+    wanted = f"{MARK}={mark}".encode()
+    return [pid for pid in everybody() if wanted in _read(f"/proc/{pid}/environ").split(b"\0")]
+
+
+def proportional(pid: int) -> int | None:
+    """Memory with shared pages divided among their sharers; None where it may not be read."""
+    total = 0
+    rollup = _read(f"/proc/{pid}/smaps_rollup")
+    for line in rollup.splitlines():
+        if line.startswith((b"Pss:", b"SwapPss:")):
+            total += int(line.split()[1]) * 1024
+    return total if rollup else None
+
+
+def ancestors(pid: int) -> list[int]:
+    """The process itself and everybody above it."""
+    line: list[int] = []
+    while pid > 0 and pid not in line:
+        process = look(pid)
+        if process is None:
+            break
+        line.append(pid)
+        pid = process.parent
+    return line
+
+
+def _descendants_by_scan(pid: int) -> list[int]:
+    below: dict[int, list[int]] = {}
+    for process in filter(None, map(look, everybody())):
+        below.setdefault(process.parent, []).append(process.pid)
+    found = list(below.get(pid, []))
+    for parent in found:
+        found += below.get(parent, [])
+    return found
+
+
+def _read(path: str) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while part := os.read(fd, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+_HAS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")

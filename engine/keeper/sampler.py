@@ -1,0 +1,157 @@
+"""What an attempt uses, looked at from time to time, and the limits that are held that way.
+
+The next look at memory comes when the fastest hog could have used up the headroom, so that a tight
+limit is watched closely and a wide one costs nothing. Resident memory counts shared pages once for
+each sharer: it only raises the suspicion, and the proportional share, dearer to read, confirms it.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+
+from engine.keeper import proc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.keeper.tree import Tree
+
+MB = 1 << 20
+_FASTEST = 5e9  # bytes a second that one machine can touch
+_SOONEST_S, _LATEST_S = 0.020, 0.5
+_KERNEL_S = 0.25  # the kernel holds the limit; this is how soon its verdict is noticed
+_IDLE_S, _IDLE_LATEST_S = 1.0, 4.0
+_CONFIRM_SHARE = 0.1  # of the time may go into confirming
+_PINNED_LOOKS = 4  # at the kernel's limit for that many looks: a bomb, not a busy moment
+
+
+class Excess(Exception):
+    """A limit was passed: which dimension, what was allowed and what was seen, in its unit."""
+
+    def __init__(self, dimension: str, allowed: float, seen: float, unit: str) -> None:
+        super().__init__(dimension, allowed, seen, unit)
+        self.dimension, self.allowed, self.seen, self.unit = dimension, allowed, seen, unit
+
+    def as_message(self) -> dict[str, str | float]:
+        """What exit.json says of it."""
+        return {
+            "dimension": self.dimension,
+            "allowed": self.allowed,
+            "seen": round(self.seen, 3),
+            "unit": self.unit,
+        }
+
+
+class Sampler:
+    """Looks at a tree; `look` says when it wants to be called again, or raises `Excess`."""
+
+    def __init__(self, tree: Tree, limits: dict[str, float | None]) -> None:
+        self._tree = tree
+        self.limits = limits
+        self.memory = 0
+        self.memory_peak = 0
+        self.processes = 0
+        self.cpu_s = 0.0
+        self._interval_s = _IDLE_S
+        self._pinned = 0
+        self._confirmed_until = 0.0
+        self.on_orphans: Callable[[list[int]], None] = lambda _: None
+        self._orphans: list[int] = []
+
+    def look(self) -> float:
+        """Read what is used now; returns after how many seconds to look again."""
+        began, cpu_before = time.monotonic(), self.cpu_s
+        self._read()
+        self.memory_peak = max(self.memory_peak, self.memory)
+        self._check_processes()
+        memory_s = self._check_memory(began)
+        if self.cpu_s > cpu_before + 0.005:  # half a tick: it is at work
+            self._interval_s = _IDLE_S
+        else:
+            self._interval_s = min(self._interval_s * 1.5, _IDLE_LATEST_S)
+        watched = self.limits.get("pids") is not None
+        return min(memory_s, _LATEST_S if watched else self._interval_s)
+
+    def read_cpu(self) -> float:
+        """Processor seconds used until now, between two looks too."""
+        self._read()
+        return self.cpu_s
+
+    def finish(self) -> None:
+        """Everybody has ended: take the kernel's own account of it."""
+        cgroups = self._tree.cgroups
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.cpu_s = max(cgroups.cpu_s() or 0.0, used.ru_utime + used.ru_stime)
+        own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        if used.ru_maxrss > own_peak:  # else it may be our own, counted between fork and exec
+            self.memory_peak = max(self.memory_peak, used.ru_maxrss * 1024)
+        self.memory_peak = max(self.memory_peak, cgroups.memory_peak() or 0)
+        self.memory, self.processes = 0, 0
+
+    def check_oom(self) -> None:
+        """The kernel takes one process and the others go on maimed: that is an excess too."""
+        if self._tree.cgroups.oom_kills():
+            allowed = self.limits.get("memory_mb") or 0
+            seen = self._tree.cgroups.memory_peak() or self.memory
+            raise Excess("memory", allowed, seen / MB, "MB")
+
+    def _read(self) -> None:
+        cgroups, own = self._tree.cgroups, os.getpid()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        memory, threads, cpu_s, orphans = 0, 0, used.ru_utime + used.ru_stime, []
+        for process in filter(None, map(proc.look, proc.descendants(own))):
+            memory += process.rss
+            threads += process.threads
+            cpu_s += process.cpu_s
+            if process.parent == own and process.pid != self._tree.leader:
+                orphans.append(process.pid)
+        # A cgroup counts what the walk cannot see: pages of files, and whoever came and went.
+        self.memory = cgroups.memory() if cgroups.has("memory") else memory  # type: ignore[assignment]
+        self.memory = self.memory or memory
+        self.processes = cgroups.processes() or threads
+        self.cpu_s = max(self.cpu_s, cgroups.cpu_s() or cpu_s)
+        if orphans != self._orphans:
+            self._orphans = orphans
+            self.on_orphans(orphans)
+
+    def _check_processes(self) -> None:
+        allowed = self.limits.get("pids")
+        if allowed is None:
+            return
+        if self._tree.cgroups.has("pids"):
+            self._pinned = self._pinned + 1 if self.processes >= allowed else 0
+            is_over = self._pinned >= _PINNED_LOOKS
+        else:
+            is_over = self.processes > allowed
+        if is_over:
+            raise Excess("pids", allowed, self.processes, "processes")
+
+    def _check_memory(self, began: float) -> float:
+        allowed_mb = self.limits.get("memory_mb")
+        if allowed_mb is None:
+            return _IDLE_LATEST_S
+        if self._tree.cgroups.has("memory"):
+            self.check_oom()
+            return _KERNEL_S
+        allowed = allowed_mb * MB
+        if self.memory > allowed and began >= self._confirmed_until:
+            self.memory = self._proportional()
+            if self.memory > allowed:
+                raise Excess("memory", allowed_mb, self.memory / MB, "MB")
+            cost_s = time.monotonic() - began
+            self._confirmed_until = began + cost_s / _CONFIRM_SHARE
+        headroom = max(0.0, allowed - self.memory)
+        return min(max(headroom / _FASTEST, _SOONEST_S), _LATEST_S)
+
+    def _proportional(self) -> int:
+        total = 0
+        for pid in proc.descendants(os.getpid()):
+            share = proc.proportional(pid)
+            if share is None:  # not ours to read: what is resident is the best that is known
+                process = proc.look(pid)
+                share = process.rss if process else 0
+            total += share
+        return total

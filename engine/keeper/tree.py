@@ -1,0 +1,159 @@
+"""All processes of one attempt: told to end, ended, frozen, counted.
+
+They are found below the keeper, which is a sub-reaper: whoever loses its parent becomes the
+keeper's own child. So the proof that all are dead is that nobody is left to wait for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+
+from engine.keeper import proc
+from engine.keeper.cgroups import Cgroups
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_GIVE_UP_S = 5.0
+_ROUND_MS = 5
+
+
+class Tree:
+    """The processes below this keeper."""
+
+    def __init__(self, cgroups: Cgroups) -> None:
+        self.cgroups = cgroups
+        self.leader = 0
+        self.status: int | None = None  # the leader's, as waitpid tells it, once it has ended
+        self.wrapper: tuple[int, ...] = ()  # those of the sandbox: they are not the agent's
+        self.init = 0  # pid 1 of the sandbox: its end is everybody's
+        self.is_empty = False
+        self.rounds = 0
+        self._stopped: dict[int, int] = {}  # pid and start of those whom a freeze has stopped
+        self._frozen_by: set[str] = set()
+
+    def reap(self) -> bool:
+        """Take in everybody who has ended; True if the leader is among them."""
+        is_leader = False
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self.is_empty = True
+                return is_leader
+            if pid == 0:
+                self.is_empty = False
+                return is_leader
+            if pid == self.leader:
+                self.status, is_leader = status, True
+
+    def members(self) -> list[int]:
+        """Everybody alive, the sandbox's own processes left out."""
+        return [pid for pid in self._everybody() if pid not in self.wrapper]
+
+    def names(self, at_most: int = 20) -> list[str]:
+        """What those are called who are still alive."""
+        living = filter(None, map(proc.look, self.members()))
+        return [process.name for process in living if not process.is_dead][:at_most]
+
+    def interrupt(self) -> None:
+        """SIGINT to the agent itself."""
+        inside = proc.children(self.init) if self.init else []
+        _signal([inside[0] if inside else self.leader], signal.SIGINT)
+
+    def terminate(self) -> None:
+        """Ask everybody to end, once: a second time would kill what a clean-up has just started."""
+        self.thaw_all()
+        members = self.members()
+        members += [pid for pid in self.members() if pid not in members]
+        _signal(members, signal.SIGTERM)
+        _signal(members, signal.SIGCONT)  # a stopped process would not act on it
+
+    def sweep(self, wake_fd: int) -> list[int]:
+        """End everybody; returns those who could not be ended."""
+        deadline = time.monotonic() + _GIVE_UP_S
+        waker = select.poll()
+        waker.register(wake_fd, select.POLLIN)
+        while True:
+            self._kill_round()
+            self.reap()
+            if self.is_empty:
+                return []
+            if time.monotonic() > deadline:
+                return self._everybody()
+            waker.poll(_ROUND_MS)
+            with contextlib.suppress(BlockingIOError):
+                os.read(wake_fd, 4096)
+            self.reap()
+            if self.is_empty:
+                return []
+
+    def freeze(self, why: str) -> None:
+        """Stop everybody where they stand."""
+        self._frozen_by.add(why)
+        if self.cgroups.freeze(is_frozen=True):
+            return
+        known: set[int] = set(self._stopped)
+        while new := [pid for pid in self.members() if pid not in known]:
+            known.update(new)
+            for process in filter(None, map(proc.look, new)):
+                if process.state != "T":  # whom the agent stopped itself stays stopped later
+                    self._stopped[process.pid] = process.start
+                    _signal([process.pid], signal.SIGSTOP)
+
+    def thaw(self, why: str) -> None:
+        """Let everybody go on whom a freeze stopped, unless somebody else wants them frozen."""
+        self._frozen_by.discard(why)
+        if self._frozen_by:
+            return
+        self.cgroups.freeze(is_frozen=False)
+        # Children first: a shell that sees its stopped command believes it was suspended by a user.
+        for pid, start in reversed(self._stopped.items()):
+            if proc.is_alive(pid, start):
+                _signal([pid], signal.SIGCONT)
+        self._stopped.clear()
+
+    def thaw_all(self) -> None:
+        """Let everybody go on, whoever wanted them frozen."""
+        self._frozen_by.clear()
+        self.thaw("")
+
+    def _kill_round(self) -> None:
+        self.rounds += 1
+        if self.init:
+            _signal([self.init], signal.SIGKILL)
+        self.cgroups.kill()
+        # Stopping before killing: whoever forks faster than it is killed would never be caught.
+        stopped: set[int] = set()
+        while new := [pid for pid in self._everybody() if pid not in stopped]:
+            _signal(new, signal.SIGSTOP)
+            stopped.update(new)
+        _signal(stopped, signal.SIGKILL)
+        self.cgroups.freeze(is_frozen=False)  # in version 1 the frozen do not die
+
+    def _everybody(self) -> list[int]:
+        return proc.descendants(os.getpid())
+
+
+def _signal(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def end_strays(pids: list[int]) -> None:
+    """End these and all below them: whoever starts others faster is stopped first."""
+    stopped: set[int] = set()
+    while new := [pid for root in pids for pid in _with_descendants(root) if pid not in stopped]:
+        _signal(new, signal.SIGSTOP)
+        stopped.update(new)
+    _signal(stopped, signal.SIGKILL)
+
+
+def _with_descendants(pid: int) -> list[int]:
+    return [pid, *proc.descendants(pid)]
