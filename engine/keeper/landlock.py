@@ -2,6 +2,10 @@
 
 Standard library only, so that the keeper can use it and `python -I -S landlock.py run …` can stand
 before any program. It knows how to restrict the calling process; which paths, others decide.
+
+Landlock does not see a connection to a unix socket that lies in a folder, and so not the way to a
+daemon that would do for the agent what the agent may not; nor does it see UDP. A filter of system
+calls closes both: it refuses to make sockets of whole families.
 """
 
 import ctypes
@@ -26,9 +30,25 @@ _READING = _EXECUTE | _READ_FILE | _READ_DIR
 # Whoever may make a device node reads the raw disk: never part of "may write here".
 _DEVICE_NODES = _MAKE_CHAR | _MAKE_BLOCK
 
-_TCP_ABI, _SCOPE_ABI = 4, 6
-_BIND_AND_CONNECT_TCP = 3
+_SCOPE_ABI, _SCOPE_SIZE, _FIRST_SIZE = 6, 24, 8
 _SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1, 2
+
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT = 0, 4, 16
+_X32, _IO_URING_SETUP = 0x40000000, 425
+_SOCKET_CALL = {
+    "x86_64": (0xC000003E, 41),
+    "aarch64": (0xC00000B7, 198),
+    "riscv64": (0xC00000F3, 198),
+}
+"""The name of each machine: how the kernel calls it, and its number of `socket`."""
+_FAMILIES = {"network": (1,), "none": tuple(n for n in range(64) if n != 16)}  # noqa: PLR2004
+"""What may not be made: unix sockets, or all but netlink (16), by which libraries list addresses.
+
+`socketpair` stays: it reaches nobody.
+"""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -40,7 +60,7 @@ def abi() -> int:
 
 
 def restrict(
-    rules: Iterable[tuple[str, str]], *, blocks_tcp: bool = False, is_scoped: bool = False
+    rules: Iterable[tuple[str, str]], *, is_scoped: bool = False, sockets: str = "all"
 ) -> None:
     """Take from this process, for ever, every file that no rule names.
 
@@ -49,25 +69,29 @@ def restrict(
     Args:
         rules: `(path, access)` with access `ro` or `rw`; a path that does not exist is passed over.
             Without any rule files are left alone.
-        blocks_tcp: Also forbid binding and connecting TCP.
         is_scoped: Also forbid abstract unix sockets and signals to processes outside. Mounting
             stays possible where no files are fenced, so this alone can stand before bubblewrap.
+        sockets: `all`, `network` (no unix sockets), or `none`.
 
     Raises:
-        OSError: The kernel cannot do what is asked; nothing has been restricted.
+        OSError: The kernel cannot do what is asked; the process is not to go on.
     """
-    version = abi()
-    needed = max(1, _TCP_ABI if blocks_tcp else 0, _SCOPE_ABI if is_scoped else 0)
+    fence = tuple(rules)
+    if fence or is_scoped:
+        _restrict_files(fence, is_scoped=is_scoped)
+    if sockets != "all":
+        refuse_sockets(_FAMILIES[sockets])
+
+
+def _restrict_files(fence: tuple[tuple[str, str], ...], *, is_scoped: bool) -> None:
+    version, needed = abi(), _SCOPE_ABI if is_scoped else 1
     if version < needed:
         raise OSError(errno.ENOSYS, f"Landlock ABI {needed} is needed, this kernel has {version}")
-    fence = tuple(rules)
     handled = _rights(version) if fence else 0
     scoped = (_SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS) if is_scoped else 0
-    attributes = struct.pack("=QQQ", handled, _BIND_AND_CONNECT_TCP if blocks_tcp else 0, scoped)
-    known = 8 if version < _TCP_ABI else 16 if version < _SCOPE_ABI else 24
-    ruleset = _checked(
-        _libc.syscall(_CREATE_RULESET, attributes[:known], ctypes.c_size_t(known), 0)
-    )
+    attributes = struct.pack("=QQQ", handled, 0, scoped)
+    size = _SCOPE_SIZE if is_scoped else _FIRST_SIZE
+    ruleset = _checked(_libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), 0))
     try:
         for path, access in fence:
             _allow(ruleset, path, handled & ~_DEVICE_NODES if access == "rw" else _READING)
@@ -77,6 +101,40 @@ def restrict(
         _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
+
+
+def can_refuse_sockets() -> bool:
+    """Whether the filter of system calls is known for this machine."""
+    return os.uname().machine in _SOCKET_CALL
+
+
+def refuse_sockets(families: Sequence[int]) -> None:
+    """Let no socket of these families be made any more, nor a ring that could make one.
+
+    Raises:
+        OSError: The filter is not known for this machine, or the kernel has none.
+    """
+    if not can_refuse_sockets():
+        raise OSError(errno.ENOSYS, f"no filter of system calls is known for {os.uname().machine}")
+    architecture, socket_call = _SOCKET_CALL[os.uname().machine]
+    count = len(families)
+    # Jumps count the instructions to be skipped; the last two are `allow` and `refuse`.
+    program = [
+        (_LOAD, 0, 0, _AT_ARCHITECTURE),
+        (_EQUAL, 0, count + 6, architecture),
+        (_LOAD, 0, 0, _AT_NUMBER),
+        (_AT_LEAST, count + 4, 0, _X32),
+        (_EQUAL, count + 3, 0, _IO_URING_SETUP),
+        (_EQUAL, 0, count + 1, socket_call),
+        (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
+        *((_EQUAL, count - place, 0, family) for place, family in enumerate(families)),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *each) for each in program))
+    header = struct.pack("@HP", len(program), ctypes.addressof(code))
+    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0))
 
 
 def drop_capabilities() -> None:
@@ -120,7 +178,7 @@ def _checked(result: int) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`abi` prints the version; `run [--no-tcp] [--scoped] {ro|rw} PATH … -- PROGRAM …` launches.
+    """`abi` prints the version; `run [--scoped] [--sockets=…] {ro|rw} PATH … -- PROGRAM …` runs.
 
     Returns:
         126 when the fence could not be put up, 127 when the program could not be executed.
@@ -129,14 +187,15 @@ def main(arguments: Sequence[str]) -> int:
         print(abi())
         return 0
     end = arguments.index("--")
-    words = list(arguments[1:end])
-    flags = {word for word in words if word in ("--no-tcp", "--scoped")}
-    pairs = [word for word in words if word not in flags]
+    pairs = list(arguments[1:end])
+    is_scoped = "--scoped" in pairs
+    sockets = next((word[10:] for word in pairs if word.startswith("--sockets=")), "all")
+    pairs = [word for word in pairs if not word.startswith("--")]
     rules = list(zip(pairs[1::2], pairs[0::2], strict=True))
     program = list(arguments[end + 1 :])
     os.get_exec_path()  # imports `warnings`, which may lie behind the fence in a moment
     try:
-        restrict(rules, blocks_tcp="--no-tcp" in flags, is_scoped="--scoped" in flags)
+        restrict(rules, is_scoped=is_scoped, sockets=sockets)
     except OSError as problem:
         print(f"landlock: {problem}", file=sys.stderr)
         return 126

@@ -4,6 +4,7 @@ Knows bubblewrap's options and their traps; what is to be seen, and the limits, 
 """
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,7 @@ from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import Access, Sight, View
 
-STATUS_WORDS = ("--json-status-fd", "{status_fd}")
-TETHER = "--die-with-parent"
+_FOR_KEEPER = ("--json-status-fd", "{status_fd}", "--die-with-parent")
 _TMP = Path("/tmp")  # noqa: S108 - the sandbox's own
 _VAR_LINKS = (("../run", "/var/run"), ("../run/lock", "/var/lock"), ("/tmp", "/var/tmp"))  # noqa: S108
 _MEMORY_FOLDERS_MB = 1024
@@ -22,16 +22,24 @@ def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, .
     """The wrapper: bubblewrap and its options, to be put before the agent's own words."""
     return (
         machine.bwrap,
-        *STATUS_WORDS,
-        TETHER,
+        *_FOR_KEEPER,
         *_namespaces(machine, request),
         *_mounts(request, view),
         *_names(machine),
+        *_sealed_proc(machine, request),
         "--chdir",
         str(request.workspace.resolve()),
         "--",
         *_process_limit(machine, request),
     )
+
+
+def without_keeper(wrapper: tuple[str, ...]) -> tuple[str, ...]:
+    """The same words for a program that no keeper starts.
+
+    The tie to the parent goes too: it would be to the thread that started it, and end with that.
+    """
+    return tuple(word for word in wrapper if word not in _FOR_KEEPER)
 
 
 def _namespaces(machine: Machine, request: ConfineRequest) -> Iterator[str]:
@@ -77,6 +85,23 @@ def _mount(sight: Sight, sealed: list[str]) -> Iterator[str]:
         yield from ("--symlink", str(sight.outside.readlink()), inside)
     else:
         yield from ("--bind" if sight.access is Access.WRITE else "--ro-bind", outside, inside)
+
+
+def _sealed_proc(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+    """Root may write `/proc/sys` without any capability, and `core_pattern` runs what it names.
+
+    An agent with a sandbox of its own must write its `uid_map`, so for it only the machine's own
+    entries are sealed.
+    """
+    if machine.uid != 0:
+        return
+    if not request.needs_own_sandbox:
+        yield from ("--remount-ro", "/proc")
+        return
+    for entry in sorted(Path("/proc").iterdir()):
+        is_machines = not entry.name.isdigit() and not entry.is_symlink()
+        if is_machines and (entry.is_dir() or entry.stat().st_mode & stat.S_IWUSR):
+            yield from ("--ro-bind", str(entry), str(entry))
 
 
 def _memory_folder_bytes(request: ConfineRequest) -> int:

@@ -44,6 +44,7 @@ def confine(machine: Machine, request: ConfineRequest) -> Profile:
             profile,
             landlock_rules=fence.rules(view),
             landlock_is_scoped=fence.is_scoped(machine),
+            sockets=fence.sockets(machine, request),
         )
     return profile
 
@@ -52,14 +53,12 @@ def one_off(machine: Machine, profile: Profile) -> tuple[str, ...]:
     """Words to put before a program that is to see what an attempt sees, without a keeper.
 
     For short programs of the engine's own, such as git looking at the attempt's tree. No cgroup is
-    joined; the tie to the parent is left out, because it would be to the thread that starts it.
+    joined.
     """
     if profile.landlock_rules:
         return fence.launcher(machine, profile)
     start = profile.wrapper.index(machine.bwrap) if machine.bwrap in profile.wrapper else 0
-    wrapper = profile.wrapper[start:]
-    dropped = (*bubblewrap.STATUS_WORDS, bubblewrap.TETHER)
-    return tuple(word for word in wrapper if word not in dropped)
+    return bubblewrap.without_keeper(profile.wrapper[start:])
 
 
 def set_limits(profile: Profile, limits: Limits, env: Mapping[str, str]) -> dict[Dimension, str]:
@@ -115,16 +114,15 @@ def _with_bubblewrap(
 
 
 def _check_network(machine: Machine, request: ConfineRequest) -> None:
-    finding = machine.finding(Mechanism.NETWORK_NAMESPACE)
-    if request.network is Network.OPEN:
+    if request.network is Network.OPEN or ladder.network_rung(machine, request.network):
         return
-    if not finding.works or ladder.files_rung(machine) is not Mechanism.BWRAP:
-        raise MechanismMissing(
-            dimension=Dimension.NETWORK,
-            wanted=f"network: {request.network}",
-            found=finding.reason or "no bubblewrap, which makes the namespace",
-            fix=finding.fix or machine.finding(Mechanism.BWRAP).fix,
-        )
+    finding = machine.finding(Mechanism.NETWORK_NAMESPACE)
+    raise MechanismMissing(
+        dimension=Dimension.NETWORK,
+        wanted=f"network: {request.network}",
+        found=finding.reason or "no bubblewrap, which makes the namespace",
+        fix=finding.fix or machine.finding(Mechanism.BWRAP).fix,
+    )
 
 
 def _scoped(request: ConfineRequest, places: list[Hierarchy]) -> Iterator[str]:

@@ -8,8 +8,9 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.profile import Profile
+from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import Access, View
 
 _DEVICES = tuple(
@@ -38,12 +39,18 @@ def is_scoped(machine: Machine) -> bool:
     return machine.landlock_abi >= _SCOPE_ABI
 
 
+def sockets(machine: Machine, request: ConfineRequest) -> str:
+    """Which sockets may be made, for `Profile.sockets`: unix ones lead to the user's daemons."""
+    if request.network is Network.NONE:
+        return "none"
+    asks_for_local = request.holes.docker or request.holes.ssh_agent
+    return "network" if machine.has(Mechanism.SECCOMP) and not asks_for_local else "all"
+
+
 def launcher(machine: Machine, profile: Profile) -> tuple[str, ...]:
     """Words that put the fence of a profile before a program that no keeper starts."""
-    flags = [
-        *(("--no-tcp",) if profile.landlock_blocks_tcp else ()),
-        *(("--scoped",) if profile.landlock_is_scoped else ()),
-    ]
+    scoped = ("--scoped",) if profile.landlock_is_scoped else ()
+    flags = (*scoped, f"--sockets={profile.sockets}")
     pairs = [word for path, access in profile.landlock_rules for word in (access, path)]
     return (*machine.launcher, "run", *flags, *pairs, "--")
 

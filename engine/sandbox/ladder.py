@@ -29,18 +29,18 @@ def files_rung(machine: Machine) -> Mechanism | None:
     Raises:
         MechanismMissing: PLAIT_SANDBOX demands a rung that does not work.
     """
-    for mechanism in (Mechanism.BWRAP, Mechanism.LANDLOCK):
-        if machine.has(mechanism):
-            return mechanism
     if machine.demanded in (Mechanism.BWRAP, Mechanism.LANDLOCK):
         finding = machine.finding(Mechanism(machine.demanded))
-        raise MechanismMissing(
-            dimension=Dimension.FILES,
-            wanted=f"PLAIT_SANDBOX={machine.demanded}",
-            found=finding.reason,
-            fix=finding.fix,
-        )
-    return None
+        if not finding.works:
+            raise MechanismMissing(
+                dimension=Dimension.FILES,
+                wanted=f"PLAIT_SANDBOX={machine.demanded}",
+                found=finding.reason,
+                fix=finding.fix,
+            )
+        return finding.mechanism
+    rungs = (Mechanism.BWRAP, Mechanism.LANDLOCK)
+    return next((rung for rung in rungs if machine.has(rung)), None)
 
 
 def limiters(machine: Machine) -> tuple[Hierarchy, ...]:
@@ -130,7 +130,10 @@ def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
     if rung is not Mechanism.BWRAP:
         remarks.append(_why_not(machine, Mechanism.BWRAP))
     if rung is Mechanism.LANDLOCK:
-        remarks.append("shared memory is shared with the machine")
+        remarks.append("shared memory is the machine's")
+        if not machine.has(Mechanism.SECCOMP):
+            level = Level.ADVISORY
+            remarks.append("unix sockets of the user's daemons can be reached")
     elif rung is None:
         remarks.append(_why_not(machine, Mechanism.LANDLOCK))
     holes = request.holes
@@ -171,19 +174,35 @@ def _git(machine: Machine, request: ConfineRequest) -> Enforcement:
     )
 
 
+def network_rung(machine: Machine, network: Network) -> Mechanism | None:
+    """What closes the network here, if it is to be closed at all."""
+    rung = files_rung(machine)
+    if rung is Mechanism.BWRAP and machine.has(Mechanism.NETWORK_NAMESPACE):
+        return Mechanism.NETWORK_NAMESPACE
+    if rung is Mechanism.LANDLOCK and machine.has(Mechanism.SECCOMP):
+        return Mechanism.SECCOMP if network is Network.NONE else None
+    return None
+
+
 def _network(machine: Machine, request: ConfineRequest) -> Enforcement:
+    if request.network is Network.OPEN:
+        closed = machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
+        return Enforcement(
+            dimension=Dimension.NETWORK,
+            level=Level.NONE,
+            mechanism="shared",
+            value=str(request.network),
+            reason="" if closed else "abstract sockets of the machine can be reached",
+        )
+    rung = network_rung(machine, request.network)
     finding = machine.finding(Mechanism.NETWORK_NAMESPACE)
-    is_open = request.network is Network.OPEN
-    held = not is_open and finding.works
-    closed = "abstract sockets of the machine are closed"
-    scoped = is_open and machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
     return Enforcement(
         dimension=Dimension.NETWORK,
-        level=Level.ENFORCED if held else Level.NONE,
-        mechanism="network namespace" if held else "shared",
+        level=Level.ENFORCED if rung else Level.NONE,
+        mechanism=rung.value if rung else "shared",
         value=", ".join(request.allowed_hosts) or str(request.network),
-        reason=finding.reason if not (held or is_open) else closed if scoped else "",
-        fix="" if held or is_open else finding.fix,
+        reason="" if rung is Mechanism.NETWORK_NAMESPACE else _why_not(machine, Mechanism.BWRAP),
+        fix="" if rung else finding.fix,
     )
 
 

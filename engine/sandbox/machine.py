@@ -17,6 +17,7 @@ class Mechanism(StrEnum):
     BWRAP = "bwrap"
     LANDLOCK = "landlock"
     NETWORK_NAMESPACE = "netns"
+    SECCOMP = "seccomp"
     CGROUP2 = "cgroup2"
     SYSTEMD = "systemd"
     CGROUP1 = "cgroup1"
@@ -137,11 +138,9 @@ def forced(machine: Machine, env: Mapping[str, str]) -> Machine:
             found="no such rung",
             fix=f"PLAIT_SANDBOX may be {', '.join(_RUNGS)}.",
         )
-    reasons = {
-        Mechanism(rung): f"PLAIT_SANDBOX={demanded}"
-        for rung in _RUNGS[:2]
-        if demanded and rung != demanded
-    }
+    # The rungs above the one demanded go. Below bwrap Landlock stays: it also closes sockets.
+    above = _RUNGS[: _RUNGS.index(demanded)] if demanded else ()
+    reasons = {Mechanism(rung): f"PLAIT_SANDBOX={demanded}" for rung in above}
     reasons.update(_forced_off(env.get("PLAIT_FORCE_OFF", "")))
     findings = tuple(
         replace(each, works=False, reason=f"forced off by {reasons[each.mechanism]}", fix="")

@@ -36,6 +36,7 @@ echo seen > "$1/written" || echo "own folder: not writable"
 cat "$2" 2>/dev/null && echo "hidden file: readable"
 echo x 2>/dev/null >> "$2" && echo "hidden file: writable"
 echo x 2>/dev/null > "$3" && echo "system folder: writable"
+(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && echo "kernel settings: writable"
 grep -q '^CapEff:.*[1-9a-f]' /proc/self/status && echo "capabilities: kept"
 echo done
 """
@@ -76,7 +77,7 @@ def _identity(env: Mapping[str, str]) -> str:
     """Changes whenever something changes that a probe could have seen."""
     bwrap = _bwrap(env)
     parts = (
-        _VERSION,
+        (_VERSION, *Mechanism),
         Path("/proc/sys/kernel/random/boot_id").read_text(),
         os.uname().release,
         os.getuid(),
@@ -111,6 +112,7 @@ def _probed(env: Mapping[str, str], cache_dir: Path, identity: str) -> Machine:
             wrapped,
             replace(alone, mechanism=Mechanism.NETWORK_NAMESPACE),
             _try_landlock(bare, env, trial),
+            _try_seccomp(bare, env),
             _try_nproc(bare, env, trial) if wrapped.works else _no_nproc(wrapped.reason),
         )
     return replace(bare, findings=(*findings, *bare.findings))
@@ -139,9 +141,7 @@ def _try_bwrap(machine: Machine, env: Mapping[str, str], trial: Path, network: N
         )
     request = _request(trial, env, network)
     words = bubblewrap.words(machine, request, look(machine, request))
-    dropped = (*bubblewrap.STATUS_WORDS, bubblewrap.TETHER)
-    argv = [word for word in words if word not in dropped]
-    problem = _problem(argv, env, trial)
+    problem = _problem(bubblewrap.without_keeper(words), env, trial)
     version = _output([machine.bwrap, "--version"]).removeprefix("bubblewrap ").strip()
     return Finding(
         mechanism=Mechanism.BWRAP,
@@ -172,16 +172,28 @@ def _try_landlock(machine: Machine, env: Mapping[str, str], trial: Path) -> Find
     )
 
 
+_SOCKETS = "import socket; socket.socketpair(); print('pair'); socket.socket(socket.AF_UNIX)"
+
+
+def _try_seccomp(machine: Machine, env: Mapping[str, str]) -> Finding:
+    """Whether sockets can be refused, by asking for one."""
+    program = (machine.launcher[0], "-I", "-S", "-c", _SOCKETS)
+    done = _run([*machine.launcher, "run", "--sockets=none", "--", *program], env)
+    works = done is not None and done.stdout == "pair\n" and "PermissionError" in done.stderr
+    said = done.stderr.strip().splitlines()[-1:] if done is not None else ["it did not answer"]
+    reason = "" if works else "; ".join(said)
+    return Finding(mechanism=Mechanism.SECCOMP, works=works, reason=reason)
+
+
 def _try_nproc(machine: Machine, env: Mapping[str, str], trial: Path) -> Finding:
     """Whether RLIMIT_NPROC set inside a sandbox stops its processes; for root it never does."""
     if machine.uid == 0:
         return _no_nproc("root is exempt from it")
     request = _request(trial, env, Network.OPEN)
     words = bubblewrap.words(machine, request, look(machine, request))
-    dropped = (*bubblewrap.STATUS_WORDS, bubblewrap.TETHER)
     forks = "for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait"
     limited = ("prlimit", "--nproc=4:4", "--", "sh", "-c", forks)
-    done = _run([*(word for word in words if word not in dropped), *limited], env)
+    done = _run([*bubblewrap.without_keeper(words), *limited], env)
     refused = done is not None and "fork" in done.stderr.lower()
     return Finding(mechanism=Mechanism.NPROC, works=True) if refused else _no_nproc("no effect")
 

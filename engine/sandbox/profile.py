@@ -35,9 +35,10 @@ class Profile:
         wrapper: Words put before the agent's own argv (`bwrap …`); `{status_fd}` in a word is
             replaced by the descriptor on which bwrap is to report (`--json-status-fd`).
         landlock_rules: `(path, access)` pairs with access `ro` or `rw`, for the rung below bwrap.
-        landlock_blocks_tcp: No TCP, by Landlock.
         landlock_is_scoped: No abstract unix sockets and no signals to the outside, by Landlock;
             also given together with a bwrap wrapper, which it does not hinder.
+        sockets: What may be opened: `all`, `network` (no unix sockets) or `none`; together with
+            the rules and the scope these are the arguments of `engine.keeper.landlock.restrict`.
         has_pid_namespace: Ending the wrapper's init ends every process of the attempt.
         rlimits: `(name, value)` hard limits set on the agent, such as `("FSIZE", 1 << 30)`.
         cgroups: Where the kernel counts and limits; removed by whoever made them.
@@ -47,8 +48,8 @@ class Profile:
 
     wrapper: tuple[str, ...] = ()
     landlock_rules: tuple[tuple[str, str], ...] = ()
-    landlock_blocks_tcp: bool = False
     landlock_is_scoped: bool = False
+    sockets: str = "all"
     has_pid_namespace: bool = False
     rlimits: tuple[tuple[str, int], ...] = ()
     cgroups: tuple[Cgroup, ...] = ()

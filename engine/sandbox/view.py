@@ -17,10 +17,16 @@ from engine.sandbox.toolchains import Toolchains, find_toolchains, is_below
 SYSTEM_FOLDERS = tuple(
     Path("/", name)
     for name in (
-        *("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt", "nix", "gnu"),
-        *("snap", "sys", "var/lib", "run/current-system", "run/wrappers"),
+        *("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt", "sys"),
+        *("nix/store", "nix/var/nix/profiles", "gnu/store", "run/current-system", "snap"),
+        *("var/lib/dpkg", "var/lib/rpm", "var/lib/pacman", "var/lib/alternatives"),
+        *("var/lib/ca-certificates", "var/lib/ghc", "var/lib/texmf", "var/cache/fontconfig"),
     )
 )
+"""Programs and what they need, of many distributions. Not `/run`, nor the whole of `/var` or
+`/nix`: there lie the sockets of daemons that would do for an agent what it may not."""
+
+_TMP = Path("/tmp")  # noqa: S108 - the attempt's own; nothing of the machine's is seen there
 _RESOLVER_FOLDER = Path("/run/systemd/resolve")
 _DOCKER_SOCKET = "/var/run/docker.sock"
 
@@ -75,13 +81,12 @@ def look(machine: Machine, request: ConfineRequest) -> View:
     if request.git_file is not None:
         dot_git = request.workspace.resolve() / ".git"
         sights.append(Sight(inside=dot_git, outside=request.git_file, access=Access.READ))
-    tmp = Path("/tmp")  # noqa: S108 - the attempt's own, or nothing of the machine's is bound there
-    crowded = any(tmp in sight.inside.parents for sight in sights)
+    crowded = any(_TMP in sight.inside.parents for sight in sights)
     own_tmp = not crowded or request.temp is None
     if request.temp is not None:
-        inside = tmp if own_tmp else request.temp.resolve()
+        inside = _TMP if own_tmp else request.temp.resolve()
         sights.append(Sight(inside=inside, outside=request.temp.resolve(), access=Access.WRITE))
-    temp = tmp if own_tmp or request.temp is None else request.temp.resolve()
+    temp = _TMP if own_tmp or request.temp is None else request.temp.resolve()
     return View(
         sights=tuple(_in_order(sights)), toolchains=toolchains, temp=temp, has_own_tmp=own_tmp
     )
@@ -94,7 +99,8 @@ def _in_order(sights: Iterable[Sight]) -> list[Sight]:
     for sight in sorted(sights, key=lambda each: ranks.index(each.access)):
         chosen[sight.inside] = sight
     ordered = sorted(chosen.values(), key=lambda each: (len(each.inside.parts), each.inside))
-    shown = [sight.inside for sight in ordered if sight.access is not Access.HIDDEN]
+    # A folder in memory counts as shown: what seems written in there would be gone afterwards.
+    shown = [_TMP, *(sight.inside for sight in ordered if sight.access is not Access.HIDDEN)]
     return [
         sight
         for sight in ordered
