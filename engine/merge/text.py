@@ -6,7 +6,7 @@ and the separators of Unicode are content, and so is the lack of a last line fee
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -93,13 +93,20 @@ class TextMerge:
         return tuple(pieces)
 
     def render(self, decide: Callable[[Hunk], bytes]) -> bytes:
-        """The merged text, each hunk as `decide` says."""
+        """The merged text, each hunk as `decide` says.
+
+        What was decided gets a line end where it lacks one and more text follows.
+        """
         texts: list[bytes] = []
+        unended = b""
         for piece in self.pieces:
-            if piece.hunk:
-                texts.append(decide(piece.hunk))
-            else:
-                texts.extend(piece.lines)
+            text = decide(piece.hunk) if piece.hunk else b"".join(piece.lines)
+            if unended and text:
+                texts.append(unended)
+            texts.append(text)
+            if text:
+                ending = piece.hunk.ending if piece.hunk else b"\n"
+                unended = b"" if text.endswith(b"\n") else ending
         return b"".join(texts)
 
     def _hunk(self, part: Part, seen: Counter[str]) -> Hunk:
@@ -153,11 +160,20 @@ def is_binary(content: bytes) -> bool:
     return b"\0" in content[:_NUL_IS_SOUGHT_IN]
 
 
+def join_all(texts: Iterable[bytes], ending: bytes) -> bytes:
+    """The texts one after the other, with a line end wherever one lacks it before the next."""
+    out: list[bytes] = []
+    for text in texts:
+        if text:
+            if out and not out[-1].endswith(b"\n"):
+                out.append(ending)
+            out.append(text)
+    return b"".join(out)
+
+
 def join(first: bytes, second: bytes, ending: bytes) -> bytes:
     """One text after the other, with a line end between them if the first lacks it."""
-    if first and second and not first.endswith(b"\n"):
-        return first + ending + second
-    return first + second
+    return join_all((first, second), ending)
 
 
 def _has_crlf(lines: Sequence[bytes], index: int) -> bool | None:

@@ -1,0 +1,154 @@
+"""What was decided in a review, entry by entry, as plain data that outlives the process.
+
+An entry says what was decided and for what: hunks by their content, whole files by the
+fingerprint of their versions. So entries can be read against a merge that has been made again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.merge.choices import Choice, choice_from_json, choice_to_json
+from engine.merge.options import Place, Whole
+from engine.merge.packing import pack, unpack
+from engine.merge.text import HunkKey
+
+
+@dataclass(frozen=True, slots=True)
+class HunkAt:
+    """A hunk of a file."""
+
+    path: bytes
+    key: HunkKey
+
+
+@dataclass(frozen=True, slots=True)
+class HunksChosen:
+    """One choice for one hunk, or for many at once; undone as one."""
+
+    at: tuple[HunkAt, ...]
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class HunksOpened:
+    """These hunks are open again."""
+
+    at: tuple[HunkAt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeChosen:
+    """One choice for a whole path."""
+
+    path: bytes
+    fingerprint: str
+    choice: Whole
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChosen:
+    """The mode of the merged file."""
+
+    path: bytes
+    fingerprint: str
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceChosen:
+    """Where the merged file is to lie."""
+
+    path: bytes
+    fingerprint: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class FileSet:
+    """A path has this content and mode, whatever the merge says; no content: the path is gone.
+
+    `fingerprint` is empty where the path is no conflict of the merge.
+    """
+
+    path: bytes
+    fingerprint: str
+    content: bytes | None
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileOpened:
+    """Everything decided about this path is open again."""
+
+    path: bytes
+
+
+Entry = HunksChosen | HunksOpened | WholeChosen | ModeChosen | PlaceChosen | FileSet | FileOpened
+
+
+def entry_to_json(entry: Entry) -> dict[str, object]:
+    """The entry as plain data for `json`."""
+    match entry:
+        case HunksChosen():
+            return {"did": "choose", "at": _pack_at(entry.at), **choice_to_json(entry.choice)}
+        case HunksOpened():
+            return {"did": "open", "at": _pack_at(entry.at)}
+        case FileOpened():
+            return {"did": "open_file", "path": pack(entry.path)}
+        case FileSet():
+            content = None if entry.content is None else pack(entry.content)
+            return {"did": "set_file", **_pack_file(entry), "content": content, "mode": entry.mode}
+        case WholeChosen():
+            return {"did": "choose_whole", **_pack_file(entry), "whole": str(entry.choice)}
+        case ModeChosen():
+            return {"did": "choose_mode", **_pack_file(entry), "mode": entry.mode}
+        case PlaceChosen():
+            return {"did": "choose_place", **_pack_file(entry), "place": str(entry.place)}
+
+
+def entry_from_json(data: Mapping[str, object]) -> Entry:
+    """The entry that `entry_to_json` wrote; ValueError for anything else."""
+    match data:
+        case {"did": "choose", "at": list(at)}:
+            return HunksChosen(_unpack_at(at), choice_from_json(data))
+        case {"did": "open", "at": list(at)}:
+            return HunksOpened(_unpack_at(at))
+        case {"did": "open_file", "path": path}:
+            return FileOpened(unpack(path))
+        case {"path": path, "fingerprint": str(fingerprint)}:
+            return _file_entry(data, unpack(path), fingerprint)
+        case _:
+            raise ValueError(f"not an entry of a merge journal: {data!r}")
+
+
+def _file_entry(data: Mapping[str, object], path: bytes, fingerprint: str) -> Entry:
+    match data:
+        case {"did": "set_file", "content": content, "mode": str(mode)}:
+            return FileSet(path, fingerprint, None if content is None else unpack(content), mode)
+        case {"did": "choose_whole", "whole": str(choice)}:
+            return WholeChosen(path, fingerprint, Whole(choice))
+        case {"did": "choose_mode", "mode": str(mode)}:
+            return ModeChosen(path, fingerprint, mode)
+        case {"did": "choose_place", "place": str(place)}:
+            return PlaceChosen(path, fingerprint, Place(place))
+        case _:
+            raise ValueError(f"not an entry of a merge journal: {data!r}")
+
+
+def _pack_file(entry: WholeChosen | ModeChosen | PlaceChosen | FileSet) -> dict[str, object]:
+    return {"path": pack(entry.path), "fingerprint": entry.fingerprint}
+
+
+def _pack_at(at: tuple[HunkAt, ...]) -> list[list[object]]:
+    return [[pack(hunk.path), hunk.key] for hunk in at]
+
+
+def _unpack_at(packed: list[object]) -> tuple[HunkAt, ...]:
+    found: list[HunkAt] = []
+    for item in packed:
+        match item:
+            case [path, str(key)]:
+                found.append(HunkAt(unpack(path), HunkKey(key)))
+            case _:
+                raise ValueError(f"not a hunk of a merge journal: {item!r}")
+    return tuple(found)

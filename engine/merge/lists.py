@@ -1,0 +1,117 @@
+"""Lists that both sides added to: names in an import, items in brackets, lines of one form.
+
+Knows items and their order. Where the items stood in alphabetical order on both sides, the union
+stands in it too; else what the target added comes first.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+
+from engine.merge.text import Hunk, Lines, join_all
+
+_LINE_ITEM = re.compile(
+    rb"""\s*(?:
+        (?:from|import|use|using|include|require|export|\#include|@import)\b.*   # imports
+        | [-*+]\ .*                                     # list items of Markdown, YAML, reST
+        | ["'\w\[({].*[,|]                              # elements of a literal, one a line
+        | [\w./*@!-]+                                   # one name a line: ignore files, exports
+        | [\w.\-"']+\s*(?:==|>=|~=|=|:)\s*\S+           # settings and requirements
+    )\s*(?:\#.*|//.*)?""",
+    re.VERBOSE,
+)
+_OPENING = re.compile(rb"[\[({]|\bimport\b[ \t]+|=[ \t]*|:[ \t]*")
+_NESTED = re.compile(rb"""[\[\](){}]|\"{3}|'{3}""")
+_FEW = 2
+
+
+def united_lines(hunk: Hunk) -> tuple[bytes, bool] | None:
+    """Both sides' lines where every line is an item of a list; and whether they are in order."""
+    sides = hunk.target, hunk.incoming
+    lines = (*hunk.base, *hunk.target, *hunk.incoming)
+    if not any(map(bytes.strip, lines)) or not all(map(_is_item, lines)):
+        return None
+    if any(len(set(side)) != len(side) for side in sides):
+        return None
+    above = tuple(reversed(tuple(takewhile(_is_item_with_words, reversed(hunk.before)))))
+    below = tuple(takewhile(_is_item_with_words, hunk.after))
+    ordered = all(_is_ordered((*above, *side, *below), _line_order) for side in sides)
+    union = _united(hunk.base, *sides)
+    ordered = ordered and len(above) + len(union) + len(below) > _FEW
+    if ordered:
+        union.sort(key=_line_order)
+    return join_all(union, hunk.ending), ordered
+
+
+def united_items(hunk: Hunk) -> tuple[bytes, bool] | None:
+    """Both sides' items of one comma list on one line; and whether they are in order."""
+    if not len(hunk.base) == len(hunk.target) == len(hunk.incoming) == 1:
+        return None
+    texts = hunk.base[0], hunk.target[0], hunk.incoming[0]
+    head, tail = _frame(texts)
+    middles = [text[head : len(text) - tail] for text in texts]
+    if any(map(_NESTED.search, middles)):
+        return None
+    base, target, incoming = map(_items, middles)
+    if max(len(target), len(incoming)) < _FEW or b"" in (*target, *incoming):
+        return None
+    union = _united(base, target, incoming)
+    ordered = all(_is_ordered(items, _item_order) for items in (target, incoming))
+    ordered = ordered and len(union) > _FEW
+    if ordered:
+        union.sort(key=_item_order)
+    comma = b", " if b", " in b"".join(middles) else b","
+    first = texts[1]
+    return first[:head] + comma.join(union) + first[len(first) - tail :], ordered
+
+
+def _is_item(line: bytes) -> bool:
+    return not line.strip() or _LINE_ITEM.fullmatch(line.rstrip()) is not None
+
+
+def _is_item_with_words(line: bytes) -> bool:
+    return bool(line.strip()) and _is_item(line)
+
+
+def _united(
+    base: Sequence[bytes], target: Sequence[bytes], incoming: Sequence[bytes]
+) -> list[bytes]:
+    """What either added and neither took away, the target's first."""
+    kept = [item for item in target if item in incoming or item not in base]
+    return kept + [item for item in incoming if item not in target and item not in base]
+
+
+class _Order:
+    """How items compare: by their words, whatever the case."""
+
+    def __init__(self, ignored: bytes) -> None:
+        self.ignored = ignored
+
+    def __call__(self, item: bytes) -> bytes:
+        return item.strip(self.ignored).lower()
+
+
+_line_order = _Order(b" \t\r\n,;\"'")
+_item_order = _Order(b" \t\"'")
+
+
+def _is_ordered(items: Sequence[bytes], order: _Order) -> bool:
+    keys = [order(item) for item in items]
+    return keys == sorted(keys)
+
+
+def _items(middle: bytes) -> list[bytes]:
+    return [item.strip() for item in middle.split(b",")] if middle.strip() else []
+
+
+def _frame(texts: Lines) -> tuple[int, int]:
+    """How many bytes before and after the list all three texts share."""
+    shortest = min(map(len, texts))
+    head = next((i for i in range(shortest) if len({t[i] for t in texts}) > 1), shortest)
+    openings = [m.end() for m in _OPENING.finditer(texts[0]) if m.end() <= head]
+    start = openings[-1] if openings else len(texts[0]) - len(texts[0].lstrip())
+    most = shortest - start
+    tail = next((i for i in range(most) if len({t[-1 - i] for t in texts}) > 1), most)
+    shared = texts[0][len(texts[0]) - tail :]
+    closing = re.search(rb"[\])}]|\s*(?:#.*)?\r?\n", shared)
+    return start, len(shared) - closing.start() if closing else 0

@@ -1,0 +1,244 @@
+"""What can be done with a whole conflicted path, and what each choice would leave in the tree.
+
+Knows one conflict at a time. Choices for single hunks are `engine.merge.choices`.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from engine.merge.conflict import PLACED_KINDS, FileConflict, Side
+from engine.merge.kinds import ConflictKind, merged_plainly
+from engine.merge.linediff import diff
+from engine.merge.styles import Style
+from engine.merge.text import is_binary, split_lines
+from engine.merge.union import union
+
+
+class Whole(StrEnum):
+    """One decision for a whole path."""
+
+    TARGET = "target"
+    INCOMING = "incoming"
+    BASE = "base"
+    UNION = "union"
+    MERGED = "merged"
+    TARGET_STYLE = "merged, in the target's style"
+    INCOMING_STYLE = "merged, in the incoming style"
+    BOTH = "both"
+    MOVE = "move"
+    DELETE = "delete"
+
+
+class Place(StrEnum):
+    """Where a file that both sides moved is to lie."""
+
+    TARGET = "target"
+    INCOMING = "incoming"
+    BOTH = "both"
+
+
+class FileResult(NamedTuple):
+    """What the merged tree has at a path; without a mode the path is gone.
+
+    Where `content` is None and there is a mode, `blob` names the content.
+    """
+
+    path: bytes
+    mode: str | None = None
+    content: bytes | None = None
+    blob: str | None = None
+
+
+class Option(NamedTuple):
+    """A choice for a whole path: a word for it, what it would do, and the tree it would leave."""
+
+    choice: Whole
+    label: str
+    effect: str
+    results: tuple[FileResult, ...]
+
+
+def options(conflict: FileConflict) -> tuple[Option, ...]:
+    """Every choice for the whole path that can be carried out, the two sides first."""
+    return tuple(
+        option
+        for group in (_sides(conflict), _merges(conflict), _other_places(conflict))
+        for option in group
+    )
+
+
+def option(conflict: FileConflict, choice: Whole) -> Option | None:
+    """The option of that name, if this conflict has it."""
+    return next((found for found in options(conflict) if found.choice is choice), None)
+
+
+def result_of(side: Side, path: bytes | None = None) -> FileResult:
+    """A version as it would stand in the merged tree, under its own name or another."""
+    return FileResult(side.path if path is None else path, side.mode, side.content, side.blob)
+
+
+def gone(conflict: FileConflict, *kept: bytes) -> tuple[FileResult, ...]:
+    """The paths of this conflict that are not kept, as deletions."""
+    sides = (conflict.base, conflict.target, conflict.incoming)
+    paths = {conflict.path, *(side.path for side in sides if side), *conflict.below}
+    return tuple(FileResult(path) for path in sorted(paths.difference(kept)))
+
+
+def shown(path: bytes) -> str:
+    """A path for a sentence."""
+    return path.decode(errors="replace")
+
+
+def _sides(conflict: FileConflict) -> Iterator[Option]:
+    names = conflict.names
+    yield _side(conflict, Whole.TARGET, conflict.target, names.target)
+    yield _side(conflict, Whole.INCOMING, conflict.incoming, names.incoming)
+    if conflict.base and not conflict.below:
+        path = _home(conflict, conflict.base)
+        results = (result_of(conflict.base, path), *gone(conflict, path))
+        effect = f"{shown(conflict.base.path)} as it was before both; neither change is taken"
+        yield Option(Whole.BASE, "as it was", effect, results)
+    if conflict.target and conflict.incoming:
+        effect = f"{shown(conflict.path)} is gone; both versions stay in their branches"
+        yield Option(Whole.DELETE, "delete", effect, gone(conflict, *conflict.below))
+
+
+def _side(conflict: FileConflict, choice: Whole, side: Side | None, name: str) -> Option:
+    if side is None and conflict.below:
+        kept = (conflict.path + b"/", *conflict.below)
+        effect = f"the directory {shown(conflict.path)} stays, {len(conflict.below)} files in it"
+        return Option(choice, f"the directory of {name}", effect, gone(conflict, *kept))
+    if side is None:
+        effect = f"{shown(conflict.path)} is gone, as {name} wants it"
+        other = conflict.incoming if choice is Whole.TARGET else conflict.target
+        lost = _size_of_change(conflict.base, other)
+        effect += f"; the change {lost} is not taken" if lost else ""
+        return Option(choice, f"delete, as {name}", effect, gone(conflict))
+    effect = f"{shown(side.path)} as {name} has it{_described(conflict, side)}"
+    if conflict.below:
+        effect += f"; {len(conflict.below)} files of the directory go"
+    path = _home(conflict, side)
+    results = (result_of(side, path), *gone(conflict, path))
+    return Option(choice, f"keep {name}'s", effect, results)
+
+
+def _home(conflict: FileConflict, side: Side) -> bytes:
+    """Where a chosen version goes: to the merged path, unless the path is what is in question."""
+    merged = conflict.target and conflict.incoming and conflict.kind not in PLACED_KINDS
+    return conflict.path if merged else side.path
+
+
+def _described(conflict: FileConflict, side: Side) -> str:
+    """What tells this version from the other, in a few words."""
+    match conflict.kind:
+        case ConflictKind.SUBMODULE:
+            return f", at commit {side.blob[:12]}"
+        case ConflictKind.SYMLINK if side.content is not None:
+            return f", pointing to {shown(side.content)}"
+        case ConflictKind.MODE:
+            return f", mode {side.mode}"
+        case ConflictKind.EOL | ConflictKind.ENCODING | ConflictKind.NO_NEWLINE:
+            return f", {Style.of(side.content or b'')}"
+        case ConflictKind.BINARY if side.content is not None:
+            return f", {len(side.content):,} bytes"
+        case _:
+            change = _size_of_change(conflict.base, side)
+            return f", {change} since the base" if change else ""
+
+
+def _size_of_change(base: Side | None, side: Side | None) -> str:
+    """`+3 -1`, or nothing where lines cannot be compared."""
+    if side is None or side.content is None or is_binary(side.content):
+        return ""
+    before = base.content if base else b""
+    if before is None or is_binary(before):
+        return ""
+    changes = diff(split_lines(before), split_lines(side.content))
+    added = sum(change.after_end - change.after for change in changes)
+    removed = sum(change.before_end - change.before for change in changes)
+    return f"+{added} -{removed}"
+
+
+def _merges(conflict: FileConflict) -> Iterator[Option]:
+    """Choices that put both texts together; they need texts, and one mode."""
+    text = conflict.text
+    mode = conflict.mode.resolved
+    if text is None or mode is None or conflict.kind in PLACED_KINDS:
+        return
+    path = conflict.path
+    if not text.hunks:
+        content = text.render(lambda hunk: b"".join(hunk.base))
+        effect = "both changes; aligned line by line they do not meet"
+        yield Option(Whole.MERGED, "both changes", effect, _only(conflict, path, mode, content))
+    else:
+        effect = "both sides of every conflict, target first, shared lines once"
+        content = union(text, differ=conflict.differ)
+        yield Option(Whole.UNION, "both sides", effect, _only(conflict, path, mode, content))
+    yield from _styled(conflict, mode)
+
+
+def _styled(conflict: FileConflict, mode: str) -> Iterator[Option]:
+    """What both say, written as either writes it."""
+    target = conflict.target.content if conflict.target else None
+    incoming = conflict.incoming.content if conflict.incoming else None
+    if target is None or incoming is None or Style.of(target) == Style.of(incoming):
+        return
+    base = conflict.base.content if conflict.base else None
+    words = merged_plainly(base, target, incoming)
+    if words is None:
+        return
+    ways = (
+        (Whole.TARGET_STYLE, target, conflict.names.target),
+        (Whole.INCOMING_STYLE, incoming, conflict.names.incoming),
+    )
+    for choice, model, name in ways:
+        style = Style.of(model)
+        content = style.write(words)
+        if content is not None:
+            results = _only(conflict, conflict.path, mode, content)
+            yield Option(choice, f"both, as {name} writes it", f"both changes in {style}", results)
+
+
+def _only(conflict: FileConflict, path: bytes, mode: str, content: bytes) -> tuple[FileResult, ...]:
+    return (FileResult(path, mode, content), *gone(conflict, path))
+
+
+def _other_places(conflict: FileConflict) -> Iterator[Option]:
+    """Choices that need a second path."""
+    if conflict.free_path and conflict.target and conflict.incoming:
+        path = _home(conflict, conflict.target)
+        results = (
+            result_of(conflict.target, path),
+            result_of(conflict.incoming, conflict.free_path),
+        )
+        effect = (
+            f"{conflict.names.target}'s stays at {shown(path)}, "
+            f"{conflict.names.incoming}'s goes to {shown(conflict.free_path)}"
+        )
+        kept = (path, conflict.free_path)
+        yield Option(Whole.BOTH, "keep both", effect, (*results, *gone(conflict, *kept)))
+    side = conflict.target or conflict.incoming
+    if conflict.free_path and conflict.below and side:
+        effect = f"the directory stays, the file goes to {shown(conflict.free_path)}"
+        yield Option(Whole.BOTH, "keep both", effect, (result_of(side, conflict.free_path),))
+    moved = _moved(conflict)
+    if moved:
+        effect = f"the change is made in {shown(moved.path)}, where the text is now"
+        moved_only = (moved, *gone(conflict, moved.path))
+        yield Option(Whole.MOVE, f"move the change to {shown(moved.path)}", effect, moved_only)
+
+
+def _moved(conflict: FileConflict) -> FileResult | None:
+    """The change of a deleted file made where its text went, if it can be made there."""
+    home, side = conflict.moved_to, conflict.target or conflict.incoming
+    if not (home and side and conflict.base) or (conflict.target and conflict.incoming):
+        return None
+    texts = conflict.base.content, home.content, side.content
+    if any(text is None or is_binary(text) for text in texts):
+        return None
+    content = merged_plainly(*(text or b"" for text in texts))
+    if content is None:
+        return None
+    written = Style.of(texts[1] or b"").write(content)
+    return None if written is None else FileResult(home.path, home.mode, written)

@@ -1,0 +1,193 @@
+"""Ways to put both sides of a hunk together that a human often takes.
+
+Each rule looks at one hunk and gives a text with the reason for it, or nothing. A rule never
+decides; how far it is to be trusted is `engine.merge.proposals`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from engine.merge.linediff import diff
+from engine.merge.text import Hunk, Lines
+from engine.merge.words import tokens
+
+Tokens = Sequence[bytes]
+
+_WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]")
+_NAME = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
+_NUMBER = re.compile(rb"\d+(?:\.\d+)*(?:[.-]?(?:dev|alpha|beta|rc|a|b)\.?\d*)?")
+_PRERELEASE = re.compile(rb"[.-]?(?:dev|alpha|beta|rc|a|b)")
+
+
+class Edit(NamedTuple):
+    """Items `start:end` of the base give way to `items`."""
+
+    start: int
+    end: int
+    items: Sequence[bytes]
+
+
+class Three(NamedTuple):
+    """A hunk in tokens."""
+
+    base: list[bytes]
+    target: list[bytes]
+    incoming: list[bytes]
+
+    @classmethod
+    def of(cls, hunk: Hunk) -> "Three":
+        """The tokens of the three texts."""
+        return cls(*(tokens(b"".join(lines)) for lines in (hunk.base, hunk.target, hunk.incoming)))
+
+    @property
+    def ways(self) -> tuple[tuple[list[bytes], list[bytes]], tuple[list[bytes], list[bytes]]]:
+        """The sides in both orders."""
+        return (self.target, self.incoming), (self.incoming, self.target)
+
+
+def edits(base: Sequence[bytes], side: Sequence[bytes]) -> list[Edit]:
+    """What a side did to the base."""
+    return [
+        Edit(change.before, change.before_end, side[change.after : change.after_end])
+        for change in diff(base, side)
+    ]
+
+
+def both_edits(
+    base: Sequence[bytes], first: Sequence[Edit], second: Sequence[Edit], *, share: bool = False
+) -> bytes | None:
+    """The base with the edits of both, where none overlaps; what touches is laid side by side.
+
+    With `share`, both may have put something into the same place; the first one's goes first.
+    """
+    marked = sorted(
+        [(edit.start, edit.end, 0, edit.items) for edit in first]
+        + [(edit.start, edit.end, 1, edit.items) for edit in second],
+        key=lambda edit: edit[:3],
+    )
+    out: list[bytes] = []
+    at, last = 0, (-1, -1)
+    for start, end, _, items in marked:
+        if start < at or (start == end and (start, end) == last and not share):
+            return None
+        out.extend(base[at:start])
+        out.extend(items)
+        at, last = end, (start, end)
+    return b"".join((*out, *base[at:]))
+
+
+def inserts_share_a_place(first: Sequence[Edit], second: Sequence[Edit]) -> bool:
+    """Both put something between the same two items of the base."""
+    places = {edit.start for edit in first if edit.start == edit.end}
+    return any(edit.start in places for edit in second if edit.start == edit.end)
+
+
+def contained(three: Three) -> Iterator[tuple[str, bytes]]:
+    """A side that has everything that the other changed, and more: `target` or `incoming`."""
+    names = ("incoming", "target")
+    for name, (less, more) in zip(names, three.ways, strict=True):
+        mine, theirs = diff(three.base, less), diff(three.base, more)
+        added = [token for change in mine for token in less[change.after : change.after_end]]
+        removed = {place for change in theirs for place in range(*change[:2])}
+        if (
+            any(map(_WORD.match, added))
+            and all(removed.issuperset(range(*change[:2])) for change in mine)
+            and all(change.before == change.before_end for change in diff(less, more))
+        ):
+            yield name, b"".join(more)
+
+
+def renamed(three: Three) -> Iterator[tuple[str, bytes]]:
+    """One side only gave names new names: the other side with those names."""
+    for name, (namer, other) in zip(("target", "incoming"), three.ways, strict=True):
+        names = _renames(three.base, namer)
+        if names and other != three.base:
+            yield name, b"".join(names.get(token, token) for token in other)
+
+
+def _renames(base: Tokens, side: Tokens) -> dict[bytes, bytes]:
+    """Old names and new, if that is all that happened and it happened everywhere."""
+    if len(base) != len(side):
+        return {}
+    names: dict[bytes, bytes] = {}
+    for old, new in zip(base, side, strict=True):
+        if names.setdefault(old, new) != new:
+            return {}
+        if old != new and not (_NAME.fullmatch(old) and _NAME.fullmatch(new)):
+            return {}
+    return {old: new for old, new in names.items() if old != new}
+
+
+def newer(hunk: Hunk) -> tuple[str, bytes] | None:
+    """Both sides changed only numbers, and one has the higher ones: that side."""
+    texts = [b"".join(lines) for lines in (hunk.base, hunk.target, hunk.incoming)]
+    shapes = [_NUMBER.sub(b"#", text) for text in texts]
+    if shapes[1] != shapes[2] or (hunk.base and shapes[0] != shapes[1]):
+        return None
+    mine, theirs = (_NUMBER.findall(text) for text in texts[1:])
+    pairs = [(_rank(a), _rank(b)) for a, b in zip(mine, theirs, strict=True) if a != b]
+    if pairs and all(a > b for a, b in pairs):
+        return "target", texts[1]
+    if pairs and all(b > a for a, b in pairs):
+        return "incoming", texts[2]
+    return None
+
+
+def _rank(number: bytes) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
+    """What makes versions comparable: the release, then whether it is one, then the rest."""
+    early = _PRERELEASE.search(number)
+    release = number[: early.start()] if early else number
+    rest = number[early.start() :] if early else b""
+    parts = [int(part) for part in release.split(b".") if part.isdigit()]
+    while parts and not parts[-1]:
+        parts.pop()
+    return tuple(parts), not early, tuple(int(digits) for digits in re.findall(rb"\d+", rest))
+
+
+def respaced(hunk: Hunk) -> Iterator[tuple[str, bytes]]:
+    """One side changed blanks only: the other side's words with those blanks."""
+    ways = (("target", hunk.target, hunk.incoming), ("incoming", hunk.incoming, hunk.target))
+    for name, spaced, other in ways:
+        if spaced != hunk.base and _squeezed(spaced) == _squeezed(hunk.base):
+            text = _with_blanks_of(hunk.base, spaced, other)
+            if text is not None:
+                yield name, text
+
+
+def _squeezed(lines: Lines) -> list[bytes]:
+    return [words for line in lines if (words := b"".join(line.split()))]
+
+
+def _with_blanks_of(base: Lines, spaced: Lines, other: Lines) -> bytes | None:
+    """`other` with the blanks changed as `spaced` changed them in the base."""
+    if len(base) != len(spaced):
+        return None
+    known: dict[bytes, bytes] = {}
+    shifts: set[tuple[bytes, bytes]] = set()
+    for old, new in zip(base, spaced, strict=True):
+        if b"".join(old.split()) != b"".join(new.split()) or known.setdefault(old, new) != new:
+            return None
+        if old.strip():
+            shifts.add(_shift(old, new))
+    if len(shifts) != 1:
+        shifts = {(b"", b"")}
+    cut, put = shifts.pop()
+    return b"".join(known[line] if line in known else _shifted(line, cut, put) for line in other)
+
+
+def _shift(old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """What leaves and what enters at the start of a line."""
+    before = old[: len(old) - len(old.lstrip())]
+    after = new[: len(new) - len(new.lstrip())]
+    if after.endswith(before):
+        return b"", after[: len(after) - len(before)]
+    if before.endswith(after):
+        return before[: len(before) - len(after)], b""
+    return before, after
+
+
+def _shifted(line: bytes, cut: bytes, put: bytes) -> bytes:
+    if not line.strip() or not line.startswith(cut):
+        return line
+    return put + line[len(cut) :]

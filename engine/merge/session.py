@@ -1,0 +1,319 @@
+"""A review in progress: the conflicts, everything decided so far, and the way back.
+
+A session is a value. Each decision makes the next session; nothing is ever overwritten, so undo is
+exact, and what is written to disk is the journal and nothing else. Knows no disk itself.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from engine.merge.choices import Choice, choice_of, text_of
+from engine.merge.conflict import EXECUTABLE, REGULAR, FileConflict
+from engine.merge.decided import Decided, is_resolved, open_hunks, results
+from engine.merge.journal import (
+    Entry,
+    FileOpened,
+    FileSet,
+    HunkAt,
+    HunksChosen,
+    HunksOpened,
+    ModeChosen,
+    PlaceChosen,
+    WholeChosen,
+    entry_from_json,
+    entry_to_json,
+)
+from engine.merge.options import FileResult, Place, Whole, option
+from engine.merge.text import Hunk, HunkKey, Piece, split_lines
+
+_VERSION = 1
+_LINK = "120000"
+
+
+class Carried(NamedTuple):
+    """What became of decisions when the merge was made again.
+
+    `kept` still stand. `opened` are to be decided anew, because what they were decided about is no
+    longer there as it was. `to_look_at` are files that a human wrote where the merge has no
+    conflict: they are kept, but nobody has compared them with the new merge.
+    """
+
+    kept: tuple[HunkAt | bytes, ...]
+    opened: tuple[HunkAt | bytes, ...]
+    to_look_at: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class ResolutionSession:
+    """The conflicts of one merge and the decisions about them.
+
+    `journal` is what was decided, oldest first; `undone` what was taken back, the next to be made
+    again last. A new decision forgets `undone`. A decision that cannot be carried out raises
+    ValueError or KeyError and changes nothing.
+    """
+
+    conflicts: tuple[FileConflict, ...]
+    journal: tuple[Entry, ...] = ()
+    undone: tuple[Entry, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def _by_path(self) -> Mapping[bytes, FileConflict]:
+        return {conflict.path: conflict for conflict in self.conflicts}
+
+    @cached_property
+    def decided(self) -> Mapping[bytes, Decided]:
+        """The decisions by path; a path without any is not there."""
+        found: dict[bytes, Decided] = {}
+        for entry in self.journal:
+            for path in _paths(entry):
+                found[path] = found.get(path, Decided()).after(path, entry)
+        return found
+
+    def conflict(self, path: bytes) -> FileConflict:
+        """The conflict of this path; KeyError where there is none."""
+        return self._by_path[path]
+
+    # Deciding
+
+    def choose(
+        self, path: bytes, key: HunkKey | int, choice: Choice | str | bytes
+    ) -> "ResolutionSession":
+        """Decide one hunk, named by its key or counted from 0."""
+        hunk = self._hunk(path, key)
+        return self._choose([(path, hunk)], choice_of(choice))
+
+    def choose_rest(
+        self, choice: Choice | str, paths: Iterable[bytes] | None = None
+    ) -> "ResolutionSession":
+        """Decide whatever is still open in these files, or in all, and can be decided so.
+
+        Hunks that are decided already stay as they are, and so do those that the choice does not
+        fit: words are combined where no word was changed by both.
+        """
+        made = choice_of(choice)
+        wanted = [
+            (path, hunk)
+            for path in (self._by_path if paths is None else paths)
+            for hunk in self.open_hunks(path)
+            if text_of(hunk, made) is not None
+        ]
+        return self._choose(wanted, made) if wanted else self
+
+    def reopen(self, path: bytes, key: HunkKey | int | None = None) -> "ResolutionSession":
+        """Take back what is decided for one hunk, or for the whole path."""
+        if key is None:
+            return self._with(FileOpened(path))
+        return self._with(HunksOpened((HunkAt(path, self._hunk(path, key).key),)))
+
+    def choose_whole(self, path: bytes, choice: Whole | str) -> "ResolutionSession":
+        """Decide a whole path."""
+        conflict, whole = self.conflict(path), Whole(choice)
+        if option(conflict, whole) is None:
+            raise ValueError(f"{whole!r} is no choice for a conflict of {conflict.kind}")
+        return self._with(WholeChosen(path, conflict.fingerprint, whole))
+
+    def choose_mode(self, path: bytes, mode: str) -> "ResolutionSession":
+        """Decide the mode of a file: 100644 or 100755."""
+        if mode not in (REGULAR, EXECUTABLE):
+            raise ValueError(f"not a mode of a regular file: {mode!r}")
+        return self._with(ModeChosen(path, self.conflict(path).fingerprint, mode))
+
+    def choose_place(self, path: bytes, place: Place | str) -> "ResolutionSession":
+        """Decide where a file that both sides moved is to lie."""
+        conflict = self.conflict(path)
+        if not conflict.open.place:
+            raise ValueError(f"a conflict of {conflict.kind} has only one place")
+        return self._with(PlaceChosen(path, conflict.fingerprint, Place(place)))
+
+    def set_file(
+        self, path: bytes, content: bytes | None, *, mode: str = REGULAR
+    ) -> "ResolutionSession":
+        """Put this content at a path, conflicted or not; None deletes it."""
+        if mode not in (REGULAR, EXECUTABLE, _LINK):
+            raise ValueError(f"not a mode of a file: {mode!r}")
+        conflict = self._by_path.get(path)
+        return self._with(FileSet(path, conflict.fingerprint if conflict else "", content, mode))
+
+    def undo(self) -> "ResolutionSession":
+        """Take back the last decision; the same session where there is none."""
+        if not self.journal:
+            return self
+        return ResolutionSession(
+            self.conflicts, self.journal[:-1], (*self.undone, self.journal[-1])
+        )
+
+    def redo(self) -> "ResolutionSession":
+        """Make the decision again that was taken back last."""
+        if not self.undone:
+            return self
+        return ResolutionSession(self.conflicts, (*self.journal, self.undone[-1]), self.undone[:-1])
+
+    # Looking
+
+    @property
+    def is_resolved(self) -> bool:
+        """Nothing is open, in no file."""
+        return all(self.is_file_resolved(path) for path in self._by_path)
+
+    def is_file_resolved(self, path: bytes) -> bool:
+        """Nothing is open in this file."""
+        return is_resolved(self.conflict(path), self._decided(path))
+
+    def open_hunks(self, path: bytes) -> tuple[Hunk, ...]:
+        """The hunks of this file that are still to be decided."""
+        return open_hunks(self.conflict(path), self._decided(path))
+
+    def chosen(self, path: bytes, key: HunkKey | int) -> Choice | None:
+        """What is decided for one hunk."""
+        return self._decided(path).hunks.get(self._hunk(path, key).key)
+
+    def file_results(self, path: bytes) -> tuple[FileResult, ...] | None:
+        """What the merged tree has at every path of this conflict, or None while it is open."""
+        return results(self.conflict(path), self._decided(path))
+
+    def results(self) -> tuple[FileResult, ...] | None:
+        """What the merged tree has where git could not decide, or None while anything is open.
+
+        In order of path, each path once; files set by hand come last and so win.
+        """
+        found: dict[bytes, FileResult] = {}
+        for path in self._by_path:
+            for result in self.file_results(path) or ():
+                found[result.path] = _stronger(found.get(result.path), result)
+        if not self.is_resolved:
+            return None
+        for path, decided in self.decided.items():
+            if decided.own and path not in self._by_path:
+                own = decided.own
+                gone = own.content is None
+                found[path] = FileResult(path, None if gone else own.mode, own.content)
+        return tuple(found[path] for path in sorted(found))
+
+    def preview(self, path: bytes) -> tuple[Piece, ...]:
+        """The text of a file as it stands, in pieces; an open hunk shows its base."""
+        conflict, decided = self.conflict(path), self._decided(path)
+        if conflict.text is None:
+            return ()
+        return tuple(_previewed(piece, decided) for piece in conflict.text.pieces)
+
+    # Keeping
+
+    def to_json(self) -> dict[str, object]:
+        """The decisions as plain data for `json`; the conflicts are made again from git."""
+        return {
+            "version": _VERSION,
+            "journal": [entry_to_json(entry) for entry in self.journal],
+            "undone": [entry_to_json(entry) for entry in self.undone],
+        }
+
+    @classmethod
+    def from_json(
+        cls, data: Mapping[str, object], conflicts: Sequence[FileConflict]
+    ) -> tuple["ResolutionSession", Carried]:
+        """The session that was written, over the conflicts as they are now."""
+        if data.get("version") != _VERSION:
+            raise ValueError(f"a merge journal of version {data.get('version')!r}")
+        journal, undone = data.get("journal"), data.get("undone")
+        if not isinstance(journal, list) or not isinstance(undone, list):
+            raise ValueError("a merge journal without its entries")  # noqa: TRY004 - it is data
+        session = cls(
+            tuple(conflicts),
+            tuple(map(entry_from_json, journal)),
+            tuple(map(entry_from_json, undone)),
+        )
+        return session.carried_to(conflicts)
+
+    def carried_to(self, conflicts: Sequence[FileConflict]) -> tuple["ResolutionSession", Carried]:
+        """These decisions over the conflicts of a merge made again, and what became of them."""
+        fresh = ResolutionSession(tuple(conflicts))
+        journal = tuple(kept for entry in self.journal if (kept := fresh._kept(entry)))
+        undone = tuple(kept for entry in self.undone if (kept := fresh._kept(entry)))
+        session = replace(fresh, journal=journal, undone=undone)
+        before, after = set(_standing(self)), set(_standing(session))
+        looked = {
+            path
+            for path, decided in session.decided.items()
+            if decided.own and not decided.own.fingerprint
+        }
+        opened = sorted(before - after, key=repr)
+        return session, Carried(
+            tuple(sorted(after, key=repr)), tuple(opened), tuple(sorted(looked))
+        )
+
+    # Within
+
+    def _decided(self, path: bytes) -> Decided:
+        return self.decided.get(path, Decided())
+
+    def _with(self, entry: Entry) -> "ResolutionSession":
+        for path in _paths(entry):
+            if path not in self._by_path and not isinstance(entry, FileSet | FileOpened):
+                raise KeyError(path)
+        return ResolutionSession(self.conflicts, (*self.journal, entry))
+
+    def _choose(self, hunks: Sequence[tuple[bytes, Hunk]], choice: Choice) -> "ResolutionSession":
+        if any(text_of(hunk, choice) is None for _, hunk in hunks):
+            raise ValueError(f"{choice!r} does not fit this hunk")
+        return self._with(
+            HunksChosen(tuple(HunkAt(path, hunk.key) for path, hunk in hunks), choice)
+        )
+
+    def _hunk(self, path: bytes, key: HunkKey | int) -> Hunk:
+        hunks = self.conflict(path).open.hunks
+        if isinstance(key, int):
+            return hunks[key]
+        for hunk in hunks:
+            if hunk.key == key:
+                return hunk
+        raise KeyError(key)
+
+    def _kept(self, entry: Entry) -> Entry | None:
+        """The entry as far as it speaks of what this session has."""
+        match entry:
+            case HunksChosen() | HunksOpened():
+                at = tuple(hunk for hunk in entry.at if self._has(hunk))
+                return replace(entry, at=at) if at else None
+            case FileOpened():
+                return entry
+            case _:
+                return entry if self._is_about_the_same(entry) else None
+
+    def _is_about_the_same(self, entry: WholeChosen | ModeChosen | PlaceChosen | FileSet) -> bool:
+        conflict = self._by_path.get(entry.path)
+        if conflict is None or conflict.fingerprint != entry.fingerprint:
+            return conflict is None and not entry.fingerprint
+        return not isinstance(entry, WholeChosen) or option(conflict, entry.choice) is not None
+
+    def _has(self, at: HunkAt) -> bool:
+        conflict = self._by_path.get(at.path)
+        return conflict is not None and any(h.key == at.key for h in conflict.open.hunks)
+
+
+def _paths(entry: Entry) -> tuple[bytes, ...]:
+    """The paths that an entry speaks of, each once."""
+    if isinstance(entry, HunksChosen | HunksOpened):
+        return tuple(dict.fromkeys(at.path for at in entry.at))
+    return (entry.path,)
+
+
+def _standing(session: ResolutionSession) -> Iterator[HunkAt | bytes]:
+    """Every hunk that is decided, and every path that is decided as a whole."""
+    for path, decided in session.decided.items():
+        if decided.whole or decided.own or decided.mode or decided.place:
+            yield path
+        yield from (HunkAt(path, key) for key in decided.hunks)
+
+
+def _stronger(first: FileResult | None, second: FileResult) -> FileResult:
+    """Of two results for a path, the one that has a file there; then the later."""
+    return first if first and second.mode is None else second
+
+
+def _previewed(piece: Piece, decided: Decided) -> Piece:
+    """A piece with the text that was decided for it."""
+    hunk = piece.hunk
+    choice = decided.hunks.get(hunk.key) if hunk else None
+    text = text_of(hunk, choice) if hunk and choice else None
+    return piece if text is None else piece._replace(lines=split_lines(text))
