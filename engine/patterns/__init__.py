@@ -9,7 +9,7 @@ on trio, may be cancelled at any point, and leaves no task behind.
 
 from engine.patterns.bounded import Progress, Work
 from engine.patterns.flow import balanced, in_batches, map_chunks, stages
-from engine.patterns.outcome import Failure, Outcome, Success
+from engine.patterns.outcome import Failure, Outcome, StrayCancellation, Success
 from engine.patterns.pool import Pool
 from engine.patterns.retry import Backoff, retry_failed, with_retry, with_timeout
 from engine.patterns.together import fan_in, first, gather, race, settled
@@ -20,6 +20,7 @@ __all__ = [
     "Outcome",
     "Pool",
     "Progress",
+    "StrayCancellation",
     "Success",
     "Work",
     "balanced",

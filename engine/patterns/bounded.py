@@ -10,6 +10,8 @@ from typing import TypeAlias, TypeVar
 import anyio
 import anyio.lowlevel
 
+from engine.patterns.outcome import stray
+
 T = TypeVar("T")
 
 Work: TypeAlias = Callable[[], Awaitable[T]]
@@ -76,8 +78,15 @@ class _Crew:
         try:
             await self._job(index)
         except Exception as error:  # noqa: BLE001 - raised bare once the task group has ended
-            self.errors.append(error)
-            self.stop()
+            self._fail(error)
+        except BaseException as error:
+            if not (failure := stray(error)):
+                raise
+            self._fail(failure)
+
+    def _fail(self, error: Exception) -> None:
+        self.errors.append(error)
+        self.stop()
 
     async def do_all(self, waiting: Iterator[int]) -> None:
         """Take the next job as soon as the last one is done; all of the crew share `waiting`."""

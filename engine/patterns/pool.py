@@ -7,7 +7,6 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import anyio
@@ -41,12 +40,7 @@ class Pool(Generic[M]):
         self._is_open = True
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
         self._is_open = False
         leaving, self._idle = self._idle, []
         failures = await _close(leaving)

@@ -88,7 +88,7 @@ class _Record:
             raise Misfit(f"no {self._name}: {error}") from error
 
 
-def _is_required(part: "Field[Any]") -> bool:
+def _is_required(part: Field[Any]) -> bool:
     return part.default is MISSING and part.default_factory is MISSING
 
 

@@ -10,7 +10,6 @@ import secrets
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypedDict
 
 from engine.errors import LockHeld, StoreError
@@ -118,12 +117,7 @@ class EngineLock:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

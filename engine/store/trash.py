@@ -65,7 +65,7 @@ class Trash:
             entry.mkdir(PRIVATE)
             # The label first: what lies here without one would be hard to bring back.
             write_atomically(entry / _LABEL, json.dumps(label).encode())
-            origin.rename(entry / _CONTENT)
+            _move(origin, entry / _CONTENT)
         except OSError as error:
             shutil.rmtree(entry, ignore_errors=True)  # it holds a label and nothing else
             raise _refusal(path, error) from error
@@ -100,7 +100,7 @@ class Trash:
             )
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            entry.content.rename(target)
+            _move(entry.content, target)
         except OSError as error:
             raise _refusal(entry.content, error) from error
         _delete(entry.content.parent)
@@ -136,6 +136,20 @@ def _read(entry: Path) -> TrashEntry:
         found = entry.stat().st_mtime
         return TrashEntry(id=entry.name, origin=None, at=found, why="", content=content)
     return TrashEntry(id=entry.name, origin=origin, at=at, why=why, content=content)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename, also a folder that its owner may not write: the kernel wants to change its `..`."""
+    mode = source.lstat().st_mode
+    if not stat.S_ISDIR(mode) or mode & stat.S_IWUSR:
+        source.rename(target)
+        return
+    source.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
+    moved = source
+    try:
+        moved = source.rename(target)
+    finally:
+        moved.chmod(stat.S_IMODE(mode))
 
 
 def _refusal(path: Path, error: OSError) -> StoreError:

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,15 @@ def test_a_closed_journal_can_be_read_in_a_folder_that_may_not_be_written(
         readable.chmod(0o755)
         shutil.rmtree(readable)
     assert done.stdout == "['1']\n", done.stderr
+
+
+def test_threads_may_share_a_journal(store: RunStore):
+    with ThreadPoolExecutor(8) as threads:
+        seqs = threads.map(
+            lambda n: store.append(pairs("Fact", n), pairs("Event", n, n), at=n), range(200)
+        )
+        assert sorted(seq for pair in seqs for seq in pair) == list(range(1, 401))
+    assert len(kept(store)[0]) == 200
 
 
 def test_two_writers_number_without_gaps(store: RunStore, path: Path):

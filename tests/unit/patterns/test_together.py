@@ -6,7 +6,16 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from engine.patterns import Failure, Success, fan_in, first, gather, race, settled
+from engine.patterns import (
+    Failure,
+    StrayCancellation,
+    Success,
+    fan_in,
+    first,
+    gather,
+    race,
+    settled,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -205,3 +214,22 @@ async def test_cancellation_is_never_an_outcome():
         await settled([anyio.sleep_forever])
         pytest.fail("cancellation was swallowed")
     assert scope.cancelled_caught
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # only there can this happen
+async def test_a_stray_cancellation_is_a_failure_and_no_silent_gap():
+    async def stray() -> int:
+        from asyncio import get_running_loop  # noqa: PLC0415, TID251 - what a foreign library does
+
+        future = get_running_loop().create_future()
+        future.cancel()
+        await future
+        return 0
+
+    with pytest.raises(StrayCancellation):
+        await gather([stray, anyio.sleep_forever])
+    outcomes = await settled([stray, partial(give, 3)])
+    assert isinstance(outcomes[0], Failure)
+    assert isinstance(outcomes[0].error, StrayCancellation)
+    assert outcomes[1] == Success(3, 1)
+    assert await race([stray, partial(give, 3)]) == 3
