@@ -4,12 +4,14 @@ Looks at the tree, so that every problem is told at once, types and references t
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from engine.spec.finding import Finding, unknown
 from engine.spec.graph import all_behind, circles
+from engine.spec.nearest import nearest
 from engine.spec.placeholders import OF_STEP, SIMPLE, placeholders
 from engine.spec.step_checks import StepView, check_step
-from engine.spec.tree import Node, Path, at, child, entries, text, texts
+from engine.spec.tree import Node, Path, at, entries, text, texts
 from engine.spec.words import ADAPTERS, NEEDS_ARGV
 
 _ONLY = {
@@ -21,62 +23,78 @@ _ONLY = {
 }
 
 
+@dataclass(frozen=True)
+class _Whole:
+    """What every part of a manifest may refer to.
+
+    Attributes:
+        own: The agents of the manifest.
+        agents: Those, and the adapters that are agents without an entry.
+        personas: The personas with the agent each names, if any.
+    """
+
+    runtime: Node | None
+    own: tuple[str, ...]
+    agents: dict[str, None]
+    personas: dict[str, Node | None]
+
+
 def check_manifest(root: Node) -> Iterator[Finding]:
     """Everything that does not agree."""
-    yield from _agents(root)
-    yield from _personas(root)
-    yield from _runtime(root)
-    yield from _repeated_names(("pipelines",), child(root, "pipelines"))
-    for i, pipeline in entries(child(root, "pipelines")):
-        yield from _pipeline(root, pipeline, ("pipelines", i))
-
-
-def known_agents(root: Node) -> list[str]:
-    """Every agent that can be named: those of the manifest, then the adapters."""
-    own = [str(name) for name, _ in entries(child(root, "agents"))]
+    own = tuple(str(name) for name, _ in entries(at(root, "agents")))
     usable = [adapter for adapter in ADAPTERS if adapter not in NEEDS_ARGV]
-    return [*own, *(name for name in usable if name not in own)]
+    whole = _Whole(
+        runtime=at(root, "runtime"),
+        own=own,
+        agents=dict.fromkeys((*own, *usable)),
+        personas={str(n): at(p, "agent") for n, p in entries(at(root, "personas"))},
+    )
+    yield from _agents(root)
+    yield from _personas(root, whole)
+    yield from _runtime(whole)
+    yield from _repeated_names(("pipelines",), at(root, "pipelines"))
+    for i, pipeline in entries(at(root, "pipelines")):
+        yield from _pipeline(whole, pipeline, ("pipelines", i))
 
 
 def _agents(root: Node) -> Iterator[Finding]:
-    for name, agent in entries(child(root, "agents")):
-        path, adapter = ("agents", name), text(child(agent, "adapter"))
+    for name, agent in entries(at(root, "agents")):
+        path, adapter = ("agents", name), text(at(agent, "adapter"))
         if adapter not in ADAPTERS:
             continue
-        if adapter in NEEDS_ARGV and child(agent, "argv") is None:
+        if adapter in NEEDS_ARGV and at(agent, "argv") is None:
             yield Finding(path, f"the adapter {adapter} needs `argv`: the program to run")
         for key, adapters in _ONLY.items():
-            if child(agent, key) is not None and adapter not in adapters:
+            if at(agent, key) is not None and adapter not in adapters:
                 message = f"means nothing to the adapter {adapter}; only to {', '.join(adapters)}"
                 yield Finding((*path, key), message)
 
 
-def _personas(root: Node) -> Iterator[Finding]:
-    for name, persona in entries(child(root, "personas")):
+def _personas(root: Node, whole: _Whole) -> Iterator[Finding]:
+    for name, persona in entries(at(root, "personas")):
         path = ("personas", name)
-        yield from _agent_named(root, persona, path)
+        yield from _agent_named(whole, persona, path)
         if at(persona, "prompt") is not None and at(persona, "prompt_file") is not None:
             yield Finding((*path, "prompt_file"), "says the same as `prompt`; keep one")
 
 
-def _runtime(root: Node) -> Iterator[Finding]:
-    runtime = child(root, "runtime")
-    yield from _agent_named(root, runtime, ("runtime",))
-    database = at(runtime, "database")
+def _runtime(whole: _Whole) -> Iterator[Finding]:
+    yield from _agent_named(whole, whole.runtime, ("runtime",))
+    database = at(whole.runtime, "database")
     if at(database, "url") is not None and text(at(database, "strategy")) != "shared":
         yield Finding(("runtime", "database", "url"), "means nothing without `strategy: shared`")
 
 
-def _agent_named(root: Node, node: Node | None, path: Path) -> Iterator[Finding]:
-    name, known = text(child(node, "agent")), known_agents(root)
-    if name is not None and name not in known:
-        yield unknown((*path, "agent"), name, "agent", known)
+def _agent_named(whole: _Whole, node: Node | None, path: Path) -> Iterator[Finding]:
+    name = text(at(node, "agent"))
+    if name is not None and name not in whole.agents:
+        yield unknown((*path, "agent"), name, "agent", whole.agents)
 
 
 def _repeated_names(path: Path, nodes: Node | None) -> Iterator[Finding]:
     first: dict[str, int | str] = {}
     for i, node in entries(nodes):
-        name = text(child(node, "name"))
+        name = text(at(node, "name"))
         if name is None:
             continue
         if name in first:
@@ -85,10 +103,10 @@ def _repeated_names(path: Path, nodes: Node | None) -> Iterator[Finding]:
         first.setdefault(name, i)
 
 
-def _pipeline(root: Node, pipeline: Node, path: Path) -> Iterator[Finding]:
-    steps, path = child(pipeline, "steps"), (*path, "steps")
+def _pipeline(whole: _Whole, pipeline: Node, path: Path) -> Iterator[Finding]:
+    steps, path = at(pipeline, "steps"), (*path, "steps")
     yield from _repeated_names(path, steps)
-    views = [StepView(s, (*path, i), child(root, "runtime")) for i, s in entries(steps)]
+    views = [StepView(s, (*path, i), whole.runtime) for i, s in entries(steps)]
     waits_for = {
         name: [dependency for _, dependency in texts(view.at("dependencies"))]
         for view in views
@@ -97,7 +115,7 @@ def _pipeline(root: Node, pipeline: Node, path: Path) -> Iterator[Finding]:
     for view in views:
         yield from check_step(view)
         yield from _dependencies(view, waits_for)
-        yield from _who_works(root, view)
+        yield from _who_works(whole, view)
         yield from _placeholders(view, waits_for)
     yield from _circles(views, waits_for)
 
@@ -120,34 +138,27 @@ def _circles(views: list[StepView], waits_for: dict[str, list[str]]) -> Iterator
         yield Finding(path, f"steps wait for each other: {' → '.join(found)}")
 
 
-def _who_works(root: Node, step: StepView) -> Iterator[Finding]:
+def _who_works(whole: _Whole, step: StepView) -> Iterator[Finding]:
     if step.says("run"):
         return
-    yield from _agent_named(root, step.node, step.path)
+    yield from _agent_named(whole, step.node, step.path)
     for i, variant in entries(step.at("variants")):
-        yield from _agent_named(root, variant, (*step.path, "variants", i))
-    personas = child(root, "personas")
-    name = text(step.at("persona"))
-    if name is not None and child(personas, name) is None:
-        names = [str(persona) for persona, _ in entries(personas)]
-        yield unknown((*step.path, "persona"), name, "persona", names)
-    elif _has_no_agent(root, step, name):
-        own = [str(agent) for agent, _ in entries(child(root, "agents"))]
-        there = f"one of {', '.join(own)}" if own else f"one of {', '.join(known_agents(root))}"
-        message = f"no agent is named; name {there} here, in its persona or in runtime.agent"
+        yield from _agent_named(whole, variant, (*step.path, "variants", i))
+    persona = text(step.at("persona"))
+    if persona is not None and persona not in whole.personas:
+        yield unknown((*step.path, "persona"), persona, "persona", whole.personas)
+    elif _has_no_agent(whole, step, persona):
+        there = ", ".join((whole.own or tuple(whole.agents))[:20])
+        message = f"no agent is named; name one of {there} here, in its persona or in runtime.agent"
         yield Finding(step.path, message)
 
 
-def _has_no_agent(root: Node, step: StepView, persona: str | None) -> bool:
-    named = [
-        step.at("agent"),
-        at(root, "personas", persona, "agent") if persona else None,
-        at(root, "runtime", "agent"),
-    ]
-    variants = [child(variant, "agent") for _, variant in entries(step.at("variants"))]
+def _has_no_agent(whole: _Whole, step: StepView, persona: str | None) -> bool:
+    named = [step.at("agent"), whole.personas.get(persona or ""), at(whole.runtime, "agent")]
+    variants = [at(variant, "agent") for _, variant in entries(step.at("variants"))]
     if any(node is not None for node in named) or (variants and all(variants)):
         return False
-    return len(list(entries(child(root, "agents")))) != 1
+    return len(whole.own) != 1
 
 
 def _placeholders(step: StepView, waits_for: dict[str, list[str]]) -> Iterator[Finding]:
@@ -165,8 +176,10 @@ def template_problems(
     template: str, *, name: str, waits_for: dict[str, list[str]], has_items: bool
 ) -> Iterator[tuple[str, str | None]]:
     """What is wrong with the placeholders of a step's prompt, and what was probably meant."""
-    behind = sorted(all_behind(name, waits_for) & set(waits_for) - {name})
-    for placeholder in placeholders(template):
+    names = placeholders(template)
+    has_steps = any(placeholder not in SIMPLE for placeholder in names)
+    behind = all_behind(name, waits_for) & set(waits_for) - {name} if has_steps else set()
+    for placeholder in names:
         literal = f"write {{{{{placeholder}}}}} for the literal text"
         if placeholder == "item" and not has_items:
             yield f"{{item}} has a value only with `strategy.matrix`; {literal}", None
@@ -174,7 +187,7 @@ def template_problems(
             _, step, value = placeholder.split(".")
             if value not in OF_STEP:
                 wrong = f"{{{placeholder}}}: a step has {' and '.join(OF_STEP)}; {literal}"
-                yield wrong, unknown((), value, "", OF_STEP).guess
+                yield wrong, nearest(value, OF_STEP)
             elif step not in behind:
                 wrong = f"{{{placeholder}}}: {step!r} is none of the steps this one waits for"
-                yield f"{wrong}; {literal}", unknown((), step, "", behind).guess
+                yield f"{wrong}; {literal}", nearest(step, sorted(behind))

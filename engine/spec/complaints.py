@@ -85,7 +85,9 @@ def _about_size(error: ErrorDetails) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind in _BOUNDS:
         words, name = _BOUNDS[kind]
-        return f"expected {words} {context[name]}, found {shown(error['input'])}"
+        bound = context[name]
+        figure = f"{bound:g}" if isinstance(bound, float) else bound
+        return f"expected {words} {figure}, found {shown(error['input'])}"
     if kind == "too_short":
         return f"expected at least {context['min_length']} of them, found none"
     if kind == "too_long":

@@ -1,6 +1,7 @@
 """Reading a manifest: from bytes or a dict to a `Manifest`, or to every problem at once."""
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -8,7 +9,7 @@ from pydantic import ValidationError
 from engine.errors import SpecError, SpecProblem
 from engine.spec.checks import check_manifest
 from engine.spec.complaints import is_echo, problem_of
-from engine.spec.finding import Finding
+from engine.spec.finding import Finding, cleaned
 from engine.spec.pipeline import Manifest
 from engine.spec.prompt_files import Reader, with_files
 from engine.spec.readiness import unready
@@ -46,7 +47,8 @@ def manifest_from(
     try:
         root = from_plain(values)
     except NotPlain as error:
-        raise SpecError([Finding(error.path, str(error)).placed(_NOTHING, file=file)]) from None
+        problem = Finding(error.path, str(error)).placed(_NOTHING, file=file)
+        raise SpecError([cleaned(problem)]) from None
     return _manifest(root, [], file=file, read=read)
 
 
@@ -57,9 +59,9 @@ def _manifest(
     root: Node | None, problems: list[SpecProblem], *, file: str, read: Reader | None
 ) -> Manifest:
     if root is None:
-        raise SpecError(problems)
+        raise SpecError(_sorted(problems))
     root, unread = with_files(root, read)
-    findings = [*unread, *check_manifest(root), *_not_ready(root)]
+    findings = [*_few(unread), *_few(check_manifest(root)), *_few(_not_ready(root))]
     try:
         manifest = Manifest.model_validate(plain(root))
     except ValidationError as error:
@@ -69,8 +71,12 @@ def _manifest(
         if not problems and not findings:
             return manifest
         typed = []
-    placed = [finding.placed(root, file=file) for finding in findings[:MOST_PROBLEMS]]
+    placed = [finding.placed(root, file=file) for finding in findings]
     raise SpecError(_sorted([*problems, *typed, *placed])[:MOST_PROBLEMS])
+
+
+def _few(findings: Iterable[Finding]) -> Iterable[Finding]:
+    return islice(findings, MOST_PROBLEMS)
 
 
 def _not_ready(root: Node) -> Iterable[Finding]:
@@ -78,4 +84,4 @@ def _not_ready(root: Node) -> Iterable[Finding]:
 
 
 def _sorted(problems: list[SpecProblem]) -> list[SpecProblem]:
-    return sorted(problems, key=lambda problem: (problem.line, problem.column))
+    return sorted(map(cleaned, problems), key=lambda problem: (problem.line, problem.column))

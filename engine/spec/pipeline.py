@@ -7,6 +7,7 @@ from pydantic import Field
 
 from engine.spec.runtime import LimitsSpec, PermissionsSpec, RuntimeSpec, WorkspaceSpec
 from engine.spec.words import (
+    Adapter,
     Count,
     InsidePath,
     Name,
@@ -17,22 +18,6 @@ from engine.spec.words import (
     Text,
     Variable,
 )
-
-Adapter = Literal[
-    "scripted",
-    "command",
-    "claude",
-    "codex",
-    "gemini",
-    "opencode",
-    "copilot",
-    "qwen",
-    "pi",
-    "cline",
-    "aider",
-    "mini",
-    "acp",
-]
 
 
 class AgentSpec(Section):
@@ -47,7 +32,7 @@ class AgentSpec(Section):
     env: Mapping[Variable, str] = Field(default_factory=dict)
     """Environment variables of this agent."""
     script: Any = None
-    """`scripted` only: a path inside the repository, or the script itself."""
+    """`scripted` only: the path of a script, relative to the manifest, or the script itself."""
     prompt_via: Literal["argument", "stdin", "file"] | None = None
     """`command` only: how the prompt reaches the program."""
     terminal: bool | None = None

@@ -6,7 +6,7 @@ A manifest that was read is whole: what is made of it, and journalled, needs no 
 from collections.abc import Callable, Iterator
 
 from engine.spec.finding import Finding
-from engine.spec.tree import Fields, Items, Node, Path, Scalar, at, child, entries, text
+from engine.spec.tree import Fields, Items, Node, Path, Scalar, at, entries, text
 from engine.spec.words import is_inside
 
 Reader = Callable[[str], bytes]
@@ -21,29 +21,33 @@ def with_files(root: Node, read: Reader | None) -> tuple[Node, list[Finding]]:
         name = text(at(root, *path))
         if name is None or not is_inside(name):
             continue  # told as a problem of its type
+        if read is None and key == "script":
+            continue  # its adapter reads it
         try:
             words = _read(name, read)
         except (OSError, ValueError) as error:
             problems.append(Finding(path, f"{name!r:.80} {_why(error)}"))
             words = name
+        if key == "script" and "\n" not in words:
+            words += "\n"  # so that nobody takes it for a path
         root = _replaced(root, path, key, words)
     return root, problems
 
 
 def _places(root: Node) -> Iterator[tuple[Path, str]]:
     """Where a file is named, and under which key its text goes."""
-    for name, persona in entries(child(root, "personas")):
+    for name, persona in entries(at(root, "personas")):
         yield from _prompt_of(persona, ("personas", name))
-    for name, agent in entries(child(root, "agents")):
-        if (script := text(child(agent, "script"))) and "\n" not in script:
+    for name, agent in entries(at(root, "agents")):
+        if (script := text(at(agent, "script"))) and "\n" not in script:
             yield ("agents", name, "script"), "script"
-    for i, pipeline in entries(child(root, "pipelines")):
-        for j, step in entries(child(pipeline, "steps")):
+    for i, pipeline in entries(at(root, "pipelines")):
+        for j, step in entries(at(pipeline, "steps")):
             yield from _prompt_of(step, ("pipelines", i, "steps", j))
 
 
 def _prompt_of(node: Node, path: Path) -> Iterator[tuple[Path, str]]:
-    if child(node, "prompt_file") is not None and child(node, "prompt") is None:
+    if at(node, "prompt_file") is not None and at(node, "prompt") is None:
         yield (*path, "prompt_file"), "prompt"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.spec.finding import Finding
-from engine.spec.tree import Items, Node, Path, at, child, entries, number, text
+from engine.spec.tree import Items, Node, Path, at, entries, number, text
 from engine.spec.words import WORKER_CAP, policy_parts
 
 OF_AGENTS = (
@@ -33,9 +33,8 @@ class StepView:
         return at(self.node, *keys)
 
     def says(self, key: str) -> bool:
-        """The step says something there that is not null."""
-        node = child(self.node, key)
-        return node is not None and getattr(node, "value", "") is not None
+        """The step says something there."""
+        return at(self.node, key) is not None
 
     def finding(self, key: str, message: str) -> Finding:
         """A finding at that key."""
@@ -44,7 +43,8 @@ class StepView:
     @property
     def cap(self) -> int:
         """How many workers may run at once."""
-        return min(number(at(self.runtime, "max_concurrent_workers")) or 10, WORKER_CAP)
+        asked = number(at(self.runtime, "max_concurrent_workers")) or 10
+        return max(1, min(asked, WORKER_CAP))
 
     @property
     def replicas(self) -> int | None:
@@ -52,7 +52,7 @@ class StepView:
         variants = self.at("variants")
         if not isinstance(variants, Items):
             return None
-        return sum(number(at(v, "n")) or 1 for _, v in entries(variants))
+        return sum(max(1, number(at(v, "n")) or 1) for _, v in entries(variants))
 
     @property
     def workers(self) -> int:
@@ -60,7 +60,7 @@ class StepView:
         items = self.at("strategy", "matrix", "items")
         if isinstance(items, Items):
             return len(items.items)
-        return min(self.replicas or number(self.at("concurrency")) or 1, self.cap)
+        return max(1, min(self.replicas or number(self.at("concurrency")) or 1, self.cap))
 
 
 def check_step(step: StepView) -> Iterator[Finding]:

@@ -107,10 +107,10 @@ def child(node: Node | None, step: Step) -> Node | None:
 
 
 def at(node: Node | None, *path: Step) -> Node | None:
-    """What stands at the end of that path, if anything."""
+    """What is said at the end of that path: None where nothing is, or only null."""
     for step in path:
         node = child(node, step)
-    return node
+    return None if isinstance(node, Scalar) and node.value is None else node
 
 
 def entries(node: Node | None) -> Iterator[tuple[Step, Node]]:

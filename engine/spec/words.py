@@ -3,14 +3,14 @@
 import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from engine.ids import STEP_NAME
 
-ADAPTERS = (
+Adapter = Literal[
     "scripted",
     "command",
     "claude",
@@ -24,7 +24,8 @@ ADAPTERS = (
     "aider",
     "mini",
     "acp",
-)
+]
+ADAPTERS: tuple[str, ...] = get_args(Adapter)
 """Every adapter there is; each is also an agent of that name that needs no entry."""
 
 NEEDS_ARGV = ("command", "acp")

@@ -216,7 +216,7 @@ class _Builder:
         return bool(self.stack) and self.stack[-1].is_mapping and not self.stack[-1].wants_value
 
     def _refuse_tag(self, tag: str | None, place: Place) -> None:
-        if tag not in (None, "!"):
+        if tag:
             self.complain(f"the tag {tag!r:.60} is not understood; write the value alone", place)
 
 

@@ -1,0 +1,252 @@
+"""What must agree between the parts of a manifest, and inside its steps."""
+
+import pytest
+
+from engine.errors import SpecError
+from engine.spec.load import load_manifest
+
+STEPS = "agents: {fast: {adapter: claude}}\npipelines:\n- name: p\n  steps:\n"
+
+
+def problems(steps: str, *, head: str = "") -> list[str]:
+    """What is wrong with the steps, the keys without `pipelines[0].`."""
+    source = (head + "\n" + STEPS[STEPS.index("pipelines") :] if head else STEPS) + steps
+    try:
+        load_manifest(source.encode(), file="f")
+    except SpecError as error:
+        return [
+            f"{p.line}:{p.column} {_short(p.key)}: {p.message}|{p.nearest or ''}"
+            for p in error.problems
+        ]
+    return []
+
+
+def _short(key: str) -> str:
+    return key.removeprefix("pipelines[0].")
+
+
+def one(step: str) -> list[str]:
+    return [line.split(" ", 1)[1] for line in problems(f"  - {{name: s, {step}}}\n")]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "prompt: x",
+        "prompt: x, concurrency: 3, policy: first(3)",
+        "prompt: x, concurrency: 3, policy: 'quorum:2'",
+        "prompt: x, policy: race",
+        "prompt: x, variants: [{agent: codex, n: 2}, {model: big}], concurrency: 3",
+        "prompt: 'p {item}', strategy: {matrix: {items: [a, b]}}, policy: first(2), merge: each",
+        "run: make, strategy: {matrix: {items: [a]}}",
+        "run: make, concurrency: 2, check: x, merge: choose",
+        "prompt: x, choose: check, check: make, concurrency: 2",
+        "prompt: '{{item}} {item', agent: codex",
+        "prompt: '{files} {worker} {replica} {run} {step} {other} {steps} {steps.x}'",
+        "prompt: x, timeout_minutes: 3, limits: {memory_mb: 1}",
+    ],
+)
+def test_a_step_that_agrees_is_read(step: str):
+    assert one(step) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "complaint"),
+    [
+        (
+            "prompt: x, concurrency: 1, strategy: {matrix: {items: [a]}}",
+            (
+                "steps[0].concurrency: cannot stand beside `strategy.matrix`: a matrix has one worker "
+                "for each item, replicas have the same prompt|"
+            ),
+        ),
+        (
+            "prompt: x, variants: [{model: a}], strategy: {matrix: {items: [a]}}",
+            (
+                "steps[0].variants: cannot stand beside `strategy.matrix`: a matrix has one worker "
+                "for each item, replicas have the same prompt|"
+            ),
+        ),
+        (
+            "prompt: x, variants: [{agent: fast, n: 2}], concurrency: 3",
+            "steps[0].concurrency: is 3, but the variants make 2; leave it out|",
+        ),
+        (
+            "prompt: x, variants: [{n: 2}]",
+            "steps[0].variants[0]: a variant names an `agent` or a `model`|",
+        ),
+        (
+            "prompt: x, concurrency: 2, policy: first(3)",
+            "steps[0].policy: needs 3 workers, but the step has 2|",
+        ),
+        (
+            "prompt: x, concurrency: 50, policy: 'quorum:11'",
+            "steps[0].policy: needs 11 workers, but the step has 10|",
+        ),
+        (
+            "prompt: x, policy: first(0)",
+            (
+                "steps[0].policy: expected all, settled, race, first(N) or quorum(N), with N at least "
+                "1, found the text 'first(0)'|"
+            ),
+        ),
+        (
+            "prompt: x, strategy: {matrix: {items: [a, b, a]}}",
+            "steps[0].strategy.matrix.items[2]: the item 'a' stands there twice|",
+        ),
+        (
+            "agent: fast",
+            "steps[0]: a step needs a `prompt`, a `prompt_file` or a command to `run`|",
+        ),
+        (
+            "run: x, agent: fast",
+            "steps[0].agent: means nothing beside `run`, where no agent works|",
+        ),
+        ("run: x, prompt: y", "steps[0].prompt: means nothing beside `run`, where no agent works|"),
+        (
+            "prompt: x, merge: choose, strategy: {matrix: {items: [a]}}",
+            "steps[0].merge: the cells of a matrix do different work; write each or none|",
+        ),
+        (
+            "prompt: x, merge: none, choose: human",
+            "steps[0].choose: means nothing where no candidate is chosen|",
+        ),
+        (
+            "prompt: x, choose: check",
+            "steps[0].choose: `check` needs a `check` that candidates can pass|",
+        ),
+        (
+            "prompt: x, timeout_minutes: 1, limits: {time_seconds: 60}",
+            "steps[0].timeout_minutes: says the same as limits.time_seconds; keep one|",
+        ),
+        ("prompt: x, agent: fats", "steps[0].agent: 'fats' is no agent|fast"),
+        (
+            "prompt: x, variants: [{agent: codecs}]",
+            "steps[0].variants[0].agent: 'codecs' is no agent|codex",
+        ),
+        ("prompt: x, agent: acp", "steps[0].agent: 'acp' is no agent; known here: fast, scripted"),
+        (
+            "prompt: x, persona: p",
+            "steps[0].persona: 'p' is no persona; known here: there is none|",
+        ),
+        (
+            "prompt: 'do {item}'",
+            (
+                "steps[0].prompt: {item} has a value only with `strategy.matrix`; "
+                "write {{item}} for the literal text|"
+            ),
+        ),
+        (
+            "prompt: x, dependencies: [s]",
+            "steps[0].dependencies: steps wait for each other: s → s|",
+        ),
+        (
+            "prompt: x, dependencies: [t]",
+            "steps[0].dependencies[0]: 't' is no step; known here: s|",
+        ),
+    ],
+)
+def test_a_step_that_contradicts_itself_is_told(step: str, complaint: str):
+    found = one(step)
+    assert len(found) == 1
+    assert found[0].startswith(complaint)
+
+
+def test_a_circle_is_named_where_it_begins():
+    found = problems(
+        "  - {name: a, prompt: x, dependencies: [c]}\n"
+        "  - {name: b, prompt: x, dependencies: [a]}\n"
+        "  - {name: c, prompt: x, dependencies: [b]}\n"
+        "  - {name: d, prompt: x, dependencies: [c]}\n"
+    )
+    assert found == ["5:26 steps[0].dependencies: steps wait for each other: a → c → b → a|"]
+
+
+def test_separate_circles_are_all_named():
+    found = problems(
+        "  - {name: a, prompt: x, dependencies: [b]}\n"
+        "  - {name: b, prompt: x, dependencies: [a]}\n"
+        "  - {name: c, prompt: x, dependencies: [c]}\n"
+    )
+    assert [line.split(": ", 1)[1] for line in found] == [
+        "steps wait for each other: a → b → a|",
+        "steps wait for each other: c → c|",
+    ]
+
+
+def test_an_unknown_dependency_names_the_nearest_step():
+    found = problems(
+        "  - {name: design, prompt: x}\n  - {name: b, prompt: x, dependencies: [desing, design]}\n"
+    )
+    assert found == ["6:41 steps[1].dependencies[0]: 'desing' is no step|design"]
+
+
+def test_a_repeated_step_name_is_told():
+    found = problems("  - {name: a, prompt: x}\n  - {name: a, prompt: y}\n")
+    assert found == ["6:12 steps[1].name: the name 'a' is taken by number 1|"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "complaint"),
+    [
+        ("{steps.a.output} {steps.b.branch}", None),
+        ("{steps.d.output}", "{steps.d.output}: 'd' is none of the steps this one waits for"),
+        ("{steps.c.output}", "{steps.c.output}: 'c' is none of the steps this one waits for"),
+        ("{steps.a.outptu}", "{steps.a.outptu}: a step has output and branch"),
+        ("{{steps.d.output}}", None),
+    ],
+)
+def test_a_prompt_refers_to_steps_it_waits_for(prompt: str, complaint: str | None):
+    found = problems(
+        "  - {name: a, prompt: x}\n"
+        "  - {name: b, prompt: x, dependencies: [a]}\n"
+        f"  - {{name: c, prompt: '{prompt}', dependencies: [b]}}\n"
+        "  - {name: d, prompt: x}\n"
+    )
+    assert [line.split(": ", 1)[1].split("; write")[0] for line in found] == (
+        [complaint] if complaint else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "is_named"),
+    [
+        ("agents: {a: {adapter: claude}}", True),
+        ("agents: {a: {adapter: claude}, b: {adapter: codex}}", False),
+        ("runtime: {agent: codex}", True),
+        ("runtime: {}", False),
+    ],
+)
+def test_a_step_without_an_agent_takes_the_only_one(head: str, is_named: bool):  # noqa: FBT001 - a table
+    found = problems("  - {name: s, prompt: x}\n", head=head)
+    assert bool(found) is not is_named
+    assert all("no agent is named; name one of" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("agent", "complaint"),
+    [
+        ("{adapter: command}", "a: the adapter command needs `argv`: the program to run"),
+        ("{adapter: acp, argv: [x]}", None),
+        ("{adapter: claude, argv: [x]}", "a.argv: means nothing to the adapter claude"),
+        ("{adapter: codex, script: x}", "a.script: means nothing to the adapter codex"),
+        ("{adapter: scripted, script: [{say: x}]}", None),
+        ("{adapter: command, argv: [x], terminal: true, events: false, prompt_via: stdin}", None),
+    ],
+)
+def test_an_agent_has_what_its_adapter_understands(agent: str, complaint: str | None):
+    found = problems("  - {name: s, prompt: x}\n", head=f"agents: {{a: {agent}}}")
+    assert len(found) == bool(complaint)
+    assert all(f"agents.{complaint}" in line for line in found)
+
+
+@pytest.mark.parametrize("merge", ["choose", "each"])
+def test_a_directory_merges_nothing(merge: str):
+    head = "agents: {a: {adapter: claude}}\nruntime: {isolation_strategy: directory}"
+    found = problems(f"  - {{name: s, prompt: x, merge: {merge}}}\n", head=head)
+    assert "directory has no git" in found[0]
+
+
+def test_an_address_of_no_database_is_told():
+    head = "agents: {a: {adapter: claude}}\nruntime: {database: {url: postgres://x}}"
+    assert "means nothing without" in problems("  - {name: s, prompt: x}\n", head=head)[0]
