@@ -4,7 +4,7 @@ Commands come from outside (a console, a second shell, a program) and are judged
 `worker` names a worker as `step/worker_1`; an empty `run` means the latest.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from engine.limits import Limits
 from engine.plan.model import PlannedStep, RetryMode
@@ -172,20 +172,20 @@ Command = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Accepted:
     """The command was taken; `note` says what it will do."""
 
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Refused:
     """The command was not taken, and why; `hint` says what would help."""
 
     reason: str
     hint: str = ""
-    choices: tuple[str, ...] = field(default=())
+    choices: tuple[str, ...] = ()
 
 
 Reply = Accepted | Refused

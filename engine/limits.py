@@ -29,6 +29,7 @@ class Dimension(StrEnum):
     DISK = "disk"
     OUTPUT = "output"
     KILL = "kill"
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True, kw_only=True)

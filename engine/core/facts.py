@@ -25,6 +25,7 @@ class WorkspaceReady(_WorkerFact):
 
     workspace: str
     prompt: str
+    feedback: str = ""
     branch: str | None = None
     base: str | None = None
     enforcement: tuple[Enforcement, ...] = ()

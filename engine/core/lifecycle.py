@@ -18,6 +18,7 @@ def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
         Phase.RUNNING,
         workspace=fact.workspace,
         prompt=fact.prompt,
+        feedback=fact.feedback,
         branch=fact.branch,
         base=fact.base,
         enforcement=fact.enforcement,

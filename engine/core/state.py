@@ -22,12 +22,16 @@ class Next:
         previous: The attempt that `continue` and `resume` take up.
         words: A human's feedback, in their words.
         failure: What went wrong last time, in ours.
+        check_output: What the failed check said.
+        output_tail: The last words of the attempt before.
     """
 
     mode: RetryMode = RetryMode.FRESH
     previous: int | None = None
     words: str = ""
     failure: str = ""
+    check_output: str = ""
+    output_tail: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +102,7 @@ class Worker:
     branch: str | None = None
     base: str | None = None
     prompt: str = ""
+    feedback: str = ""
     enforcement: tuple[Enforcement, ...] = ()
     limits: Limits | None = None
     agent: AgentChoice | None = None

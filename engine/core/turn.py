@@ -45,6 +45,10 @@ _OF_ONE_ATTEMPT = frozenset(
 )
 
 
+_TOLD_TEXT = 4096
+"""How much of its last words an attempt hands to the next one."""
+
+
 @dataclass
 class Turn:
     """The working copy of a state, and what this turn wants done."""
@@ -137,7 +141,14 @@ class Turn:
             "is_conflict_of_base": False,
             "not_before": None,
             "rate_limited_until": None,
-            "next": Next(mode=mode, previous=w.attempt or None, words=words, failure=failure),
+            "next": Next(
+                mode=mode,
+                previous=w.attempt or None,
+                words=words,
+                failure=failure,
+                check_output=w.check.summary if failure and w.check else "",
+                output_tail=w.ended.text[-_TOLD_TEXT:] if failure and w.ended else "",
+            ),
         }
 
     def settle(self) -> None:

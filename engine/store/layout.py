@@ -90,8 +90,10 @@ def make_private(folder: Path, *, below: Path) -> Path:
     Raises:
         StoreError: one of them cannot be made, or is no folder.
     """
-    missing = [folder, *folder.parents]
-    for each in reversed(missing[: missing.index(below)]):
+    if not folder.is_relative_to(below):
+        raise ValueError(f"{folder} is not below {below}")
+    levels = [folder, *folder.parents]
+    for each in reversed(levels[: levels.index(below)]):
         try:
             each.mkdir(PRIVATE, exist_ok=True)
         except OSError as error:

@@ -1,0 +1,117 @@
+"""An agent's attempt from launch to end: adapter, surroundings and watch put together."""
+
+from typing import Any
+
+from engine.agents.command import shell_launch, shell_parser
+from engine.agents.contract import Launch, LaunchRequest, StreamParser
+from engine.agents.registry import adapter_named
+from engine.core import facts as f
+from engine.core.state import RunState, Worker
+from engine.errors import EngineError
+from engine.ids import AttemptId
+from engine.plan.model import AgentChoice, RetryMode
+from engine.plan.prompts import command_environment
+from engine.supervisor.activities import Activity
+from engine.supervisor.notebook import Notebook
+from engine.supervisor.run_ports import RunPort
+from engine.supervisor.shelter import Job, user_home
+from engine.supervisor.tools import Tools
+from engine.supervisor.watch import Watch
+
+_SHELL = AgentChoice(name="command", adapter="command")
+
+
+def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
+    """What the adapter is told of this attempt."""
+    planned = state.planned(w.id)
+    choice = state.agent_of(w.id) or _SHELL
+    wants_session = w.next.mode is not RetryMode.FRESH
+    return LaunchRequest(
+        choice=choice,
+        prompt=w.prompt,
+        workspace=w.workspace or "",
+        home=str(tools.layout.home(state.run, w.id)),
+        worker=str(w.id),
+        attempt=w.attempt,
+        persona_prompt=planned.persona_prompt,
+        hint=planned.hint,
+        permissions=planned.permissions,
+        mode=w.next.mode,
+        session=w.session if wants_session else None,
+        feedback=w.feedback,
+        environment=tools.starter.shelter.environ,
+        user_home=user_home(tools.environ),
+        folder=str(tools.project),
+        is_confined=tools.starter.shelter.can_confine,
+    )
+
+
+def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[Launch, StreamParser]:
+    step = state.plan.step(w.id.step)
+    if step.run is not None:
+        return shell_launch(step.run), shell_parser(request)
+    adapter = adapter_named(request.choice.adapter)
+    return adapter.launch(request), adapter.parser(request)
+
+
+async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bool) -> None:
+    """Start the agent, or find it running, and report its end.
+
+    Args:
+        tools: The rooms.
+        run: The run it belongs to.
+        activity: What is being performed; it gets the watch, so that a stop reaches the agent.
+        adopt: Only follow an attempt that was started before; never start one.
+    """
+    effect = activity.effect
+    state = run.state
+    w = state.workers[effect.worker]
+    attempt = AttemptId(state.run, w.id, w.attempt)
+    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": tools.clock.now()}
+    request = launch_request(tools, state, w)
+    if adopt and not await tools.starter.is_known(attempt):
+        cause = w.stop.cause if w.stop else None
+        run.feed(f.AttemptEnded(**base, ok=False, cause=cause))
+        return
+    try:
+        launch, parser = _launch(state, w, request)
+    except EngineError as error:
+        run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
+        return
+    with Notebook(tools.layout.agent_db(state.run, w.id), w.attempt) as notebook:
+        watch = Watch(
+            attempt=attempt,
+            host=tools.starter.host,
+            parser=parser,
+            request=request,
+            logbook=run.new_logbook(w.id, w.attempt),
+            notebook=notebook,
+            clock=tools.clock,
+            limits=state.limits_of(w.id),
+            feed=run.feed,
+            mention=run.mention,
+            keeps_stdin=launch.keeps_stdin,
+            started_at=w.attempt_since or tools.clock.now(),
+        )
+        activity.watch = watch
+        activity.watched.set()
+        job = Job(
+            attempt=attempt,
+            workspace=w.workspace or "",
+            limits=state.limits_of(w.id),
+            git=tools.workshop.git_places(state, w.id),
+            env=_command_env(state, w),
+        )
+        sheltered = await tools.starter.start(state, job, launch)
+        try:
+            ended = await watch.follow(w)
+        finally:
+            activity.watch = None
+        await tools.starter.host.forget(attempt)
+        await tools.starter.shelter.release(sheltered)
+    run.feed(ended)
+
+
+def _command_env(state: RunState, w: Worker) -> dict[str, str]:
+    step = state.plan.step(w.id.step)
+    return command_environment(step, state.planned(w.id), run=state.run)

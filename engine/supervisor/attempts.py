@@ -1,0 +1,153 @@
+"""Starting things for a worker: its agent, and the commands that run on its behalf.
+
+Setup, checks and command steps run agent-written code, so they are attempts like any other: under
+a keeper, in the worker's own surroundings, with their output recorded.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from engine.agents.command import shell_launch
+from engine.agents.contract import Launch
+from engine.core.state import RunState
+from engine.host.seam import AttemptExit, AttemptSpec, Host, Stream
+from engine.ids import AttemptId
+from engine.phases import StopCause
+from engine.store.layout import Layout
+from engine.supervisor.shelter import Job, Shelter, Sheltered
+
+TAIL_BYTES = 16 * 1024
+MARK = "PLAIT_MARK"
+BROKEN_OFF = frozenset({StopCause.USER, StopCause.SHUTDOWN, StopCause.KEEPER_LOST})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandEnd:
+    """How a command of ours ended, and the end of what it said."""
+
+    exit: AttemptExit
+    tail: str
+
+    @property
+    def is_ok(self) -> bool:
+        """It ran, by itself, to exit code 0."""
+        return self.exit.exit_code == 0 and self.exit.cause is None
+
+    @property
+    def why(self) -> str:
+        """One sentence on how it ended."""
+        if self.exit.not_started is not None:
+            return f"could not be started: {self.exit.not_started}"
+        if self.exit.limit is not None:
+            return f"was stopped by its limit, {self.exit.limit}"
+        if self.exit.cause is not None:
+            return f"was stopped ({self.exit.cause})"
+        if self.exit.signal is not None:
+            return f"was killed by signal {self.exit.signal}"
+        return f"ended with exit code {self.exit.exit_code}"
+
+
+class Starter:
+    """Starts attempts of one engine on its host."""
+
+    def __init__(self, *, host: Host, shelter: Shelter, layout: Layout, is_tethered: bool) -> None:
+        self.host = host
+        self.shelter = shelter
+        self._layout = layout
+        self._is_tethered = is_tethered
+
+    def directory(self, attempt: AttemptId) -> str:
+        """The attempt's own folder."""
+        return str(self._layout.attempt(attempt))
+
+    async def start(self, state: RunState, job: Job, launch: Launch) -> Sheltered:
+        """Start an attempt, or find it started."""
+        mark = f"{state.run}:{job.attempt}"
+        sheltered = await self.shelter.make(
+            state,
+            job,
+            reads=launch.reads,
+            extra={**launch.env, **job.env, MARK: mark},
+            has_terminal=launch.terminal is not None,
+        )
+        home = self._layout.home(job.attempt.run, job.attempt.worker)
+        await anyio.to_thread.run_sync(partial(_write_files, home, launch))
+        await self.host.start(
+            AttemptSpec(
+                attempt=job.attempt,
+                directory=self.directory(job.attempt),
+                argv=launch.argv,
+                env=sheltered.env,
+                cwd=str(Path(job.workspace) / state.plan.workspace.cwd),
+                mark=mark,
+                first_input=launch.first_input,
+                keeps_stdin=launch.keeps_stdin,
+                terminal=launch.terminal,
+                limits=job.limits,
+                is_tethered=self._is_tethered,
+                profile=sheltered.profile,
+            )
+        )
+        return sheltered
+
+    async def is_known(self, attempt: AttemptId) -> bool:
+        """Whether the attempt was ever started, by this engine or by one before it."""
+        return bool(await self.host.attempts([self.directory(attempt)]))
+
+    async def run_command(self, state: RunState, job: Job, command: str) -> CommandEnd:
+        """Run a shell command to its end; cancelling this ends the command first.
+
+        One that ended before a crash is not run again; one that the crash broke off is.
+        """
+        first = job.attempt
+        for n in count(1):
+            role = first.role if n == 1 else f"{first.role}.{n}"
+            again = replace(job, attempt=with_role(first, role))
+            was_known = await self.is_known(again.attempt)
+            end = await self._run_once(state, again, command)
+            if not (was_known and end.exit.cause in BROKEN_OFF):
+                return end
+        raise AssertionError  # count() has no end
+
+    async def _run_once(self, state: RunState, job: Job, command: str) -> CommandEnd:
+        sheltered = await self.start(state, job, shell_launch(command))
+        try:
+            return await self._until_end(job.attempt)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.host.cancel(job.attempt, StopCause.USER, grace_s=1.0)
+                await self._until_end(job.attempt)
+            raise
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.host.forget(job.attempt)
+                await self.shelter.release(sheltered)
+
+    async def _until_end(self, attempt: AttemptId) -> CommandEnd:
+        tail, offset = b"", 0
+        while True:
+            chunk = await self.host.read(attempt, offset)
+            for frame in chunk.frames:
+                if frame.stream in {Stream.OUT, Stream.ERR}:
+                    tail = (tail + frame.data)[-TAIL_BYTES:]
+            offset = chunk.next_offset
+            if chunk.end is not None:
+                return CommandEnd(exit=chunk.end, tail=tail.decode(errors="replace"))
+
+
+def _write_files(home: Path, launch: Launch) -> None:
+    for file in launch.files:
+        target = home / file.path
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target.write_bytes(file.data)
+        target.chmod(file.mode)
+
+
+def with_role(attempt: AttemptId, role: str) -> AttemptId:
+    """The same attempt, for a command that runs on its behalf."""
+    return replace(attempt, role=role)

@@ -1,0 +1,51 @@
+"""What a worker is told: its prompt filled, and what became of the attempt before."""
+
+from engine.core.outcome import offers
+from engine.core.state import RunState, Worker
+from engine.ids import WorkerId
+from engine.plan.prompts import StepOutput, fill, prompt_values
+
+TOLD_CHECK_OUTPUT = 8 * 1024
+
+
+def prompt_for(state: RunState, worker: WorkerId) -> str:
+    """The worker's prompt with every known placeholder filled."""
+    step = state.plan.step(worker.step)
+    planned = state.planned(worker)
+    outputs = {
+        upstream.name: output
+        for upstream in state.plan.steps
+        if (output := _output_of(state, upstream.name)) is not None
+    }
+    values = prompt_values(step, planned, run=state.run, outputs=outputs)
+    return fill(planned.prompt, values)
+
+
+def _output_of(state: RunState, step: str) -> StepOutput | None:
+    """What a step gives: the chosen worker's words; of several, each under its name."""
+    offered = offers(state, state.plan.step(step))
+    if not offered:
+        return None
+    workers = [state.workers[worker] for worker, _ in offered]
+    if len(workers) == 1:
+        return StepOutput(output=_said(workers[0]), branch=workers[0].branch or "")
+    text = "\n\n".join(f"{w.id}:\n{_said(w)}" for w in workers)
+    return StepOutput(output=text, branch=" ".join(w.branch or "" for w in workers).strip())
+
+
+def _said(w: Worker) -> str:
+    return w.ended.text if w.ended else ""
+
+
+def feedback_for(w: Worker) -> str:
+    """What the next attempt is told of the last: its number, its failure, the reviewer's words."""
+    parts = []
+    if w.next.failure:
+        parts.append(f"This is attempt {w.attempt}. The attempt before it failed: {w.next.failure}")
+    if w.next.check_output:
+        parts.append(f"The check said:\n{w.next.check_output[-TOLD_CHECK_OUTPUT:]}")
+    if w.next.output_tail:
+        parts.append(f"The last thing it said was:\n{w.next.output_tail}")
+    if w.next.words:
+        parts.append(f"The reviewer says:\n{w.next.words}")
+    return "\n\n".join(parts)

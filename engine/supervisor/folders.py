@@ -1,0 +1,133 @@
+"""Plain folders as workspaces: no git, only includes going in and artifacts coming out."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio.to_thread
+
+from engine.core import effects as e
+from engine.core.state import RunState
+from engine.errors import WorkspaceError
+from engine.ids import AttemptId, WorkerId
+from engine.plan.model import RetryMode
+from engine.results import Change, CheckResult
+from engine.store.layout import Layout, workspace
+from engine.supervisor.shelter import GitPlaces
+from engine.supervisor.workshop import (
+    BaseClash,
+    Checker,
+    Conflicted,
+    Kept,
+    Made,
+    ReadyToLand,
+    Refusal,
+)
+
+
+class FolderWorkshop:
+    """Workspaces that are folders with what the manifest includes and upstream steps made."""
+
+    def __init__(self, *, project: Path, root: Path, layout: Layout) -> None:
+        self._project = project
+        self._root = root
+        self._layout = layout
+
+    async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
+        """The folder, filled; `continue` begins with a copy of the last one, `resume` in it."""
+        path = await anyio.to_thread.run_sync(self._fill, state, effect)
+        return Made(path=str(path))
+
+    def _fill(self, state: RunState, effect: e.PrepareWorkspace) -> Path:
+        previous = state.workers[effect.worker].workspace
+        if effect.mode is RetryMode.RESUME and previous and Path(previous).is_dir():
+            return Path(previous)
+        attempt = AttemptId(state.run, effect.worker, effect.attempt)
+        target = workspace(self._root, attempt)
+        if target.exists():
+            return target
+        draft = target.with_name(f".{target.name}.making")
+        shutil.rmtree(draft, ignore_errors=True)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if effect.mode is RetryMode.CONTINUE and previous and Path(previous).is_dir():
+            shutil.copytree(previous, draft, symlinks=True)
+        else:
+            draft.mkdir(mode=0o700)
+            self._include(state.plan.workspace.include, draft)
+        for worker, number in effect.bases:
+            self._take_artifacts(AttemptId(state.run, worker, number), draft)
+        draft.rename(target)
+        return target
+
+    def _include(self, patterns: Sequence[str], target: Path) -> None:
+        for pattern in patterns:
+            for source in sorted(self._project.glob(pattern)):
+                if not source.resolve().is_relative_to(self._project.resolve()):
+                    raise WorkspaceError(
+                        f"workspace.include: {pattern} leads out of {self._project}",
+                        hint="Include files that lie inside the project.",
+                    )
+                _copy(source, target / source.relative_to(self._project))
+
+    def _take_artifacts(self, attempt: AttemptId, target: Path) -> None:
+        kept = self._artifacts(attempt)
+        if kept.is_dir():
+            for source in kept.iterdir():
+                if not (target / source.name).exists():
+                    _copy(source, target / source.name)
+
+    def _artifacts(self, attempt: AttemptId) -> Path:
+        return self._layout.attempt(attempt).with_name(f"artifacts_{attempt.number}")
+
+    async def collect(self, state: RunState, effect: e.Collect) -> Kept:
+        """The artifacts the step names, copied to where no agent reaches them."""
+        return await anyio.to_thread.run_sync(self._keep, state, effect.worker, effect.attempt)
+
+    def _keep(self, state: RunState, worker: WorkerId, number: int) -> Kept:
+        folder = state.workers[worker].workspace
+        if folder is None or not Path(folder).is_dir():
+            return Kept(error=f"the workspace {folder} is gone")
+        root = Path(folder).resolve()
+        kept = self._artifacts(AttemptId(state.run, worker, number))
+        found: list[str] = []
+        for pattern in state.plan.step(worker.step).artifacts:
+            for source in sorted(root.glob(pattern)):
+                if source.resolve().is_relative_to(root):
+                    name = source.relative_to(root)
+                    _copy(source, kept / name)
+                    found.append(str(name))
+        return Kept(change=Change(files=len(found), artifacts=tuple(found)))
+
+    async def prepare_landing(
+        self, state: RunState, effect: e.Land, check: Checker | None
+    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
+        """Plain folders have nothing to land."""
+        del state, check
+        return Refusal(reason=f"{effect.worker} works in a plain folder: there is nothing to land")
+
+    async def land(self, state: RunState, effect: e.Land, ready: ReadyToLand) -> None:
+        """Never reached: nothing is ever ready."""
+
+    async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Only an empty folder is provably not needed."""
+        folder = state.workers[effect.worker].workspace
+        if folder is not None and state.plan.runtime.cleanup_on_complete:
+            await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
+
+    def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
+        """Plain folders have no repository."""
+        del state, worker
+        return None
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir() and not source.is_symlink():
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()

@@ -1,0 +1,268 @@
+"""Whether a command may be carried out: it becomes facts, or is refused with a reason."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine import commands as c
+from engine.agents.registry import ADAPTERS
+from engine.core import facts as f
+from engine.core.outcome import candidates, must_land_first
+from engine.core.state import RunState, Worker
+from engine.ids import WorkerId
+from engine.limits import Limits
+from engine.phases import Phase
+from engine.plan.model import AgentChoice
+from engine.results import Badge, Outcome
+
+_RETRIABLE = frozenset(
+    {
+        Phase.REVIEWING,
+        Phase.CONFLICTED,
+        Phase.BACKING_OFF,
+        Phase.FAILED,
+        Phase.CANCELLED,
+        Phase.DISCARDED,
+        Phase.SKIPPED,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a command comes to."""
+
+    facts: tuple[f.Fact, ...]
+    note: str
+
+
+Verdict = Ruling | c.Refused
+
+
+def judge(state: RunState, command: c.Command, *, at: float) -> Verdict:
+    """The facts that carry a command out, or why not."""
+    name = getattr(command, "worker", None)
+    if name is None:
+        return _RUN_COMMANDS[type(command)](state, command, at)
+    found = find_worker(state, name)
+    if isinstance(found, c.Refused):
+        return found
+    base = {"worker": found.id, "attempt": found.attempt, "at": at}
+    return _WORKER_COMMANDS[type(command)](state, found, command, base)
+
+
+def find_worker(state: RunState, name: str) -> Worker | c.Refused:
+    """The worker that a name means: `step/worker_1`, any unambiguous tail of it, or a label."""
+    name = name.removeprefix(f"{state.run}/").partition("@")[0]
+    exact = [w for w in state.workers.values() if str(w.id) == name]
+    found = exact or [
+        w
+        for w in state.workers.values()
+        if str(w.id).endswith(f"/{name}") or name in {w.id.step, state.planned(w.id).label}
+    ]
+    if len(found) == 1:
+        return found[0]
+    names = tuple(str(w.id) for w in found or state.workers.values())
+    what = "means several workers" if found else "is no worker of this run"
+    return c.Refused(f"{name!r} {what}", hint=f"Name one of: {', '.join(names[:8])}", choices=names)
+
+
+def _not_now(w: Worker, deed: str) -> c.Refused:
+    return c.Refused(f"{w.id} is {w.phase}: {deed}")
+
+
+def _stop(_: RunState, w: Worker, command: c.StopWorker, base: dict[str, Any]) -> Verdict:
+    if w.phase.is_settled:
+        return _not_now(w, "there is nothing to stop")
+    note = "its tree is killed" if command.is_kill else "it is asked to end, its work is kept"
+    return Ruling((f.StopRequested(**base, is_kill=command.is_kill),), note)
+
+
+def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, Any]) -> Verdict:
+    if w.phase not in _RETRIABLE:
+        return _not_now(w, "only work that has ended can be retried")
+    agent = None
+    if command.agent is not None:
+        agent = _agent_named(state, command.agent)
+        if agent is None:
+            return c.Refused(f"there is no agent {command.agent!r}")
+    limits = _merged(state.limits_of(w.id), command.limits)
+    fact = f.RetryRequested(
+        **base, mode=command.mode, feedback=command.feedback, limits=limits, agent=agent
+    )
+    return Ruling((fact,), f"attempt {w.attempt + 1}, {command.mode}")
+
+
+def _agent_named(state: RunState, name: str) -> AgentChoice | None:
+    for step in state.plan.steps:
+        for planned in step.workers:
+            if planned.agent is not None and planned.agent.name == name:
+                return planned.agent
+    return AgentChoice(name=name, adapter=name) if name in ADAPTERS else None
+
+
+def _merged(old: Limits, new: Limits | None) -> Limits | None:
+    if new is None:
+        return None
+    return replace(old, **{k: v for k, v in vars(new).items() if v is not None})
+
+
+def _answer(_: RunState, w: Worker, command: c.Answer, base: dict[str, Any]) -> Verdict:
+    if not w.questions:
+        return _not_now(w, "it asks nothing")
+    wanted = command.question or w.questions[0].id
+    if all(q.id != wanted for q in w.questions):
+        return c.Refused(f"{w.id} no longer asks that", hint="Look at what it asks now.")
+    fact = f.HumanAnswered(**base, question=wanted, answer=command.answer)
+    return Ruling((fact,), f"{w.id} is told {command.answer!r}")
+
+
+def _steer(_: RunState, w: Worker, command: c.Steer, base: dict[str, Any]) -> Verdict:
+    if w.phase is not Phase.RUNNING:
+        return _not_now(w, "it hears nothing; retry it with feedback instead")
+    return Ruling((f.AgentSteered(**base, text=command.text),), "the words are on their way")
+
+
+def _interrupt(_: RunState, w: Worker, command: c.Interrupt, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase is not Phase.RUNNING:
+        return _not_now(w, "there is nothing to interrupt")
+    return Ruling((f.AgentInterrupted(**base),), "its turn is broken off")
+
+
+def _approve(_: RunState, w: Worker, command: c.Approve, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase is not Phase.REVIEWING:
+        return _not_now(w, "there is nothing to approve")
+    return Ruling((f.ApprovalNoted(**base),), "approved; landing moves it")
+
+
+def _reject(_: RunState, w: Worker, command: c.Reject, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
+        return _not_now(w, "there is nothing to reject")
+    return Ruling((f.Rejected(**base),), "given up; the change stays on its ref")
+
+
+def _choose(state: RunState, w: Worker, command: c.Choose, base: dict[str, Any]) -> Verdict:
+    del command
+    step = state.plan.step(w.id.step)
+    if not step.has_candidates:
+        return c.Refused(f"{step.name} has no candidates to choose between")
+    if w.id not in candidates(state, step):
+        return _not_now(w, "it has no finished change to choose")
+    if state.steps[step.name].chosen is not None:
+        return c.Refused(f"{state.steps[step.name].chosen} is chosen already")
+    return Ruling((f.Chosen(**base),), "chosen; its siblings are stopped or discarded")
+
+
+def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> Verdict:
+    if w.phase is not Phase.REVIEWING or w.outcome is not Outcome.SUCCESS:
+        return _not_now(w, "there is nothing to land")
+    below = must_land_first(state, w.id)
+    if below:
+        names = ", ".join(map(str, below))
+        return c.Refused(
+            f"{w.id} is stacked on {names}", hint=f"Land {names} first.", choices=(names,)
+        )
+    if Badge.VIOLATION in w.badges:
+        return c.Refused(f"{w.id} reached outside its tree: {', '.join(w.violations)}")
+    fact = f.Approved(
+        **base, to=command.to, style=command.style, is_despite_check=command.is_despite_check
+    )
+    return Ruling((fact,), "merging, checking, then moving the target")
+
+
+def _set_limits(state: RunState, w: Worker, command: c.SetLimits, base: dict[str, Any]) -> Verdict:
+    limits = _merged(state.limits_of(w.id), command.limits) or command.limits
+    return Ruling((f.LimitsSet(**base, limits=limits),), "from now on, and for later attempts")
+
+
+def _pause(state: RunState, command: c.Pause, at: float) -> Verdict:
+    del command
+    if state.is_paused:
+        return c.Refused("the run is paused already")
+    return Ruling((f.PauseRequested(at=at),), "nothing new is started; what runs goes on")
+
+
+def _resume(state: RunState, command: c.Resume, at: float) -> Verdict:
+    del command
+    if not state.is_paused and state.stop is None:
+        return c.Refused("the run is not paused")
+    return Ruling((f.ResumeRequested(at=at),), "goes on")
+
+
+def _pause_worker(_: RunState, w: Worker, command: c.Pause, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase is not Phase.RUNNING:
+        return _not_now(w, "only a running agent can be paused")
+    return Ruling((f.WorkerPaused(**base),), "frozen where it stands")
+
+
+def _resume_worker(_: RunState, w: Worker, command: c.Resume, base: dict[str, Any]) -> Verdict:
+    del command
+    if Badge.PAUSED not in w.badges:
+        return _not_now(w, "it is not paused")
+    return Ruling((f.WorkerResumed(**base),), "goes on")
+
+
+def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:
+    if all(w.phase.is_settled for w in state.workers.values()):
+        return c.Refused("everything has settled already")
+    return Ruling(
+        (f.RunStopRequested(is_kill=command.is_kill, at=at),), "everything that runs is stopped"
+    )
+
+
+def _set_cap(_: RunState, command: c.SetCap, at: float) -> Verdict:
+    if command.cap < 1:
+        return c.Refused("at least one worker must be allowed", hint="Pause the run instead.")
+    return Ruling((f.CapSet(cap=command.cap, at=at),), f"up to {command.cap} at once")
+
+
+def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
+    if command.step.name in state.steps:
+        return c.Refused(f"there is a step {command.step.name!r} already")
+    unknown = [name for name in command.step.dependencies if name not in state.steps]
+    if unknown:
+        return c.Refused(f"{', '.join(unknown)} is no step of this run")
+    return Ruling((f.StepAdded(step=command.step, at=at),), "added")
+
+
+def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
+    if command.step not in state.steps:
+        return c.Refused(f"{command.step!r} is no step of this run")
+    step = state.plan.step(command.step)
+    last = step.workers[-1]
+    agent = last.agent
+    if command.agent is not None:
+        agent = _agent_named(state, command.agent)
+        if agent is None:
+            return c.Refused(f"there is no agent {command.agent!r}")
+    label = agent.name if agent else last.label
+    new = replace(last, id=WorkerId(step.name, last.id.index + 1), agent=agent, label=label)
+    return Ruling((f.WorkerAdded(planned=new, at=at),), f"{new.id} joins")
+
+
+_RUN_COMMANDS: dict[type[Any], Callable[[RunState, Any, float], Verdict]] = {
+    c.StopRun: _stop_run,
+    c.Pause: _pause,
+    c.Resume: _resume,
+    c.SetCap: _set_cap,
+    c.AddStep: _add_step,
+    c.AddWorker: _add_worker,
+}
+_WORKER_COMMANDS: dict[type[Any], Callable[[RunState, Worker, Any, dict[str, Any]], Verdict]] = {
+    c.StopWorker: _stop,
+    c.RetryWorker: _retry,
+    c.Answer: _answer,
+    c.Steer: _steer,
+    c.Interrupt: _interrupt,
+    c.Approve: _approve,
+    c.Reject: _reject,
+    c.Choose: _choose,
+    c.Land: _land,
+    c.SetLimits: _set_limits,
+    c.Pause: _pause_worker,
+    c.Resume: _resume_worker,
+}

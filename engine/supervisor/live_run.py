@@ -1,0 +1,192 @@
+"""One run that goes on: facts come in, are journalled and thought about, and effects begin."""
+
+from collections import deque
+from collections.abc import Callable
+
+from anyio.abc import TaskGroup
+
+from engine.core import effects as e
+from engine.core import facts as f
+from engine.core.advance import advance, is_idle
+from engine.core.entry import current_effects
+from engine.core.report import report
+from engine.core.state import RunState
+from engine.errors import StoreError
+from engine.events import LatestWins
+from engine.ids import RunId, WorkerId
+from engine.phases import Phase, StopCause
+from engine.results import Badge, RunReport
+from engine.supervisor.activities import Activities
+from engine.supervisor.journal import Journal
+from engine.supervisor.logbook import Logbook
+from engine.supervisor.performer import Performer
+from engine.supervisor.stalls import stall_facts
+from engine.supervisor.tools import Tools
+
+_TICK_S = 1.0
+_TROUBLE_S = 1.0
+
+
+class LiveRun:
+    """A run of this engine.
+
+    Attributes:
+        trouble: Why nothing more can be journalled at the moment; the run stands still meanwhile.
+        on_change: Called after every fact, for those who share slots between runs.
+    """
+
+    def __init__(
+        self, journal: Journal, state: RunState, *, tools: Tools, tasks: TaskGroup
+    ) -> None:
+        self._journal = journal
+        self._state = state
+        self._tools = tools
+        self._tasks = tasks
+        self._activities = Activities(tasks)
+        self._performer = Performer(self, tools, self._activities)
+        self._backlog: deque[f.Fact] = deque()
+        self._is_draining = False
+        self._seq = 0
+        self.trouble: str | None = None
+        self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
+        self.on_change: Callable[[], None] = lambda: None
+
+    @property
+    def run(self) -> RunId:
+        """Its id."""
+        return self._state.run
+
+    @property
+    def state(self) -> RunState:
+        """Where it stands now."""
+        return self._state
+
+    @property
+    def seq(self) -> int:
+        """The number of its newest journalled event."""
+        return self._seq
+
+    def begin(self) -> None:
+        """Start a new run."""
+        self._tasks.start_soon(self._tick)
+        self.feed(f.RunBegan(at=self._tools.clock.now()))
+
+    def go_on(self) -> None:
+        """Take up a run that another engine left: only what each worker stands at is done again."""
+        told = list(self._journal.events())
+        self._seq = told[-1].seq or 0 if told else 0
+        self._tools.bus.tell(told)
+        self._tasks.start_soon(self._tick)
+        if self._state.started_at is None:
+            self.feed(f.RunBegan(at=self._tools.clock.now()))
+        for effect in current_effects(self._state):
+            self._performer.begin(effect)
+        self.feed(f.CapSet(cap=self._state.cap, at=self._tools.clock.now()))
+
+    def feed(self, fact: f.Fact) -> None:
+        """Tell the core what happened: journalled first, then acted upon.
+
+        While the journal cannot be written, facts wait in order and nothing is done.
+        """
+        self._backlog.append(fact)
+        if not self._is_draining and self.trouble is None:
+            self._drain()
+
+    def _drain(self) -> None:
+        self._is_draining = True
+        try:
+            while self._backlog:
+                self._take(self._backlog[0])
+                self._backlog.popleft()
+        except StoreError as error:
+            self.trouble = f"{error} {error.hint}".strip()
+            self._tasks.start_soon(self._try_again)
+        finally:
+            self._is_draining = False
+
+    async def _try_again(self) -> None:
+        await self._tools.clock.sleep(_TROUBLE_S)
+        self.trouble = None
+        self._drain()
+
+    def _take(self, fact: f.Fact) -> None:
+        state, effects = advance(self._state, fact)
+        events = [effect.event for effect in effects if isinstance(effect, e.Publish)]
+        at = fact.at or self._tools.clock.now()
+        told = self._journal.append(fact, events, at=at)
+        self._state = state
+        if told:
+            self._seq = told[-1].seq or self._seq
+        for effect in effects:
+            if not isinstance(effect, e.Publish):
+                self._performer.begin(effect)
+        self._tools.bus.tell(told)
+        self._activities.changed()
+        self.on_change()
+
+    def mention(self, event: LatestWins) -> None:
+        """Tell observers something of which only the newest counts."""
+        self._tools.bus.mention(self.run, event, at=self._tools.clock.now(), after=self._seq)
+
+    def new_logbook(self, worker: WorkerId, attempt: int) -> Logbook:
+        """A fresh log for an attempt that is being watched; only the newest few are kept."""
+        logbook = Logbook(attempt)
+        self.logbooks[worker, attempt] = logbook
+        for key in [k for k in self.logbooks if k[0] == worker and k[1] < attempt - 1]:
+            del self.logbooks[key]
+        return logbook
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is under way but what waits for a human."""
+        awaited = sum(
+            bool(w.questions) or (Badge.PAUSED in w.badges and w.phase is Phase.RUNNING)
+            for w in self._state.workers.values()
+        )
+        return (
+            not self._backlog
+            and self._activities.under_way <= awaited
+            and (is_idle(self._state) or self._state.is_paused or self._state.cap == 0)
+        )
+
+    async def wait_rest(self) -> None:
+        """Return when nothing is under way but what waits for a human."""
+        while not self.is_at_rest:
+            await self._activities.wait_changed()
+
+    async def wait_end(self) -> RunReport:
+        """The report, once every worker has settled or a human is waited for."""
+        while not is_idle(self._state):
+            await self._activities.wait_changed()
+        return report(self._state)
+
+    async def _tick(self) -> None:
+        """Look at what no event announces: standing still, and the run's own time limit."""
+        while True:
+            await self._tools.clock.sleep(_TICK_S)
+            self._look_for_stalls()
+            self._look_at_the_clock()
+
+    def _look_for_stalls(self) -> None:
+        stall_s = self._state.plan.runtime.stall_s
+        for worker in list(self._state.workers.values()):
+            activity = self._activities.of(worker.id)
+            if stall_s and activity is not None and activity.watch is not None:
+                for fact in stall_facts(worker, activity.watch, stall_s=stall_s):
+                    self.feed(fact)
+
+    def _look_at_the_clock(self) -> None:
+        state = self._state
+        limit, began, now = (
+            state.plan.runtime.run_timeout_s,
+            state.started_at,
+            self._tools.clock.now(),
+        )
+        if limit is None or began is None or state.stop is not None or is_idle(state):
+            return
+        if now - began > limit:
+            self.feed(f.RunStopRequested(cause=StopCause.TIMEOUT, at=now))
+
+    def close(self) -> None:
+        """Give the journal back; nothing more can be fed."""
+        self._journal.close()

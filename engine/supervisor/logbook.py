@@ -1,0 +1,186 @@
+"""A worker's log as a console reads it: the last lines of one attempt, and what it does now.
+
+Made from the attempt's events as they come; it can always be made again from the recording.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from functools import singledispatchmethod
+
+from engine.agents import agent_events as a
+from engine.limits import Usage
+from engine.results import LogChunk, LogKind, LogLine
+
+KEPT_LINES = 10_000
+TAIL_LINES = 12
+
+
+@dataclass
+class Logbook:
+    """What is known of one attempt beyond the journal.
+
+    Attributes:
+        first: The number of the oldest line still kept; numbers only grow.
+        claimed_done: The agent itself said that it is done.
+        last_progress: When it last told of something it did, on the monotonic clock.
+        last_raw: When it last wrote a plain line, likewise.
+    """
+
+    attempt: int
+    lines: deque[LogLine] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
+    first: int = 0
+    tool: str | None = None
+    progress: float | None = None
+    usage: Usage = field(default_factory=Usage)
+    last_output_at: float | None = None
+    last_progress: float | None = None
+    last_raw: float | None = None
+    sub_agents: int = 0
+    is_ended: bool = False
+    claimed_done: bool = False
+    _is_open: bool = False
+
+    def write(self, kind: LogKind, text: str, at: float) -> None:
+        """Add a text of one kind, a line a row."""
+        self._is_open = False
+        for line in text.split("\n"):
+            self._add(LogLine(at=at, kind=kind, text=line))
+
+    def write_raw(self, texts: list[str], at: float, *, monotonic: float) -> None:
+        """Add many lines of plain output at once; only those that can be kept are looked at."""
+        kind = LogKind.OUTPUT
+        skipped = max(0, len(texts) - KEPT_LINES)
+        self.first += skipped
+        self._is_open = False
+        self.last_raw = monotonic
+        for text in texts[skipped:]:
+            self._add(LogLine(at=at, kind=kind, text=text))
+
+    def _go_on(self, kind: LogKind, text: str, at: float) -> None:
+        if self._is_open and self.lines and self.lines[-1].kind is kind:
+            head, *rest = text.split("\n")
+            last = self.lines[-1]
+            self.lines[-1] = replace(last, text=last.text + head)
+            for line in rest:
+                self._add(LogLine(at=at, kind=kind, text=line))
+        else:
+            self.write(kind, text, at)
+        self._is_open = True
+
+    def _add(self, line: LogLine) -> None:
+        if len(self.lines) == KEPT_LINES:
+            self.first += 1
+        self.lines.append(line)
+
+    @singledispatchmethod
+    def note(self, event: a.AgentEvent, at: float) -> None:
+        """Take an event of the agent into the log; kinds not named below leave no trace."""
+
+    @note.register
+    def _(self, event: a.Said, at: float) -> None:
+        self._speak(LogKind.SAYS, event.text, at, is_delta=event.is_delta)
+
+    @note.register
+    def _(self, event: a.Thought, at: float) -> None:
+        self._speak(LogKind.THOUGHT, event.text, at, is_delta=event.is_delta)
+
+    @note.register
+    def _(self, event: a.ToolCalled, at: float) -> None:
+        self.tool = f"{event.name}  {event.title}".rstrip()
+        self.write(LogKind.TOOL, self.tool, at)
+
+    @note.register
+    def _(self, event: a.ToolEnded, at: float) -> None:
+        self.tool = None
+        kind = LogKind.TOOL_END if event.state == "done" else LogKind.ERROR
+        if event.output:
+            self.write(kind, event.output, at)
+        elif event.state != "done":
+            self.write(kind, f"the tool {event.state}", at)
+
+    @note.register
+    def _(self, event: a.Progressed, at: float) -> None:
+        self.progress = event.fraction
+        if event.note:
+            self.write(LogKind.NOTE, event.note, at)
+
+    @note.register
+    def _(self, event: a.UsageSeen, at: float) -> None:
+        del at
+        self.usage = replace(
+            self.usage,
+            input_tokens=_newer(event.input_tokens, self.usage.input_tokens),
+            output_tokens=_newer(event.output_tokens, self.usage.output_tokens),
+            usd=event.usd if event.usd is not None else self.usage.usd,
+        )
+
+    @note.register
+    def _(self, event: a.SubAgents, at: float) -> None:
+        del at
+        self.sub_agents = event.count
+
+    @note.register
+    def _(self, event: a.Asked, at: float) -> None:
+        self.write(LogKind.NOTE, f"asks: {event.text}", at)
+
+    @note.register
+    def _(self, event: a.Decided, at: float) -> None:
+        word = "allowed" if event.is_allowed else "denied"
+        self.write(LogKind.NOTE, f"{word} by {event.rule}: {event.tool} {event.detail}", at)
+
+    @note.register
+    def _(self, event: a.Retrying, at: float) -> None:
+        text = f"tries its model again ({event.attempt}) {event.status}"
+        self.write(LogKind.NOTE, text.rstrip(), at)
+
+    @note.register
+    def _(self, event: a.RateLimited, at: float) -> None:
+        del event
+        self.write(LogKind.NOTE, "the vendor's rate limit is met", at)
+
+    @note.register
+    def _(self, event: a.TurnEnded, at: float) -> None:
+        del at
+        self.claimed_done = event.is_ok
+
+    @note.register
+    def _(self, event: a.Started, at: float) -> None:
+        if event.model:
+            self.write(LogKind.NOTE, f"model {event.model}", at)
+
+    def _speak(self, kind: LogKind, text: str, at: float, *, is_delta: bool) -> None:
+        if is_delta:
+            self._go_on(kind, text, at)
+        else:
+            self.write(kind, text, at)
+
+    def sample(self, usage: Usage) -> None:
+        """Take what the keeper measured."""
+        self.usage = replace(
+            usage,
+            input_tokens=self.usage.input_tokens,
+            output_tokens=self.usage.output_tokens,
+            usd=self.usage.usd,
+        )
+
+    @property
+    def moved_at(self) -> float | None:
+        """When it last got on: output counts as getting on only where there is nothing better."""
+        return self.last_raw if self.last_progress is None else self.last_progress
+
+    def read(self, after: int) -> LogChunk:
+        """The lines from number `after` on, as far as they are kept."""
+        start = max(after, self.first)
+        wanted = start - self.first
+        lines = tuple(self.lines)[wanted:] if wanted < len(self.lines) else ()
+        end = self.first + len(self.lines)
+        return LogChunk(lines=lines, next_offset=end, is_end=self.is_ended)
+
+    def tail(self) -> tuple[str, ...]:
+        """The last lines, for a tile."""
+        newest = list(self.lines)[-TAIL_LINES:] if self.lines else []
+        return tuple(line.text for line in newest)
+
+
+def _newer(new: int | None, old: int | None) -> int | None:
+    return old if new is None else new

@@ -1,0 +1,285 @@
+"""From an effect to what is really done, and from its end to a fact."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import anyio
+
+from engine.core import effects as e
+from engine.core import facts as f
+from engine.core.state import Worker
+from engine.errors import EngineBug, EngineError, HostLost
+from engine.ids import AttemptId
+from engine.phases import Phase, StopCause
+from engine.plan.model import RetryMode
+from engine.results import CheckResult
+from engine.supervisor.activities import Activities, Activity
+from engine.supervisor.agent_work import run_agent
+from engine.supervisor.attempts import CommandEnd, with_role
+from engine.supervisor.briefing import feedback_for, prompt_for
+from engine.supervisor.run_ports import RunPort
+from engine.supervisor.shelter import Job
+from engine.supervisor.stalls import is_stall_question
+from engine.supervisor.tools import Tools
+from engine.supervisor.workshop import (
+    BaseClash,
+    Conflicted,
+    ReadyToLand,
+    Refusal,
+)
+
+
+class Performer:
+    """Performs the effects of one run."""
+
+    def __init__(self, run: RunPort, tools: Tools, activities: Activities) -> None:
+        self._run = run
+        self._tools = tools
+        self._activities = activities
+
+    def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
+        """Start performing an effect."""
+        if isinstance(effect, e.StopActivity):
+            self._activities.aside(partial(self._stop, effect))
+        elif isinstance(effect, e.EntryEffect):
+            self._activities.begin(effect, self._perform)
+        else:
+            self._activities.aside(partial(self._say, effect))
+
+    async def _perform(self, activity: Activity) -> None:
+        """Do it; what goes wrong in doing it is a fact like any other, a bug of ours is not."""
+        try:
+            await self._do(activity)
+        except EngineBug:
+            raise
+        except Exception as error:  # noqa: BLE001  the one place: any failure ends as a fact
+            self._run.feed(_failure(activity.effect, error, at=self._tools.clock.now()))
+
+    async def _do(self, activity: Activity) -> None:
+        acts: dict[type[Any], Callable[[Any], Awaitable[None]]] = {
+            e.PrepareWorkspace: self._prepare,
+            e.Collect: self._collect,
+            e.RunCheck: self._check,
+            e.Land: self._land,
+            e.StartTimer: self._wait,
+            e.ReleaseWorkspace: self._release,
+        }
+        effect = activity.effect
+        if isinstance(effect, e.StartAgent):
+            await run_agent(self._tools, self._run, activity, adopt=False)
+        else:
+            await acts[type(effect)](effect)
+
+    def _worker(self, effect: e.EntryEffect | e.SmallEffect) -> Worker:
+        return self._run.state.workers[effect.worker]
+
+    def _base(self, effect: e.EntryEffect | e.SmallEffect) -> dict[str, Any]:
+        return {
+            "worker": effect.worker,
+            "attempt": effect.attempt,
+            "at": self._tools.clock.now(),
+        }
+
+    async def _prepare(self, effect: e.PrepareWorkspace) -> None:
+        made = await self._tools.workshop.prepare(self._run.state, effect)
+        if isinstance(made, BaseClash):
+            self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
+            return
+        setup = self._run.state.plan.workspace.setup
+        if setup is not None and effect.mode is not RetryMode.RESUME:
+            end = await self._command(effect, made.path, setup, role="setup")
+            if not end.is_ok:
+                error = f"setup {end.why}\n{end.tail[-2000:]}".rstrip()
+                self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
+                return
+        self._run.feed(
+            f.WorkspaceReady(
+                **self._base(effect),
+                workspace=made.path,
+                prompt=prompt_for(self._run.state, effect.worker),
+                feedback=feedback_for(self._worker(effect)),
+                branch=made.branch,
+                base=made.base,
+                enforcement=self._tools.starter.shelter.report,
+            )
+        )
+
+    async def _command(
+        self, effect: e.EntryEffect, folder: str, command: str, *, role: str
+    ) -> CommandEnd:
+        state = self._run.state
+        attempt = AttemptId(state.run, effect.worker, effect.attempt)
+        job = Job(
+            attempt=with_role(attempt, role),
+            workspace=folder,
+            limits=state.limits_of(effect.worker),
+            git=self._tools.workshop.git_places(state, effect.worker),
+        )
+        return await self._tools.starter.run_command(state, job, command)
+
+    async def _collect(self, effect: e.Collect) -> None:
+        kept = await self._tools.workshop.collect(self._run.state, effect)
+        for path in kept.violations:
+            self._run.feed(f.ViolationSeen(**self._base(effect), path=path))
+        self._run.feed(f.Collected(**self._base(effect), change=kept.change, error=kept.error))
+
+    async def _check(self, effect: e.RunCheck) -> None:
+        w = self._worker(effect)
+        tree = w.change.tree if w.change else None
+        result = await self._run_check(effect, w.workspace or "", tree=tree, role="check")
+        fact = f.CheckPassed if result.passed else f.CheckFailed
+        self._run.feed(fact(**self._base(effect), check=result))
+
+    async def _run_check(
+        self, effect: e.EntryEffect, folder: str, *, tree: str | None, role: str
+    ) -> CheckResult:
+        command = self._run.state.plan.step(effect.worker.step).check or "true"
+        end = await self._command(effect, folder, command, role=role)
+        summary = "passed" if end.is_ok else f"the check {end.why}\n{end.tail}".rstrip()
+        return CheckResult(
+            command=command,
+            passed=end.is_ok,
+            tree=tree,
+            exit_code=end.exit.exit_code,
+            summary=summary,
+            duration_s=round(end.exit.wall_s, 3),
+        )
+
+    async def _land(self, effect: e.Land) -> None:
+        async with self._tools.landing:
+            ready = await self._ready_to_land(effect)
+            if ready is None:
+                return
+            with anyio.CancelScope(shield=True):
+                await self._tools.workshop.land(self._run.state, effect, ready)
+                self._run.feed(
+                    f.Landed(
+                        **self._base(effect), target=ready.target, old=ready.old, new=ready.new
+                    )
+                )
+
+    async def _ready_to_land(self, effect: e.Land) -> ReadyToLand | None:
+        checker = partial(self._run_check, effect)
+        has_check = self._run.state.plan.step(effect.worker.step).check is not None
+        found = await self._tools.workshop.prepare_landing(
+            self._run.state, effect, checker if has_check else None
+        )
+        match found:
+            case ReadyToLand():
+                return self._record(effect, found)
+            case Conflicted():
+                self._run.feed(f.ConflictsFound(**self._base(effect), paths=found.paths))
+            case Refusal():
+                self._run.feed(f.LandRefused(**self._base(effect), reason=found.reason))
+            case CheckResult():
+                self._run.feed(f.CheckFailed(**self._base(effect), check=found))
+        return None
+
+    def _record(self, effect: e.Land, ready: ReadyToLand) -> ReadyToLand | None:
+        """Journal that the target is about to move; None if the landing was stopped meanwhile."""
+        if effect.prepared is None:
+            self._run.feed(
+                f.LandPrepared(
+                    **self._base(effect),
+                    target=ready.target,
+                    old=ready.old,
+                    new=ready.new,
+                    detail=ready.detail,
+                )
+            )
+        w = self._worker(effect)
+        is_ours = w.attempt == effect.attempt and w.phase is Phase.LANDING
+        return ready if is_ours and w.prepared == ready.detail else None
+
+    async def _wait(self, effect: e.StartTimer) -> None:
+        await self._tools.clock.sleep_until(effect.until)
+        self._run.feed(f.BackoffElapsed(**self._base(effect)))
+
+    async def _release(self, effect: e.ReleaseWorkspace) -> None:
+        with suppress(EngineError, OSError):
+            await self._tools.workshop.release(self._run.state, effect)
+
+    async def _stop(self, effect: e.StopActivity) -> None:
+        """End what runs for a worker; an agent reports its own end, the rest is reported here."""
+        activity = self._activities.of(effect.worker)
+        w = self._worker(effect)
+        if w.attempt != effect.attempt:
+            return
+        if w.phase is not Phase.STOPPING:
+            if activity is not None:
+                await activity.end()
+            return
+        if w.ran == w.attempt and w.collected < w.attempt:
+            await self._stop_agent(effect, activity)
+            return
+        if activity is not None:
+            await activity.end()
+        self._run.feed(f.ActivityEnded(**self._base(effect)))
+
+    async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:
+        if activity is None:
+            activity = self._activities.begin(effect, self._adopt)
+        await activity.wait_watched()
+        if activity.watch is not None:
+            with suppress(HostLost):
+                await activity.watch.stop(effect.cause, is_kill=effect.is_kill)
+
+    async def _adopt(self, activity: Activity) -> None:
+        await run_agent(self._tools, self._run, activity, adopt=True)
+
+    async def _say(self, effect: e.SmallEffect) -> None:
+        """Small acts on an agent that may be gone by now: then they have no object any more."""
+        activity = self._activities.of(effect.worker)
+        watch = activity.watch if activity else None
+        if watch is None or not watch.is_started or watch.attempt.number != effect.attempt:
+            return
+        with suppress(HostLost):
+            await self._say_to(effect, watch.host, watch.attempt)
+            match effect:
+                case e.SendAnswer() if not is_stall_question(effect.question):
+                    await watch.answer(effect.question, effect.answer)
+                case e.SendSteer():
+                    await watch.steer(effect.text)
+                case e.SendInterrupt():
+                    await watch.interrupt()
+                case _:
+                    return
+
+    async def _say_to(self, effect: e.SmallEffect, host: Any, attempt: AttemptId) -> None:
+        match effect:
+            case e.SendAnswer() if is_stall_question(effect.question):
+                if effect.answer == "stop":
+                    self._run.feed(f.StopRequested(**self._base(effect), cause=StopCause.STALLED))
+            case e.HoldClocks():
+                await host.hold_clock(attempt, held=effect.is_held)
+            case e.FreezeAttempt():
+                await host.freeze(attempt)
+            case e.ThawAttempt():
+                await host.thaw(attempt)
+            case e.ChangeLimits():
+                await host.set_limits(attempt, effect.limits)
+            case _:
+                return
+
+
+def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact:
+    """The fact that an effect could not be performed, and why."""
+    base: dict[str, Any] = {"worker": effect.worker, "attempt": effect.attempt, "at": at}
+    hint = getattr(error, "hint", "")
+    why = f"{error} {hint}".strip() or type(error).__name__
+    match effect:
+        case e.PrepareWorkspace():
+            return f.PrepareFailed(**base, error=why)
+        case e.StartAgent() | e.StopActivity():
+            return f.AttemptEnded(**base, ok=False, error=why)
+        case e.Collect():
+            return f.Collected(**base, error=f"the work could not be collected: {why}")
+        case e.RunCheck():
+            result = CheckResult(command="", passed=False, summary=f"could not be run: {why}")
+            return f.CheckFailed(**base, check=result)
+        case e.Land():
+            return f.LandRefused(**base, reason=why)
+        case e.StartTimer() | e.ReleaseWorkspace():
+            return f.BackoffElapsed(**base)

@@ -1,0 +1,29 @@
+"""The one interface through which anybody sees and steers an engine, near or over a socket."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from engine.commands import Command, Reply
+from engine.events import Told
+from engine.results import EngineView, LogChunk
+
+
+class EnginePort(Protocol):
+    """An engine, as consoles and second shells see it."""
+
+    async def command(self, command: Command) -> Reply:
+        """Ask for something; it is accepted, or refused with a reason."""
+
+    def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
+        """What happened behind a number, then what happens."""
+
+    async def snapshot(self) -> EngineView:
+        """Everything a console shows at this moment."""
+
+    async def log(
+        self, run: str, worker: str, *, attempt: int | None = None, after: int = 0
+    ) -> LogChunk:
+        """A worker's log from a line on."""
+
+    async def wait_idle(self) -> None:
+        """Return when nothing goes on but what waits for a human."""

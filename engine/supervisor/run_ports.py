@@ -1,0 +1,26 @@
+"""What the parts of the supervisor see of a run: its state, and ways to tell it something."""
+
+from typing import Protocol
+
+from engine.core.facts import Fact
+from engine.core.state import RunState
+from engine.events import LatestWins
+from engine.ids import WorkerId
+from engine.supervisor.logbook import Logbook
+
+
+class RunPort(Protocol):
+    """A run, as those see it who act for it."""
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands now."""
+
+    def feed(self, fact: Fact) -> None:
+        """Tell the core what happened."""
+
+    def mention(self, event: LatestWins) -> None:
+        """Tell observers something of which only the newest counts."""
+
+    def new_logbook(self, worker: WorkerId, attempt: int) -> Logbook:
+        """A fresh log for an attempt that is being watched."""

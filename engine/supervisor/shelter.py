@@ -1,0 +1,133 @@
+"""What stands around an attempt: its environment and its profile, made from plan and machine."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+
+from engine.core.state import RunState
+from engine.ids import AttemptId
+from engine.limits import Dimension, Enforcement, Level, Limits
+from engine.sandbox.confine import confine, release
+from engine.sandbox.environment import environment
+from engine.sandbox.ladder import check_required, doctor
+from engine.sandbox.machine import Machine
+from engine.sandbox.profile import Profile
+from engine.sandbox.request import ConfineRequest, Holes, Network
+from engine.store.layout import Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheltered:
+    """One attempt's surroundings, ready to be started in."""
+
+    profile: Profile
+    env: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GitPlaces:
+    """Where an attempt's private repository lies, and what it borrows from."""
+
+    private: Path
+    git_file: Path | None = None
+    objects: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be started for an attempt, and where."""
+
+    attempt: AttemptId
+    workspace: str
+    limits: Limits
+    git: GitPlaces | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class Shelter:
+    """Makes the surroundings of every attempt of one engine."""
+
+    def __init__(
+        self, *, machine: Machine, layout: Layout, project: Path, environ: Mapping[str, str]
+    ) -> None:
+        self.machine = machine
+        self.environ = dict(environ)
+        self._layout = layout
+        self._project = project
+
+    @property
+    def report(self) -> tuple[Enforcement, ...]:
+        """How each dimension holds on this machine, for a worker's report."""
+        return doctor(self.machine)
+
+    @property
+    def can_confine(self) -> bool:
+        """Files and git can be enforced here."""
+        held = {row.dimension for row in self.report if row.level is Level.ENFORCED}
+        return {Dimension.FILES, Dimension.GIT} <= held
+
+    def check_required(self, wanted: tuple[str, ...]) -> None:
+        """Let a run begin only where everything it requires is enforced.
+
+        Raises:
+            MechanismMissing: The first thing that is not, with what to do about it.
+        """
+        check_required([Dimension(name) for name in wanted], self.report)
+
+    async def make(
+        self,
+        state: RunState,
+        job: Job,
+        *,
+        reads: tuple[str, ...] = (),
+        extra: Mapping[str, str] | None = None,
+        has_terminal: bool = False,
+    ) -> Sheltered:
+        """The surroundings of one attempt; making them again gives the same."""
+        attempt, git = job.attempt, job.git
+        home = self._layout.home(attempt.run, attempt.worker)
+        holes = state.plan.runtime.holes
+        request = ConfineRequest(
+            name=str(attempt).replace("/", ".").replace("@", ".").replace("+", "."),
+            workspace=Path(job.workspace),
+            home=home,
+            private_clone=git.private if git else None,
+            git_file=git.git_file if git else None,
+            git_objects=git.objects if git else (),
+            hide=self._hidden(),
+            read_only=tuple(Path(path) for path in reads if Path(path).is_absolute()),
+            env=self.environ,
+            holes=Holes(
+                env=holes.env,
+                paths=holes.paths,
+                docker=holes.has_docker,
+                ssh_agent=holes.has_ssh_agent,
+            ),
+            network=Network.NONE if holes.network.mode == "none" else Network.OPEN,
+            limits=job.limits,
+            has_terminal=has_terminal,
+        )
+        return await anyio.to_thread.run_sync(partial(self._make, request, dict(extra or {})))
+
+    def _make(self, request: ConfineRequest, extra: Mapping[str, str]) -> Sheltered:
+        self._layout.make(request.home)
+        profile = confine(self.machine, request)
+        return Sheltered(profile=profile, env=environment(self.machine, request, extra))
+
+    def _hidden(self) -> tuple[Path, ...]:
+        places = (self._project, self._layout.common_dir)
+        return tuple(place for place in places if place.exists())
+
+    async def release(self, sheltered: Sheltered) -> None:
+        """Take away what was made for an attempt that is dead."""
+        if sheltered.profile.cgroups:
+            await anyio.to_thread.run_sync(release, sheltered.profile)
+
+
+def user_home(environ: Mapping[str, str]) -> str:
+    """The user's own HOME."""
+    return environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  text in, text out

@@ -1,0 +1,27 @@
+"""What a run works with: the rooms of one engine, handed down together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from engine.store.layout import Layout
+from engine.supervisor.attempts import Starter
+from engine.supervisor.bus import Bus
+from engine.supervisor.clock import Clock
+from engine.supervisor.workshop import Workshop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """The rooms a run works with; `landing` lets one landing at a time touch the repository."""
+
+    starter: Starter
+    workshop: Workshop
+    layout: Layout
+    bus: Bus
+    clock: Clock
+    project: Path
+    environ: Mapping[str, str]
+    landing: anyio.Lock = field(default_factory=anyio.Lock)

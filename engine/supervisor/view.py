@@ -1,0 +1,112 @@
+"""What a console is shown: a run's state, with what only this engine knows of it right now."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome
+from engine.core.state import RunState, Worker
+from engine.ids import WorkerId
+from engine.limits import Usage
+from engine.plan.model import PlannedStep, PolicyKind
+from engine.results import RunView, StepView, WorkerView
+from engine.supervisor.live_run import LiveRun
+from engine.supervisor.logbook import Logbook
+
+Logbooks = Mapping[tuple[WorkerId, int], Logbook]
+
+
+def run_view(live: LiveRun) -> RunView:
+    """A run of this engine as it stands."""
+    view = view_of(live.state, live.logbooks)
+    return replace(view, seq=live.seq)
+
+
+def view_of(state: RunState, logbooks: Logbooks) -> RunView:
+    """A run as it stands, living or not."""
+    return RunView(
+        run=state.run,
+        name=state.plan.name,
+        outcome=run_outcome(state),
+        started_at=state.started_at or 0.0,
+        ended_at=state.ended_at,
+        is_paused=state.is_paused,
+        is_waiting=state.is_waiting_told,
+        cap=state.cap,
+        target=state.plan.runtime.target,
+        steps=tuple(_step_view(state, step, logbooks) for step in state.plan.steps),
+        auto_merge=state.plan.runtime.auto_merge,
+    )
+
+
+def _step_view(state: RunState, step: PlannedStep, logbooks: Logbooks) -> StepView:
+    chosen = chosen_of(state, step)
+    return StepView(
+        name=step.name,
+        dependencies=step.dependencies,
+        outcome=step_outcome(state, step),
+        workers=tuple(
+            worker_view(state, w, logbooks.get((w.id, w.attempt)))
+            for w in state.workers_of(step.name)
+        ),
+        is_choice_due=is_choice_due(state, step),
+        chosen=str(chosen) if chosen is not None else None,
+        policy=_policy_words(step),
+        merge=step.merge,
+        check=step.check,
+        command=step.run,
+    )
+
+
+def _policy_words(step: PlannedStep) -> str:
+    kind, n = step.policy.kind, step.policy.n
+    if kind is PolicyKind.FIRST and n == 1:
+        return "race"
+    return f"{kind}({n})" if kind in {PolicyKind.FIRST, PolicyKind.QUORUM} else str(kind)
+
+
+def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerView:
+    """One worker as it stands."""
+    planned = state.planned(w.id)
+    agent = state.agent_of(w.id)
+    seen = _seen(w, logbook)
+    return WorkerView(
+        worker=str(w.id),
+        step=w.id.step,
+        phase=w.phase,
+        label=planned.label,
+        agent=agent.name if agent else "",
+        attempt=w.attempt,
+        attempts_allowed=state.plan.step(w.id.step).retry.attempts,
+        cause=w.cause,
+        outcome=w.outcome,
+        phase_since=w.phase_since,
+        attempt_since=w.attempt_since,
+        worked_s=w.worked_s,
+        retry_at=w.not_before,
+        rate_limited_until=w.rate_limited_until,
+        last_output_at=logbook.last_output_at if logbook else None,
+        badges=w.badges,
+        questions=w.questions,
+        tool=logbook.tool if logbook else None,
+        progress=logbook.progress if logbook else None,
+        last_lines=logbook.tail() if logbook else (),
+        prompt=w.prompt or planned.prompt,
+        error=w.error,
+        limit_hit=w.limit_hit,
+        limits=state.limits_of(w.id),
+        enforcement=w.enforcement,
+        usage=seen,
+        change=w.change,
+        check=w.check,
+        claimed_done=bool(w.ended and w.ended.ok),
+        branch=w.branch,
+        workspace=w.workspace,
+        conflicts=w.conflicts,
+        violations=w.violations,
+    )
+
+
+def _seen(w: Worker, logbook: Logbook | None) -> Usage:
+    if logbook is not None:
+        return logbook.usage
+    return (w.ended.usage if w.ended else None) or Usage()

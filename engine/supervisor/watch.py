@@ -1,0 +1,283 @@
+"""Watching one agent from its start to its end: what it writes becomes events, facts and a log.
+
+A watch begun again after a crash reads the recording from its beginning and comes to the same
+state; facts that the journal has already seen change nothing the second time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from engine.agents import agent_events as a
+from engine.agents.contract import Ending, LaunchRequest, StreamParser
+from engine.core import facts as f
+from engine.core.state import Worker
+from engine.errors import HostLost
+from engine.events import LatestWins, OutputAppended, ProgressReported, ToolUsed, UsageSampled
+from engine.host.seam import AttemptExit, Chunk, Frame, Host, Stream
+from engine.ids import AttemptId
+from engine.limits import Dimension, LimitHit, Limits
+from engine.phases import StopCause
+from engine.results import LogKind, Question
+from engine.supervisor.clock import Clock
+from engine.supervisor.logbook import Logbook
+from engine.supervisor.notebook import Notebook
+
+Feed = Callable[[f.Fact], None]
+Mention = Callable[[LatestWins], None]
+
+
+@dataclass
+class Watch:
+    """One agent being watched.
+
+    Attributes:
+        sent: How many messages went to its stdin, by this engine or those before it.
+        stop_cause: Set when it is to end; honoured also if that came before it was started.
+    """
+
+    attempt: AttemptId
+    host: Host
+    parser: StreamParser
+    request: LaunchRequest
+    logbook: Logbook
+    notebook: Notebook
+    clock: Clock
+    limits: Limits
+    feed: Feed
+    mention: Mention
+    keeps_stdin: bool
+    started_at: float
+    sent: int = 0
+    is_started: bool = False
+    stop_cause: StopCause | None = None
+    grace_s: float | None = None
+    budget_hit: LimitHit | None = None
+    _outbox: list[bytes] = field(default_factory=list)
+    _sending: anyio.Lock = field(default_factory=anyio.Lock)
+    _is_input_open: bool = True
+
+    @property
+    def _base(self) -> dict[str, Any]:
+        return {
+            "worker": self.attempt.worker,
+            "attempt": self.attempt.number,
+            "at": self.clock.now(),
+        }
+
+    async def stop(self, cause: StopCause, *, is_kill: bool) -> None:
+        """End the agent, now or as soon as it is started; the first cause is kept."""
+        self.stop_cause = self.stop_cause or cause
+        self.grace_s = 0.0 if is_kill else None
+        if self.is_started:
+            await self.host.cancel(self.attempt, self.stop_cause, grace_s=self.grace_s)
+
+    async def follow(self, worker: Worker) -> f.AttemptEnded:
+        """Read until the end; `worker` tells what a human has said to this attempt so far."""
+        self.is_started = True
+        if self.stop_cause is not None:
+            await self.host.cancel(self.attempt, self.stop_cause, grace_s=self.grace_s)
+        offset, told = 0, False
+        try:
+            while True:
+                chunk = await self.host.read(self.attempt, offset, wait=told)
+                await self._take(chunk, offset)
+                offset = chunk.next_offset
+                if chunk.end is not None:
+                    return await self._ended(chunk.end)
+                if not told and not chunk.frames:
+                    told = True
+                    await self._tell_again(worker)
+                await self._send_owed()
+        except HostLost as lost:
+            return f.AttemptEnded(
+                **self._base,
+                ok=False,
+                cause=StopCause.HOST_LOST,
+                error=str(lost),
+            )
+
+    async def _take(self, chunk: Chunk, offset: int) -> None:
+        events: list[a.AgentEvent] = []
+        at = self.clock.now()
+        for frame in chunk.frames:
+            at = self.started_at + frame.at_s
+            self._count(frame)
+            events = self.parser.feed(frame.stream, frame.data)
+            self._note(events, at)
+            self.notebook.add(events, at=at, offset=offset)
+        if chunk.usage is not None:
+            self.logbook.sample(chunk.usage)
+            self.mention(
+                UsageSampled(
+                    worker=str(self.attempt.worker),
+                    attempt=self.attempt.number,
+                    usage=self.logbook.usage,
+                )
+            )
+        if chunk.frames:
+            self.logbook.last_output_at = at
+            self.notebook.save(chunk.next_offset)
+            self.mention(
+                OutputAppended(
+                    worker=str(self.attempt.worker),
+                    attempt=self.attempt.number,
+                    offset=self.logbook.first + len(self.logbook.lines),
+                )
+            )
+
+    def _count(self, frame: Frame) -> None:
+        if frame.stream is Stream.IN:
+            self.sent += 1
+            if frame.data in self._outbox:
+                self._outbox.remove(frame.data)
+        elif frame.stream is Stream.NOTE:
+            self.logbook.write(LogKind.NOTE, frame.data.decode(errors="replace"), frame.at_s)
+
+    def _note(self, events: Sequence[a.AgentEvent], at: float) -> None:
+        raw: list[str] = []
+        for event in events:
+            if isinstance(event, a.Raw):
+                raw.append(event.line)
+                continue
+            if raw:
+                self.logbook.write_raw(raw, at, monotonic=self.clock.monotonic())
+                raw = []
+            self.logbook.note(event, at)
+            self.logbook.last_progress = self.clock.monotonic()
+            self._act(event, at)
+        if raw:
+            self.logbook.write_raw(raw, at, monotonic=self.clock.monotonic())
+
+    def _act(self, event: a.AgentEvent, at: float) -> None:
+        who: dict[str, Any] = {"worker": str(self.attempt.worker), "attempt": self.attempt.number}
+        match event:
+            case a.Asked():
+                self._ask(event, at)
+            case a.Reply():
+                self._outbox.append(event.data)
+            case a.UsageSeen():
+                self._check_budget()
+            case a.ToolCalled():
+                self.mention(ToolUsed(**who, tool=event.name, state="begun", title=event.title))
+            case a.ToolEnded():
+                self.mention(ToolUsed(**who, tool=event.id, state=event.state))
+            case a.Progressed():
+                self.mention(ProgressReported(**who, fraction=event.fraction, note=event.note))
+            case a.RateLimited():
+                until = event.until or (at + event.delay_s if event.delay_s else None)
+                self.feed(f.RateLimitSeen(**self._base, until=until))
+            case _:
+                return
+
+    def _ask(self, event: a.Asked, at: float) -> None:
+        question = Question(
+            id=event.id,
+            text=f"{event.text}\n{event.detail}".rstrip() if event.detail else event.text,
+            choices=event.choices,
+            asked_at=at,
+            is_permission=event.is_permission,
+        )
+        self.feed(f.AgentAsked(**self._base, question=question))
+
+    def _check_budget(self) -> None:
+        usage, limits = self.logbook.usage, self.limits
+        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        hit = None
+        if limits.budget_usd is not None and (usage.usd or 0.0) > limits.budget_usd:
+            hit = (limits.budget_usd, usage.usd or 0.0, "USD")
+        elif limits.budget_tokens is not None and tokens > limits.budget_tokens:
+            hit = (float(limits.budget_tokens), float(tokens), "tokens")
+        if hit is not None and self.budget_hit is None:
+            self.budget_hit = LimitHit(
+                dimension=Dimension.BUDGET, allowed=hit[0], seen=hit[1], unit=hit[2]
+            )
+
+    async def _send_owed(self) -> None:
+        if self.budget_hit is not None and self.stop_cause is None:
+            await self.stop(StopCause.BUDGET, is_kill=False)
+        while self._outbox:
+            await self._send(self._outbox.pop(0))
+        if self.keeps_stdin and self._is_input_open and self.logbook.claimed_done:
+            self._is_input_open = False
+            await self._close_input()
+
+    async def _close_input(self) -> None:
+        async with self._sending:
+            self.sent += 1
+            await self.host.send(self.attempt, self.sent, None)
+
+    async def _send(self, data: bytes) -> None:
+        async with self._sending:
+            self.sent += 1
+            await self.host.send(self.attempt, self.sent, data)
+
+    async def _tell_again(self, worker: Worker) -> None:
+        """What a human said while no engine lived to pass it on, and replies the protocol owes."""
+        owed = list(self.parser.owed)
+        self._outbox = [data for data in self._outbox if data in owed] or owed
+        for said in worker.said:
+            if said.question is not None:
+                await self.answer(said.question, said.text)
+
+    async def answer(self, question: str, answer: str) -> None:
+        """Pass a human's answer on; one that the agent has already had is not sent again."""
+        data = self.parser.answer(question, answer)
+        if data is not None:
+            self.logbook.write(LogKind.YOU, answer, self.clock.now())
+            await self._send(data)
+
+    async def steer(self, text: str) -> bool:
+        """Pass a human's words on; whether the agent can hear them."""
+        data = self.parser.steer(text)
+        self.logbook.write(LogKind.YOU, text, self.clock.now())
+        if data is None:
+            self.logbook.write(LogKind.NOTE, "this agent hears it when resumed", self.clock.now())
+            return False
+        await self._send(data)
+        return True
+
+    async def interrupt(self) -> None:
+        """Break the agent's turn off."""
+        data = self.parser.interrupt()
+        if data is None:
+            await self.host.interrupt(self.attempt)
+        else:
+            await self._send(data)
+
+    async def _ended(self, end: AttemptExit) -> f.AttemptEnded:
+        outcome = self.parser.finish(
+            Ending(
+                exit_code=end.exit_code,
+                signal=end.signal,
+                not_started=end.not_started,
+                cause=end.cause,
+            )
+        )
+        self._note(outcome.last_events, self.clock.now())
+        self.logbook.sample(end.usage)
+        self.logbook.is_ended = True
+        self.logbook.tool = None
+        self.notebook.finish(self.logbook.usage, at=self.clock.now())
+        return f.AttemptEnded(
+            **self._base,
+            ok=outcome.ok and end.cause is None,
+            text=outcome.text,
+            error=None if outcome.ok else (outcome.error or None),
+            cause=end.cause,
+            limit=self.budget_hit if end.cause is StopCause.BUDGET else end.limit,
+            session=outcome.session,
+            usage=self.logbook.usage,
+            needs_proof=outcome.needs_proof,
+            retry_at=self._retry_at(outcome),
+            needs_login=outcome.needs_login,
+        )
+
+    def _retry_at(self, outcome: a.AgentOutcome) -> float | None:
+        if outcome.limit is None:
+            return None
+        if outcome.limit.until is not None:
+            return outcome.limit.until
+        return self.clock.now() + (outcome.limit.delay_s or 60.0)
