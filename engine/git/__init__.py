@@ -1,0 +1,44 @@
+"""The only room that touches git: workspaces, collecting, merging, landing, cleaning.
+
+It knows how git must be called so that no agent's file makes it run anything, and how to leave a
+repository whole whenever it is killed. It knows nothing of agents, phases or screens; dates, ids
+and identities come in as values.
+
+    repo = await Repo.open(place, environment)               the user's repository, hardened
+    base = await resolve_base(repo, "HEAD", signature)       HEAD, a revision, or WORKTREE
+    space = await prepare(repo, WorkspaceRequest(…))         where one attempt works
+    change = await collect(repo, space, CollectRequest(…))   what it came to, under its own refs
+    files = await changed_files(repo, change.base, change.head)
+    merged = await Merger(repo).merge3(base, ours, theirs)   three trees to one, conflicts as values
+    made = await compose(repo, merger, LandRequest(…))       the commit to land, made and not moved
+    plan = await prepare_landing(repo, made)                 for the journal; proves that it can
+    done = await land(repo, plan)                            or `recover_landing` after a death
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "base": "WORKTREE Base resolve_base dirty_paths",
+    "collection": "Change CollectRefused CollectRequest collect",
+    "composition": "Composed LandRequest Style compose",
+    "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch is_ancestor"
+    " merge_base patch_bytes",
+    "landing": "LandPrepared LandRefused Landed OFFERS Offer Refusal land prepare_landing"
+    " recover_landing",
+    "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",
+    "names": "PREFIX RefNames check_prefix",
+    "objects": "RefMove RefMoved Wording read_blobs resolve tree_of write_blob write_commit",
+    "runner": "Call Repo Where",
+    "settings": "Signature UserSettings",
+    "workspace": "Strategy Workspace WorkspaceRequest prepare",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = tuple(_HOME_OF)  # noqa: PLE0605 (computed from the table above, so that it is said once)
+
+
+def __getattr__(name: str) -> Any:
+    """Bring a public name's module when it is first used."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

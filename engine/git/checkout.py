@@ -1,0 +1,196 @@
+"""Writing a checked-out branch's files, index and ref so that a death in between can be repaired.
+
+The order is files, index, ref. While it goes on the user's index is locked by a file of ours whose
+content says so: no git of the user's can commit meanwhile, and after a death nobody takes the lock
+for a stranger's. Writing again from any point gives the same end.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from engine.errors import WorktreeBusy
+from engine.git.objects import scratch_folder
+from engine.git.runner import Call, Repo, Where
+from engine.git.touched import Touched, Version, conversion, index_lines
+from engine.git.worktrees import Checkout
+
+_TOKEN = b"plait landing "
+_LINK_TO_COMMIT = "160000"
+
+
+@dataclass
+class IndexGuard:
+    """A lock on the user's index.
+
+    Attributes:
+        was_left: The same landing had left it there: files may be half written.
+        is_kept: Leave it when the scope ends, because what was begun is not finished.
+    """
+
+    was_left: bool = False
+    is_kept: bool = False
+
+
+@asynccontextmanager
+async def locked_index(repo: Repo, place: Checkout, name: str) -> AsyncIterator[IndexGuard]:
+    """The user's index locked for a landing; a lock that the same landing left is taken over.
+
+    Raises:
+        WorktreeBusy: Some other git has locked it.
+    """
+    guard = IndexGuard()
+    async with scratch_folder(repo) as scratch:
+        guard.was_left = await to_thread.run_sync(_lock, scratch / "lock", place, name)
+    try:
+        yield guard
+    finally:
+        if not guard.is_kept:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(_unlock, place, name)
+
+
+def _lock(token: Path, place: Checkout, name: str) -> bool:
+    """Lock; whether this landing had done so before."""
+    lock = Path(place.git_dir, "index.lock")
+    token.write_bytes(_TOKEN + name.encode() + b"\n")
+    try:
+        lock.hardlink_to(token)
+    except FileExistsError:
+        if not is_ours(lock, name):
+            raise WorktreeBusy(place.path, "another git (it holds index.lock)") from None
+        return True
+    return False
+
+
+def _unlock(place: Checkout, name: str) -> None:
+    lock = Path(place.git_dir, "index.lock")
+    if is_ours(lock, name):
+        lock.unlink(missing_ok=True)
+
+
+def is_ours(lock: Path, name: str) -> bool:
+    """The lock was made by this landing."""
+    try:
+        return lock.read_bytes() == _TOKEN + name.encode() + b"\n"
+    except OSError:
+        return False
+
+
+async def write_files(repo: Repo, place: Checkout, touched: Sequence[Touched]) -> None:
+    """Bring the touched files and their index entries to the new versions."""
+    async with scratch_folder(repo) as scratch:
+        index = scratch / "index"
+        skipped = await _new_index(repo, place, touched, index)
+        gone = [one.path for one in touched if one.new is None and not _is_link(one.old)]
+        await to_thread.run_sync(_remove, place.path, gone)
+        there = [
+            one.path
+            for one in touched
+            if one.new is not None and not _is_link(one.new) and one.path not in skipped
+        ]
+        if there:
+            stdin = b"".join(path + b"\0" for path in there)
+            call = Call(stdin=stdin, flags=conversion(repo), timeout_s=1800)
+            where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
+            words = ("checkout-index", "--force", "--quiet", "-u", "-z", "--stdin")
+            await repo.run(*words, call=call, where=where)
+        await to_thread.run_sync(_install, index, Path(place.git_dir, "index"))
+
+
+async def _new_index(
+    repo: Repo, place: Checkout, touched: Sequence[Touched], index: Path
+) -> frozenset[bytes]:
+    """The user's index with the new entries; the paths that a sparse checkout leaves out."""
+    real = Path(place.git_dir, "index")
+    await to_thread.run_sync(_copy, real, index)
+    where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
+    paths = {one.path for one in touched}
+    listing = await repo.read("ls-files", "-t", "-z", where=where)
+    skipped = {r[2:] for r in listing.split(b"\0") if r[:1] == b"S" and r[2:] in paths}
+    lines = index_lines([(one.path, one.new) for one in touched], repo.zero)
+    if lines:
+        call = Call(stdin=lines)
+        await repo.run("update-index", "--replace", "-z", "--index-info", call=call, where=where)
+    kept = [one.path for one in touched if one.new is not None and one.path in skipped]
+    if kept:
+        call = Call(stdin=b"".join(path + b"\0" for path in kept))
+        await repo.run("update-index", "--skip-worktree", "-z", "--stdin", call=call, where=where)
+    return frozenset(kept)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.exists():
+        shutil.copyfile(source, target)
+
+
+def _is_link(version: Version | None) -> bool:
+    return version is not None and version.mode == _LINK_TO_COMMIT
+
+
+def _install(index: Path, real: Path) -> None:
+    """Put the new index in place: whole or not at all, whatever file system it comes from."""
+    if not index.exists():
+        return
+    near = real.with_name("index.plait")
+    shutil.copyfile(index, near)
+    with near.open("rb") as file:
+        os.fsync(file.fileno())
+    near.replace(real)
+
+
+def _remove(worktree: str, paths: Iterable[bytes]) -> None:
+    """Take files away, and the folders that this empties, as git does."""
+    root = Path(worktree)
+    for path in paths:
+        place = root / os.fsdecode(path)
+        parents = [root / parent for parent in Path(os.fsdecode(path)).parents][:-1]
+        if any(parent.is_symlink() for parent in parents):
+            continue
+        try:
+            if stat.S_ISDIR(place.lstat().st_mode):
+                continue
+            place.unlink()
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # an earlier try removed it: its folders may still be to go
+        for parent in parents:
+            try:
+                parent.rmdir()
+            except OSError:
+                break  # not empty, or gone with an earlier file
+
+
+@dataclass(frozen=True, slots=True)
+class Trashed:
+    """A file that was neither old nor new, and where its copy is."""
+
+    path: bytes
+    copy: str
+
+
+def keep_copies(worktree: str, paths: Iterable[bytes], trash: Path) -> tuple[Trashed, ...]:
+    """Copy what is at the paths into the trash; links are copied as links."""
+    kept: list[Trashed] = []
+    for path in sorted(paths):
+        source, copy = Path(worktree, os.fsdecode(path)), trash / os.fsdecode(path)
+        if not os.path.lexists(source) or any(p.is_symlink() for p in _between(source, worktree)):
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, copy, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, copy, follow_symlinks=False)
+        kept.append(Trashed(path, str(copy)))
+    return tuple(kept)
+
+
+def _between(source: Path, worktree: str) -> list[Path]:
+    inner = source.relative_to(worktree).parents
+    return [Path(worktree, parent) for parent in inner if str(parent) != "."]

@@ -1,0 +1,241 @@
+"""Taking in what an attempt came to, whatever the agent did to its own repository.
+
+Whatever reads the agent's files runs inside its sandbox (`engine.git.inside`). What arrives is
+imported by a fetch that checks every object, under refs of the attempt's own, before anything is
+said about it. Collecting twice gives the same commits.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.errors import GitFailed
+from engine.git.embedded import Embedded, keep_embedded
+from engine.git.inside import AgentRefs, InsideGit, Site, Wrap, outside, read_refs, sane_name
+from engine.git.objects import Wording, commit_bytes, set_refs, tree_of
+from engine.git.runner import WRITE, Call, Repo, Where
+from engine.git.settings import Signature
+from engine.git.staging import BIG_FILE, SetAside, stage_all
+from engine.git.workspace import Workspace
+
+_ARRIVING = "refs/collect"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """The commits of one attempt, now in the user's repository.
+
+    Attributes:
+        base: The commit the attempt started from.
+        head: The commit it came to; the base itself when it changed nothing.
+        tree: The head's tree.
+        found_on: Where HEAD stood: a branch in full, `detached`, or `lost`.
+        has_left_over: The head is a commit of ours, holding what the agent left uncommitted.
+        refs: The agent's other refs, by the names they are now kept under.
+        set_aside: Files that were not committed, and why; they are still in the workspace.
+        ignored: What the repository's rules keep out of commits; folders end with a slash.
+        embedded: Repositories inside the workspace, each kept as a bundle.
+        notes: What a reviewer should know, as whole sentences.
+    """
+
+    base: str
+    head: str
+    tree: str
+    found_on: str
+    has_left_over: bool = False
+    refs: tuple[tuple[str, str], ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
+    ignored: tuple[bytes, ...] = ()
+    embedded: tuple[Embedded, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was changed."""
+        return self.head == self.base
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectRefused:
+    """What arrived was not accepted; clone and worktree are as they were."""
+
+    reason: str
+    workspace: str
+    git_dir: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectRequest:
+    """How to collect: who signs the left-over work, and when (a fixed time: see the module).
+
+    `wrap` must let its command write `Workspace.collect_dir`, and read `path`, `git_dir` and
+    `objects`; nothing else is needed.
+    """
+
+    author: Signature
+    message: str = "Work left uncommitted\n"
+    wrap: Wrap = outside
+    big_file: int = BIG_FILE
+
+
+async def collect(
+    repo: Repo, workspace: Workspace, request: CollectRequest
+) -> Change | CollectRefused:
+    """Import everything an attempt made, under its own refs, and put its branch there.
+
+    Raises:
+        GitFailed: Git could not even try; nothing is lost, and trying again is harmless.
+    """
+    if workspace.git_dir is None:
+        tree = await tree_of(repo, workspace.base)
+        return Change(base=workspace.base, head=workspace.base, tree=tree, found_on="none")
+    site = Site(
+        worktree=workspace.path,
+        agent_git=workspace.git_dir,
+        folder=Path(workspace.collect_dir),
+        index=Path(workspace.directory, "index"),
+        start=Path(workspace.directory, "start"),
+    )
+    await to_thread.run_sync(lambda: Path(site.worktree).mkdir(parents=True, exist_ok=True))
+    git = await InsideGit.make(repo, site, request.wrap)
+    change = await _gather(git, workspace, request)
+    paths = [one.path for one in change.embedded]
+    embedded = await keep_embedded(
+        repo, workspace, request.wrap, paths=paths, author=request.author
+    )
+    change = replace(change, embedded=embedded)
+    refused, refs = await _import(repo, git, workspace, change)
+    if refused is not None:
+        return CollectRefused(reason=refused, workspace=workspace.path, git_dir=workspace.git_dir)
+    change = replace(change, refs=refs)
+    await _settle(repo, workspace, change.head)
+    return change
+
+
+async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest) -> Change:
+    """Commit what was left over, and name everything that is to be imported."""
+    seen = await to_thread.run_sync(read_refs, Path(git.site.agent_git))
+    before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
+    kinds = await git.kinds([*({seen.head} if seen.head else ()), *seen.refs.values()])
+    notes: list[str] = []
+    start = seen.head if kinds.get(seen.head or "") == "commit" else None
+    if start is None:
+        notes.append("The agent's HEAD named no commit, so its files were put on the base.")
+        start = workspace.base
+    await git("read-tree", "--reset", start)
+    staged = await stage_all(git, git.site.worktree, big_file=request.big_file)
+    head = start
+    had = (await git("rev-parse", f"{start}^{{tree}}")).decode().strip()
+    if staged.tree != had:
+        wording = Wording(message=request.message, author=request.author)
+        content = commit_bytes(staged.tree, [start], wording)
+        words = ("hash-object", "-t", "commit", "-w", "--stdin")
+        head = (await git(*words, stdin=content)).decode().strip()
+    kept = {r: o for r, o in seen.refs.items() if o in kinds and before.refs.get(r) != o}
+    missing = sorted(ref for ref, oid in seen.refs.items() if oid not in kinds)
+    notes += [f"The agent's {ref} named an object that is not there." for ref in missing[:20]]
+    lost = await _lost(git, seen, [head, workspace.base, *kept.values()])
+    await _name_arrivals(git, head, kept, lost)
+    ignored = await git("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+    return Change(
+        base=workspace.base,
+        head=head,
+        tree=staged.tree,
+        found_on=seen.found_on,
+        has_left_over=head != start,
+        set_aside=staged.set_aside,
+        ignored=tuple(name for name in ignored.split(b"\0") if name),
+        embedded=tuple(Embedded(path=path) for path in (*staged.embedded, *staged.submodules)),
+        notes=tuple(notes),
+    )
+
+
+async def _lost(git: InsideGit, seen: AgentRefs, kept: Sequence[str]) -> list[str]:
+    """Commits that the agent once made and then let go, by their newest ones."""
+    kinds = await git.kinds(seen.logged)
+    logged = [oid for oid, kind in kinds.items() if kind == "commit"]
+    if not logged:
+        return []
+    names = (*logged, *(f"^{oid}" for oid in dict.fromkeys(kept)))
+    stdin = "".join(f"{name}\n" for name in names).encode()
+    try:
+        listing = await git("rev-list", "--parents", "--stdin", stdin=stdin)
+    except GitFailed:
+        return []  # a history with holes in it: its named refs still arrive, or are refused
+    lines = [line.split() for line in listing.decode().split("\n") if line]
+    parents = {parent for line in lines for parent in line[1:]}
+    return [line[0] for line in lines if line[0] not in parents]
+
+
+async def _name_arrivals(
+    git: InsideGit, head: str, kept: dict[str, str], lost: Sequence[str]
+) -> None:
+    """Name what is to be fetched, by refs in our own git directory."""
+    named = {f"{_ARRIVING}/head": head}
+    for ref, oid in kept.items():
+        plain = hashlib.sha256(ref.encode(errors="surrogateescape")).hexdigest()[:12]
+        named[f"{_ARRIVING}/{ref if sane_name(ref) else f'refs/odd/{plain}'}"] = oid
+    named |= {f"{_ARRIVING}/lost/{oid[:12]}": oid for oid in lost}
+    lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(named.items()))
+    await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
+
+
+async def _import(
+    repo: Repo, git: InsideGit, workspace: Workspace, change: Change
+) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+    """Fetch everything; where a side ref is refused, at least the head. Why not, or the refs."""
+    pinned = workspace.refs.pinned
+    refused = await _fetch(repo, git, f"+{_ARRIVING}/*:{pinned}/*")
+    if refused is not None:
+        only_head = await _fetch(repo, git, f"+{_ARRIVING}/head:{pinned}/head")
+        if only_head is not None:
+            return only_head, ()
+    words = ("for-each-ref", "--format=%(refname) %(objectname)", pinned)
+    listing = (await repo.read(*words)).decode(errors="surrogateescape")
+    pairs = [line.split(" ") for line in listing.split("\n") if line]
+    arrived = dict(pairs)
+    if arrived.get(f"{pinned}/head") != change.head:
+        return "the head did not arrive", ()
+    own = {f"{pinned}/head", f"{pinned}/base"}
+    return None, tuple((ref, oid) for ref, oid in pairs if ref not in own)
+
+
+async def _fetch(repo: Repo, git: InsideGit, refspec: str) -> str | None:
+    """Fetch from our git directory inside the sandbox; why it was refused, or None."""
+    words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+    words += ["--no-auto-maintenance", f"--upload-pack={git.upload_pack}", git.git_dir, refspec]
+    call = Call(
+        writes=True,
+        ok=tuple(range(256)),
+        flags=("-c", "protocol.file.allow=always", "-c", "fetch.fsckObjects=true"),
+        timeout_s=1800,
+    )
+    async with repo.lock.held():
+        done = await repo.run(*words, call=call)
+    return done.stderr.decode(errors="replace").strip() if done.exit_code else None
+
+
+async def _settle(repo: Repo, workspace: Workspace, head: str) -> None:
+    """Put the branch on the head, and let the linked worktree's index say so."""
+    async with repo.lock.held():
+        await set_refs(repo, [(workspace.refs.branch_ref, head)], say="plait: collect")
+        if workspace.admin is None or not await to_thread.run_sync(os.path.isdir, workspace.admin):
+            return
+        where = Where(git_dir=workspace.admin, worktree=repo.void)
+        await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
+    if workspace.gitfile is None:
+        await to_thread.run_sync(_point_to, Path(workspace.path, ".git"), workspace.admin)
+
+
+def _point_to(gitfile: Path, admin: str) -> None:
+    """Let the workspace's own `.git` lead to the user's repository again."""
+    if gitfile.is_dir() and not gitfile.is_symlink():
+        return  # a repository that the agent made there: it is kept, and listed
+    partial = gitfile.with_name(".git.plait")
+    partial.unlink(missing_ok=True)
+    partial.write_bytes(b"gitdir: " + os.fsencode(admin) + b"\n")
+    partial.replace(gitfile)

@@ -1,0 +1,228 @@
+"""What a change does to files, as plain data: counts, modes, renames, hunks.
+
+Everything is compared commit to commit in the user's repository; nothing of a worker's is read.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from engine.git.objects import write_blob
+from engine.git.runner import Call, Repo
+
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
+_QUIET = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
+_RAW = (*_QUIET, "-r", "-z", "--no-abbrev", "-M", "--raw", "--numstat")
+_ABSENT = "000000"
+_Numbers = tuple[tuple[int, int], tuple[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChange:
+    """One file that differs.
+
+    Attributes:
+        path: Where it is now, or where it was when it is gone.
+        old_path: Where it was, when it was renamed or copied.
+        kind: Git's letter: A, C, D, M, R or T (its type changed).
+        similarity: Percent, for a rename or copy.
+        added: Lines added; None for a file that is not text.
+    """
+
+    path: bytes
+    kind: str
+    old_mode: str
+    new_mode: str
+    old_oid: str
+    new_oid: str
+    old_path: bytes | None = None
+    similarity: int | None = None
+    added: int | None = None
+    removed: int | None = None
+
+    @property
+    def is_binary(self) -> bool:
+        """It has no lines to count."""
+        return self.added is None
+
+    @property
+    def is_mode_only(self) -> bool:
+        """Its content is the same."""
+        return self.old_oid == self.new_oid and self.old_mode != self.new_mode
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a hunk: its mark (` `, `-`, `+`), its bytes, and whether a line end follows."""
+
+    mark: str
+    text: bytes
+    has_newline: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """A run of lines that differ, with their surroundings.
+
+    `old` and `new` are the first line, counted from 1, and how many there are on that side.
+    """
+
+    old: tuple[int, int]
+    new: tuple[int, int]
+    heading: bytes
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePatch:
+    """The hunks of one file; `is_cut` when there were more than were asked for."""
+
+    path: bytes
+    hunks: tuple[Hunk, ...]
+    is_binary: bool = False
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How many commits each side has that the other has not."""
+
+    ahead: int
+    behind: int
+
+
+async def changed_files(repo: Repo, old: str, new: str) -> tuple[FileChange, ...]:
+    """Every file that differs between two commits or trees, in git's order."""
+    fields = iter((await repo.read("diff-tree", *_RAW, old, new, "--")).split(b"\0"))
+    found: list[FileChange] = []
+    counts: dict[bytes, tuple[int | None, int | None]] = {}
+    for field in fields:
+        if field.startswith(b":"):
+            found.append(_raw(field, fields))
+        elif field:
+            path, count = _count(field, fields)
+            counts[path] = count
+    return tuple(_counted(change, counts.get(change.path, (None, None))) for change in found)
+
+
+def _raw(field: bytes, fields: Iterator[bytes]) -> FileChange:
+    """One record of `--raw -z`: modes, ids and letter, then one path or two."""
+    old_mode, new_mode, old_oid, new_oid, letter = field[1:].decode().split(" ")
+    first = next(fields)
+    is_moved = letter[0] in "RC"
+    return FileChange(
+        path=next(fields) if is_moved else first,
+        old_path=first if is_moved else None,
+        kind=letter[0],
+        similarity=int(letter[1:]) if is_moved else None,
+        old_mode=old_mode,
+        new_mode=new_mode,
+        old_oid=old_oid,
+        new_oid=new_oid,
+    )
+
+
+def _count(field: bytes, fields: Iterator[bytes]) -> tuple[bytes, tuple[int | None, int | None]]:
+    """One record of `--numstat -z`: two numbers or dashes, then a path, or nothing and two."""
+    added, removed, path = field.split(b"\t", 2)
+    if not path:
+        next(fields)
+        path = next(fields)
+    count = (None, None) if added == b"-" else (int(added), int(removed))
+    return path, count
+
+
+def _counted(change: FileChange, count: tuple[int | None, int | None]) -> FileChange:
+    return replace(change, added=count[0], removed=count[1])
+
+
+async def file_patch(
+    repo: Repo, change: FileChange, *, context: int = 3, max_bytes: int = 8 << 20
+) -> FilePatch:
+    """The hunks of one changed file, by comparing its two blobs."""
+    if change.is_binary or change.old_oid == change.new_oid:
+        return FilePatch(change.path, (), is_binary=change.is_binary)
+    if "160000" in {change.old_mode, change.new_mode}:
+        return FilePatch(change.path, (_link_hunk(change),))
+    empty = await _empty_blob(repo, change)
+    old = change.old_oid if change.old_mode != _ABSENT else empty
+    new = change.new_oid if change.new_mode != _ABSENT else empty
+    words = ("diff", *_QUIET, f"-U{context}", "--text", "--diff-algorithm=histogram", old, new)
+    done = await repo.run(*words, call=Call(max_bytes=max_bytes))
+    hunks = tuple(parse_hunks(done.stdout))
+    if done.is_cut:
+        hunks = hunks[:-1]
+    return FilePatch(change.path, hunks, is_cut=done.is_cut)
+
+
+async def _empty_blob(repo: Repo, change: FileChange) -> str:
+    """The id of a file with nothing in it, for the side where there is none."""
+    if _ABSENT not in {change.old_mode, change.new_mode}:
+        return ""
+    return await write_blob(repo, b"")
+
+
+def _link_hunk(change: FileChange) -> Hunk:
+    """A submodule's move, shown as git shows it."""
+    old = [Line("-", b"Subproject commit " + change.old_oid.encode())]
+    new = [Line("+", b"Subproject commit " + change.new_oid.encode())]
+    had, has = change.old_mode != _ABSENT, change.new_mode != _ABSENT
+    return Hunk((1, int(had)), (1, int(has)), b"", tuple(old * had + new * has))
+
+
+def parse_hunks(patch: bytes) -> Iterator[Hunk]:
+    """The hunks of one file's patch; only a line feed ends a line, whatever else is in it."""
+    lines = patch.split(b"\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    numbers: _Numbers | None = None
+    heading = b""
+    body: list[Line] = []
+    for line in lines:
+        match = _HUNK.fullmatch(line)
+        if match is not None and _is_full(numbers, body):
+            if numbers:
+                yield Hunk(*numbers, heading, tuple(body))
+            at = [int(number) if number else 1 for number in match.groups()[:4]]
+            numbers = ((at[0], at[1]), (at[2], at[3]))
+            heading, body = match[5], []
+        elif numbers and line[:1] == b"\\" and body:
+            body[-1] = replace(body[-1], has_newline=False)
+        elif numbers:
+            body.append(Line(line[:1].decode(), line[1:]))
+    if numbers:
+        yield Hunk(*numbers, heading, tuple(body))
+
+
+def _is_full(numbers: _Numbers | None, body: Sequence[Line]) -> bool:
+    """All lines that the hunk's head announced have been read: what follows is no content."""
+    if numbers is None:
+        return True
+    old = sum(line.mark in " -" for line in body)
+    new = sum(line.mark in " +" for line in body)
+    return (old, new) == (numbers[0][1], numbers[1][1])
+
+
+async def patch_bytes(repo: Repo, old: str, new: str, *, max_bytes: int = 64 << 20) -> bytes:
+    """A whole change as a patch that `git apply` takes."""
+    words = ("diff-tree", *_QUIET, "-p", "-r", "-M", "--binary", "--full-index", old, new, "--")
+    return (await repo.run(*words, call=Call(max_bytes=max_bytes))).stdout
+
+
+async def distance(repo: Repo, head: str, target: str) -> Distance:
+    """How far a commit is ahead of a target, and how far behind it."""
+    words = ("rev-list", "--left-right", "--count", f"{head}...{target}", "--")
+    ahead, behind = (await repo.line(*words)).split("\t")
+    return Distance(int(ahead), int(behind))
+
+
+async def is_ancestor(repo: Repo, older: str, newer: str) -> bool:
+    """Everything in the older commit is in the newer one."""
+    words = ("merge-base", "--is-ancestor", older, newer)
+    return (await repo.run(*words, call=Call(ok=(0, 1)))).exit_code == 0
+
+
+async def merge_base(repo: Repo, one: str, other: str) -> str | None:
+    """The best common ancestor of two commits; None for unrelated ones."""
+    done = await repo.run("merge-base", one, other, call=Call(ok=(0, 1)))
+    return done.stdout.decode().split("\n", 1)[0] or None

@@ -1,0 +1,116 @@
+"""Repositories that an agent made or cloned inside its workspace, each kept whole as a bundle.
+
+A commit could hold only a link to them, naming a commit that exists nowhere else.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.errors import GitFailed
+from engine.git.inside import AgentRefs, InsideGit, Site, Wrap, read_refs, sane_name
+from engine.git.objects import Wording, commit_bytes
+from engine.git.runner import Repo
+from engine.git.settings import Signature
+from engine.git.staging import BIG_FILE, stage_all
+from engine.git.workspace import Workspace
+
+_REACH = "gitdir: "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedded:
+    """One repository found in a workspace.
+
+    Attributes:
+        path: Where it lies in the workspace; `.` for one in place of the workspace's own.
+        bundle: The file that holds all of it, uncommitted work included, as
+            `refs/plait/head`; None when it could not be kept, with the reason in `note`.
+    """
+
+    path: bytes
+    bundle: str | None = None
+    note: str = ""
+
+
+async def keep_embedded(
+    repo: Repo, workspace: Workspace, wrap: Wrap, *, paths: Iterable[bytes], author: Signature
+) -> tuple[Embedded, ...]:
+    """Bundle each of the repositories; the workspace stays as it is."""
+    top = Path(workspace.path, ".git")
+    is_replaced = workspace.git_dir != str(top) and await to_thread.run_sync(top.is_dir)
+    found = [b"."] * is_replaced + [path for path in paths if path != b"."]
+    kept: list[Embedded] = []
+    for number, path in enumerate(found, 1):
+        try:
+            kept.append(await _keep(repo, workspace, wrap, place=(number, path), author=author))
+        except GitFailed as failed:
+            kept.append(Embedded(path=path, note=f"It could not be read: {failed.stderr.strip()}"))
+    return tuple(kept)
+
+
+async def _keep(
+    repo: Repo, workspace: Workspace, wrap: Wrap, *, place: tuple[int, bytes], author: Signature
+) -> Embedded:
+    number, path = place
+    worktree = str(Path(workspace.path, os.fsdecode(path)))
+    agent_git = await to_thread.run_sync(_git_dir_of, workspace, worktree)
+    if agent_git is None:
+        return Embedded(path=path, note="Its git directory lies outside the workspace.")
+    site = Site(
+        worktree=worktree,
+        agent_git=agent_git,
+        folder=Path(workspace.collect_dir, f"embedded-{number}"),
+    )
+    git = await InsideGit.make(repo, site, wrap)
+    seen = await to_thread.run_sync(read_refs, Path(agent_git))
+    refs = await _refs(git, seen, author)
+    if not refs:
+        return Embedded(path=path, note="It holds neither commits nor files.")
+    lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(refs.items()))
+    await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
+    made = f"{git.git_dir}/all.bundle"
+    await git("bundle", "create", "--quiet", made, "--all")
+    bundle = f"{workspace.directory}/embedded-{number}.bundle"
+    await to_thread.run_sync(shutil.move, made, bundle)
+    return Embedded(path=path, bundle=bundle)
+
+
+async def _refs(git: InsideGit, seen: AgentRefs, author: Signature) -> dict[str, str]:
+    """The repository's own refs, and one for its files as they are."""
+    kinds = await git.kinds([*({seen.head} if seen.head else ()), *seen.refs.values()])
+    refs = {ref: oid for ref, oid in seen.refs.items() if oid in kinds and sane_name(ref)}
+    head = seen.head if kinds.get(seen.head or "") == "commit" else None
+    had = None
+    if head is not None:
+        await git("read-tree", "--reset", head)
+        had = (await git("rev-parse", f"{head}^{{tree}}")).decode().strip()
+    staged = await stage_all(git, git.site.worktree, big_file=BIG_FILE)
+    is_empty = head is None and not await git("ls-tree", staged.tree)
+    if staged.tree != had and not is_empty:
+        wording = Wording(message="Work left uncommitted\n", author=author)
+        content = commit_bytes(staged.tree, [head] if head else [], wording)
+        words = ("hash-object", "-t", "commit", "-w", "--stdin")
+        head = (await git(*words, stdin=content)).decode().strip()
+    return {**refs, "refs/plait/head": head} if head else refs
+
+
+def _git_dir_of(workspace: Workspace, worktree: str) -> str | None:
+    """The git directory of a working tree, if it lies where the agent could write."""
+    dot_git = Path(worktree, ".git")
+    if dot_git.is_symlink():
+        return None
+    if dot_git.is_dir():
+        return str(dot_git)
+    try:
+        said = os.fsdecode(dot_git.read_bytes()[:4096])
+    except OSError:
+        return None
+    target = Path(worktree, said.removeprefix(_REACH).rstrip("\n")).resolve()
+    own = [Path(workspace.path).resolve(), Path(workspace.git_dir or workspace.path).resolve()]
+    is_own = said.startswith(_REACH) and any(target.is_relative_to(folder) for folder in own)
+    return str(target) if is_own else None

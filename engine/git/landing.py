@@ -1,0 +1,275 @@
+"""Putting a composed commit on its target: the target is at the old commit or at the new one.
+
+A branch that nobody has checked out is moved by compare-and-swap. One that is checked out has its
+files, index and ref brought along (`engine.git.checkout`), after proof that the user has no edits
+there; killed anywhere, `recover_landing` finishes it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from engine.errors import DirtyTarget
+from engine.git.checkout import IndexGuard, Trashed, keep_copies, locked_index, write_files
+from engine.git.composition import Composed
+from engine.git.objects import RefMove, RefMoved, move_refs, resolve
+from engine.git.runner import HERE, Repo, Where
+from engine.git.touched import Touched, differing, staged_paths, touched_paths
+from engine.git.worktrees import Checkout, checkouts
+
+
+class Refusal(StrEnum):
+    """Why a target was left as it was."""
+
+    MOVED = "the target has moved"
+    TWICE = "the target is checked out in more than one working tree"
+    UNDER_WAY = "a rebase, merge or bisect of the target has not ended"
+    CHECKED_OUT = "the target has been checked out, or let go, since the landing was prepared"
+
+
+class Offer(StrEnum):
+    """What a user can do about edits that are in the way."""
+
+    KEEP_ON_BRANCH = "keep the change on a branch of its own"
+    WAIT_UNTIL_CLEAN = "land as soon as the paths are clean"
+    CARRY_EDITS = "snapshot the edits, land, and re-apply them in a review"
+
+
+OFFERS = (Offer.KEEP_ON_BRANCH, Offer.WAIT_UNTIL_CLEAN, Offer.CARRY_EDITS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandPrepared:
+    """What is about to happen, for the journal; with it, a landing can be finished by anybody.
+
+    Attributes:
+        target: The ref, in full.
+        old: Where it stands; None if it is to be created.
+        new: Where it goes; None when undoing removes it.
+        worktree: Where the target is checked out, if it is.
+        git_dir: That working tree's own git directory.
+        paths: The files that will be written there.
+    """
+
+    target: str
+    old: str | None
+    new: str | None
+    worktree: str | None = None
+    git_dir: str | None = None
+    paths: tuple[bytes, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the index lock says while this goes on."""
+        return f"{self.target} {self.old}..{self.new}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Landed:
+    """The target is at its new commit; `trashed` are copies made while recovering."""
+
+    target: str
+    commit: str | None
+    trashed: tuple[Trashed, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandRefused:
+    """The target is as it was."""
+
+    reason: Refusal
+    detail: str = ""
+    trashed: tuple[Trashed, ...] = ()
+
+
+async def prepare_landing(repo: Repo, composed: Composed) -> LandPrepared | LandRefused:
+    """What a landing will do, once it is proved that it can; nothing is written.
+
+    Raises:
+        DirtyTarget: The user's own edits are in the way (`OFFERS` says what can be done).
+    """
+    return await _prepare(repo, composed.ref, composed.old, composed.new)
+
+
+async def _prepare(
+    repo: Repo, target: str, old: str | None, new: str | None
+) -> LandPrepared | LandRefused:
+    if await resolve(repo, target) != old:
+        return LandRefused(reason=Refusal.MOVED)
+    found = await _checkout_of(repo, target)
+    if isinstance(found, LandRefused):
+        return found
+    if found is None:
+        return LandPrepared(target=target, old=old, new=new)
+    touched = await _touched(repo, old, new)
+    await _prove_clean(repo, found, touched, old)
+    return LandPrepared(
+        target=target,
+        old=old,
+        new=new,
+        worktree=found.path,
+        git_dir=found.git_dir,
+        paths=tuple(one.path for one in touched),
+    )
+
+
+async def _touched(repo: Repo, old: str | None, new: str | None) -> tuple[Touched, ...]:
+    return await touched_paths(repo, old or repo.empty_tree, new or repo.empty_tree)
+
+
+async def _checkout_of(repo: Repo, target: str) -> Checkout | LandRefused | None:
+    """The one working tree that has the target checked out, if there is one and it is at rest."""
+    every = await checkouts(repo)
+    held = [place for place in every if target in place.held]
+    if held:
+        return LandRefused(reason=Refusal.UNDER_WAY, detail=held[0].path)
+    here = [place for place in every if place.branch == target]
+    if len(here) > 1:
+        return LandRefused(reason=Refusal.TWICE, detail=", ".join(place.path for place in here))
+    if here and here[0].under_way:
+        return LandRefused(reason=Refusal.UNDER_WAY, detail=here[0].path)
+    return here[0] if here else None
+
+
+async def _prove_clean(
+    repo: Repo, place: Checkout, touched: Sequence[Touched], old: str | None
+) -> None:
+    """No edit of the user's is in the way, staged or not, untracked or not.
+
+    Raises:
+        DirtyTarget: There are some.
+    """
+    wanted = {one.path for one in touched}
+    staged = (await staged_paths(repo, place, old or repo.empty_tree)) & wanted
+    dirty = await differing(repo, place, [(one.path, one.old) for one in touched])
+    if staged or dirty:
+        raise DirtyTarget(sorted(staged | dirty))
+
+
+async def land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
+    """Put the target on its new commit, from exactly where it was.
+
+    Raises:
+        DirtyTarget: The user began to edit what it would write; nothing was written.
+        WorktreeBusy: Another git holds the index; nothing was written.
+    """
+    if prepared.worktree is None:
+        place = await _checkout_of(repo, prepared.target)
+        if place is not None:
+            return LandRefused(reason=Refusal.CHECKED_OUT)
+        return await _swap(repo, prepared, HERE)
+    found = await _checkout_of(repo, prepared.target)
+    if isinstance(found, LandRefused):
+        return found
+    if found is None or found.git_dir != prepared.git_dir:
+        return LandRefused(reason=Refusal.CHECKED_OUT)
+    touched = await _touched(repo, prepared.old, prepared.new)
+    async with locked_index(repo, found, prepared.name) as guard:
+        if await resolve(repo, prepared.target) != prepared.old:
+            return LandRefused(reason=Refusal.MOVED)
+        await _prove_clean(repo, found, touched, prepared.old)
+        return await _write(repo, prepared, (found, guard), touched)
+
+
+async def _write(
+    repo: Repo,
+    prepared: LandPrepared,
+    where: tuple[Checkout, IndexGuard],
+    touched: Sequence[Touched],
+) -> Landed | LandRefused:
+    """Files, index, ref; back to the old files if the ref was moved behind our back.
+
+    Once begun it is not cancelled. Failing half-way it leaves the index locked, so that nothing can
+    be committed from a mixed tree before `recover_landing` has finished it.
+    """
+    place, guard = where
+    guard.is_kept = True
+    with anyio.CancelScope(shield=True):
+        await write_files(repo, place, touched)
+        done = await _swap(repo, prepared, Where(git_dir=place.git_dir))
+        if isinstance(done, LandRefused):
+            await write_files(repo, place, [one.reversed for one in touched])
+    guard.is_kept = False
+    return done
+
+
+async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> Landed | LandRefused:
+    move = RefMove(prepared.target, prepared.new, prepared.old)
+    try:
+        await move_refs(repo, [move], say="plait: land", where=where)
+    except RefMoved as moved:
+        if await resolve(repo, prepared.target) == prepared.old:
+            raise  # it stands where it stood: something else is wrong, and must be seen
+        return LandRefused(reason=Refusal.MOVED, detail=moved.stderr.strip())
+    return Landed(target=prepared.target, commit=prepared.new)
+
+
+async def recover_landing(repo: Repo, prepared: LandPrepared, trash: Path) -> Landed | LandRefused:
+    """Finish a landing that was cut short; doing it again, or after the end, changes nothing.
+
+    It rolls forward: what is at neither the old nor the new version is copied to `trash` first.
+    If the target has meanwhile gone elsewhere, the files written so far go back instead.
+    """
+    at = await resolve(repo, prepared.target)
+    if prepared.worktree is None or prepared.git_dir is None:
+        if at == prepared.new:
+            return Landed(target=prepared.target, commit=at)
+        return await land(repo, prepared)
+    place = Checkout(
+        path=prepared.worktree, git_dir=prepared.git_dir, branch=prepared.target, under_way=None
+    )
+    if not await to_thread.run_sync(Path(place.path).is_dir):
+        return await _swap(repo, prepared, HERE)
+    touched = await _touched(repo, prepared.old, prepared.new)
+    async with locked_index(repo, place, prepared.name) as guard:
+        if at == prepared.new:
+            return Landed(target=prepared.target, commit=at)
+        if at != prepared.old:
+            if not guard.was_left:
+                return LandRefused(reason=Refusal.MOVED)
+            return await _go_back(repo, place, touched, trash)
+        strangers = await _strangers(repo, place, touched)
+        if not guard.was_left:
+            await _prove_untouched(repo, prepared, place, strangers)
+        trashed = await to_thread.run_sync(keep_copies, place.path, strangers, trash)
+        done = await _write(repo, prepared, (place, guard), touched)
+    return replace(done, trashed=trashed)
+
+
+async def _strangers(repo: Repo, place: Checkout, touched: Sequence[Touched]) -> frozenset[bytes]:
+    """Paths whose file is neither old nor new."""
+    not_old = await differing(repo, place, [(one.path, one.old) for one in touched])
+    not_new = await differing(repo, place, [(one.path, one.new) for one in touched])
+    return not_old & not_new
+
+
+async def _prove_untouched(
+    repo: Repo, prepared: LandPrepared, place: Checkout, strangers: frozenset[bytes]
+) -> None:
+    """Without our lock nothing was being written when it ended: what is strange is the user's.
+
+    Raises:
+        DirtyTarget: There is something.
+    """
+    not_old = await staged_paths(repo, place, prepared.old or repo.empty_tree)
+    not_new = await staged_paths(repo, place, prepared.new or repo.empty_tree)
+    dirty = strangers | (not_old & not_new & set(prepared.paths))
+    if dirty:
+        raise DirtyTarget(sorted(dirty))
+
+
+async def _go_back(
+    repo: Repo, place: Checkout, touched: Sequence[Touched], trash: Path
+) -> LandRefused:
+    """Take back what was written for a target that others have moved since."""
+    written = await differing(repo, place, [(one.path, one.old) for one in touched])
+    strangers = await _strangers(repo, place, touched)
+    trashed = await to_thread.run_sync(keep_copies, place.path, strangers & written, trash)
+    back = [one.reversed for one in touched if one.path in written]
+    if back:
+        await write_files(repo, place, back)
+    return LandRefused(reason=Refusal.MOVED, trashed=trashed)

@@ -1,0 +1,231 @@
+"""The one merge under everything: three trees to one, with conflicts as values.
+
+Stacking, landing, weaving, rebasing, previews and the radar all use it. Git does the merging; the
+three trees are dressed as commits whose dates never change, so the same question has one answer.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.errors import GitFailed, WorkspaceError
+from engine.git.objects import Wording, commit_bytes, object_id, scratch_folder
+from engine.git.runner import HERE, Call, Repo, Where
+from engine.git.settings import Signature
+from engine.git.trees import Attributes, unsafe_paths
+
+_STDIN_SINCE = (2, 39)
+_NOBODY = Signature("plait", "plait@localhost", 0)
+_CLEAN = b"1"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One side's version of a conflicting path."""
+
+    mode: str
+    oid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictedPath:
+    """A path that git left open, with the versions there are; a missing one is None."""
+
+    path: bytes
+    base: Stage | None = None
+    ours: Stage | None = None
+    theirs: Stage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeMessage:
+    """What git said about some paths: its own stable kind (`CONFLICT (contents)`) and sentence."""
+
+    kind: str
+    paths: tuple[bytes, ...]
+    text: str
+
+    @property
+    def is_conflict(self) -> bool:
+        """It names a conflict, and not merely what was done."""
+        return self.kind.startswith("CONFLICT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergedTrees:
+    """What became of a merge.
+
+    Attributes:
+        tree: The result; where there are conflicts it holds marker text and must not be landed.
+        unsafe: Paths that the result must not hold (see `engine.git.trees`); never landed either.
+    """
+
+    tree: str
+    conflicts: tuple[ConflictedPath, ...] = ()
+    messages: tuple[MergeMessage, ...] = ()
+    unsafe: tuple[bytes, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """The result may be landed as it is."""
+        has_conflict = any(message.is_conflict for message in self.messages)
+        return not self.conflicts and not self.unsafe and not has_conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Three trees (or commits) to merge: `ours` is the target, whose attributes are in force."""
+
+    base: str
+    ours: str
+    theirs: str
+
+
+class Merger:
+    """Merges in one repository; new objects go to the folder `objects`, or to the repository.
+
+    A radar gives a folder of its own: its objects are then seen by nobody else.
+    """
+
+    def __init__(self, repo: Repo, *, objects: Path | None = None) -> None:
+        self._repo = repo
+        self._attributes = Attributes(repo)
+        self._folder = objects
+        self.where = Where(objects=str(objects)) if objects else HERE
+
+    async def merge3(self, base: str, ours: str, theirs: str) -> MergedTrees:
+        """The merge of three trees or commits.
+
+        Raises:
+            WorkspaceError: One of them does not exist.
+            GitFailed: Git could not merge them at all.
+        """
+        (sides,) = await self._trees([Sides(base, ours, theirs)])
+        (pair,) = await self._dress([sides])
+        words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
+        where = await self._where(sides.ours)
+        answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=where)
+        merged = _parse(iter(answer.split(b"\0")))
+        unsafe = await unsafe_paths(self._repo, sides.ours, merged.tree, self.where)
+        return MergedTrees(**{**vars(merged), "unsafe": unsafe})
+
+    async def preview(self, questions: Sequence[Sides]) -> list[MergedTrees | GitFailed]:
+        """Many merges in few processes, each its own answer; unsafe paths are not looked for."""
+        trees = await self._trees(questions)
+        pairs = await self._dress(trees)
+        places = [await self._where(sides.ours) for sides in trees]
+        found: list[MergedTrees | GitFailed | None] = [None] * len(questions)
+        for place in dict.fromkeys(places):
+            numbers = [number for number, where in enumerate(places) if where == place]
+            answers = await self._batch([pairs[number] for number in numbers], place)
+            for number, answer in zip(numbers, answers, strict=True):
+                found[number] = answer
+        return [answer for answer in found if answer is not None]
+
+    async def _batch(
+        self, pairs: Sequence[tuple[str, str]], where: Where
+    ) -> list[MergedTrees | GitFailed]:
+        if self._repo.version >= _STDIN_SINCE:
+            stdin = "".join(f"{ours} {theirs}\n" for ours, theirs in pairs).encode()
+            words = ("merge-tree", "--write-tree", "-z", "--messages", "--stdin")
+            try:
+                answer = await self._repo.read(*words, call=Call(stdin=stdin), where=where)
+                return list(_parse_many(answer))
+            except GitFailed:
+                pass  # one of them cannot be merged: the others get their answers singly
+        return [await self._single(pair, where) for pair in pairs]
+
+    async def _single(self, pair: tuple[str, str], where: Where) -> MergedTrees | GitFailed:
+        words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
+        try:
+            answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=where)
+        except GitFailed as failed:
+            return failed
+        return _parse(iter(answer.split(b"\0")))
+
+    async def _where(self, ours: str) -> Where:
+        """The target's attributes in force, and no index to find others in."""
+        folder = await self._attributes.folder(ours, self.where)
+        no_index = f"{self._repo.void}/none"
+        return Where(worktree=folder, index=no_index, objects=self.where.objects)
+
+    async def _trees(self, questions: Sequence[Sides]) -> list[Sides]:
+        names = dict.fromkeys(n for q in questions for n in (q.base, q.ours, q.theirs))
+        stdin = "".join(f"{name}^{{tree}}\n" for name in names).encode()
+        words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+        listing = await self._repo.read(*words, call=Call(stdin=stdin), where=self.where)
+        lines = [line.split(" ") for line in listing.decode().split("\n") if line]
+        for name, line in zip(names, lines, strict=True):
+            if line[-1] != "tree":
+                raise WorkspaceError(f"{name!r} names no tree of this repository")
+        trees = dict(zip(names, (line[0] for line in lines), strict=True))
+        return [Sides(trees[q.base], trees[q.ours], trees[q.theirs]) for q in questions]
+
+    async def _dress(self, questions: Sequence[Sides]) -> list[tuple[str, str]]:
+        """Both sides of each question as commits on a common base, all written by one process."""
+        contents: dict[str, bytes] = {}
+
+        def commit(tree: str, parents: list[str]) -> str:
+            wording = Wording(message="merge\n", author=_NOBODY)
+            content = commit_bytes(tree, parents, wording)
+            oid = object_id(self._repo, "commit", content)
+            contents[oid] = content
+            return oid
+
+        pairs: list[tuple[str, str]] = []
+        for sides in questions:
+            base = commit(sides.base, [])
+            pairs.append((commit(sides.ours, [base]), commit(sides.theirs, [base])))
+        await self._write(list(contents.values()))
+        return pairs
+
+    async def _write(self, contents: Sequence[bytes]) -> None:
+        if self._folder is not None:
+            folder = self._folder
+            await to_thread.run_sync(lambda: folder.mkdir(parents=True, exist_ok=True))
+        async with scratch_folder(self._repo) as scratch:
+            names = await to_thread.run_sync(_put, scratch, contents)
+            words = ("hash-object", "-t", "commit", "-w", "--no-filters", "--stdin-paths")
+            await self._repo.read(*words, call=Call(stdin=names), where=self.where)
+
+
+def _put(folder: Path, contents: Sequence[bytes]) -> bytes:
+    for number, content in enumerate(contents):
+        (folder / str(number)).write_bytes(content)
+    return b"".join(f"{folder}/{number}\n".encode() for number in range(len(contents)))
+
+
+def _parse_many(answer: bytes) -> Iterator[MergedTrees]:
+    fields = iter(answer.split(b"\0"))
+    for status in fields:
+        if status:
+            merged = _parse(fields)
+            if (status == _CLEAN) and merged.conflicts:
+                raise WorkspaceError("git called a merge clean and listed conflicts in it")
+            yield merged
+
+
+def _parse(fields: Iterator[bytes]) -> MergedTrees:
+    """One answer of `merge-tree -z --messages`: tree, entries, an empty field, messages."""
+    tree = next(fields).decode()
+    stages: dict[bytes, dict[str, Stage]] = {}
+    for field in fields:
+        if not field:
+            break
+        head, path = field.split(b"\t", 1)
+        mode, oid, number = head.decode().split(" ")
+        stages.setdefault(path, {})[number] = Stage(mode, oid)
+    messages: list[MergeMessage] = []
+    for field in fields:
+        if not field:
+            break
+        paths = tuple(next(fields) for _ in range(int(field)))
+        kind, text = next(fields).decode(), next(fields).decode(errors="replace").strip("\n")
+        messages.append(MergeMessage(kind, paths, text))
+    conflicts = tuple(
+        ConflictedPath(path=path, base=found.get("1"), ours=found.get("2"), theirs=found.get("3"))
+        for path, found in stages.items()
+    )
+    return MergedTrees(tree=tree, conflicts=conflicts, messages=tuple(messages))

@@ -1,0 +1,64 @@
+"""Where an attempt's branch and refs are called, and whether the user's own branches allow it."""
+
+from dataclasses import dataclass
+
+from engine.errors import BranchTaken
+from engine.git.runner import Repo
+from engine.ids import AttemptId
+
+PREFIX = "plait"
+
+
+@dataclass(frozen=True, slots=True)
+class RefNames:
+    """Every ref of one attempt, in full."""
+
+    attempt: AttemptId
+    prefix: str = PREFIX
+
+    @property
+    def branch(self) -> str:
+        """The branch of the worker's newest attempt, as people say it."""
+        return f"{self.prefix}/{self.attempt.run}/{self.attempt.worker}"
+
+    @property
+    def branch_ref(self) -> str:
+        """The same, in full."""
+        return f"refs/heads/{self.branch}"
+
+    @property
+    def pinned(self) -> str:
+        """The folder of refs that keep this attempt for good."""
+        return f"refs/plait/{self.attempt.path}"
+
+    @property
+    def base(self) -> str:
+        """What the attempt started from."""
+        return f"{self.pinned}/base"
+
+    @property
+    def head(self) -> str:
+        """What the attempt came to."""
+        return f"{self.pinned}/head"
+
+    def other(self, ref: str) -> str:
+        """Where another of the agent's own refs is kept: `refs/heads/x` as `…/refs/heads/x`."""
+        return f"{self.pinned}/{ref}"
+
+
+async def check_prefix(repo: Repo, prefix: str) -> None:
+    """Make sure that branches below the prefix can exist.
+
+    Raises:
+        BranchTaken: A branch of the user's has the prefix, or a part of it, as its whole name.
+    """
+    parts = prefix.split("/")
+    wanted = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    refs = [f"refs/heads/{name}" for name in wanted]
+    found = (await repo.read("for-each-ref", "--format=%(refname)", *refs)).decode().splitlines()
+    for ref in refs:
+        if ref in found:
+            raise BranchTaken(
+                ref.removeprefix("refs/heads/"),
+                hint=f"Set `branch_prefix` to another word than {prefix!r}, or rename the branch.",
+            )

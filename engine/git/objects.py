@@ -1,0 +1,218 @@
+"""Objects and refs by themselves: read many, write one, move a ref only from where it was seen."""
+
+import hashlib
+import shutil
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+import anyio
+from anyio import to_thread
+
+from engine.errors import GitFailed, WorkspaceError
+from engine.git.runner import HERE, Call, Repo, Where
+from engine.git.settings import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One file of a tree: its path, mode (`100644`, `120000`, `160000` …) and object."""
+
+    path: bytes
+    mode: str
+    oid: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefMove:
+    """A ref to be moved from `old` to `new`; None is absence."""
+
+    ref: str
+    new: str | None
+    old: str | None
+
+
+class RefMoved(GitFailed):
+    """A ref was no longer where it had been seen, so nothing was moved."""
+
+
+async def resolve(repo: Repo, revision: str, kind: str = "commit") -> str | None:
+    """The object that a revision names, followed to a kind; None when it names none."""
+    words = ("rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{{kind}}}")
+    here = Where(git_dir=repo.git_dir)
+    done = await repo.run(*words, call=Call(ok=(0, 1, 128)), where=here)
+    return done.stdout.decode().strip() if done.exit_code == 0 else None
+
+
+async def commit_of(repo: Repo, revision: str) -> str:
+    """The commit that a revision names.
+
+    Raises:
+        WorkspaceError: It names none.
+    """
+    found = await resolve(repo, revision)
+    if found is None:
+        raise WorkspaceError(f"{revision!r} names no commit of this repository")
+    return found
+
+
+async def tree_of(repo: Repo, revision: str) -> str:
+    """The tree of a commit.
+
+    Raises:
+        WorkspaceError: It names none.
+    """
+    found = await resolve(repo, revision, "tree")
+    if found is None:
+        raise WorkspaceError(f"{revision!r} names no tree of this repository")
+    return found
+
+
+@asynccontextmanager
+async def scratch_folder(repo: Repo) -> AsyncIterator[Path]:
+    """A folder of ours, gone afterwards, on the file system of the repository."""
+    parent = repo.plait_dir / "git"
+    folder = Path(await to_thread.run_sync(lambda: mkdtemp(prefix="scratch-", dir=parent)))
+    try:
+        yield folder
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+async def read_blobs(repo: Repo, oids: Sequence[str], where: Where = HERE) -> list[bytes]:
+    """The bytes of many objects, in order, by one process.
+
+    Raises:
+        WorkspaceError: One of them is missing.
+    """
+    if not oids:
+        return []
+    asked = "".join(f"{oid}\n" for oid in oids).encode()
+    answer = await repo.read("cat-file", "--batch", call=Call(stdin=asked), where=where)
+    found: list[bytes] = []
+    place = 0
+    for oid in oids:
+        end = answer.index(b"\n", place)
+        words = answer[place:end].split(b" ")
+        if len(words) != 3:  # noqa: PLR2004 (id, kind, size; `<id> missing` otherwise)
+            raise WorkspaceError(f"the object {oid} is missing from the repository")
+        size = int(words[2])
+        found.append(answer[end + 1 : end + 1 + size])
+        place = end + 2 + size
+    return found
+
+
+async def write_blob(repo: Repo, content: bytes, where: Where = HERE) -> str:
+    """Store bytes as they are; their id."""
+    words = ("hash-object", "-w", "--stdin", "--no-filters")
+    if not content:
+        return await repo.line(*words, where=where)  # stdin is the empty device
+    return await repo.line(*words, call=Call(stdin=content), where=where)
+
+
+async def list_tree(repo: Repo, tree: str, where: Where = HERE) -> list[TreeEntry]:
+    """Every file of a tree, submodules included, in git's order."""
+    listing = await repo.read("ls-tree", "-r", "-z", "--full-tree", tree, where=where)
+    return [parse_entry(record) for record in listing.split(b"\0") if record]
+
+
+def parse_entry(record: bytes) -> TreeEntry:
+    """One record of `ls-tree -z`: mode, kind, id, tab, path."""
+    head, path = record.split(b"\t", 1)
+    mode, _, oid = head.decode().split(" ")[:3]
+    return TreeEntry(path, mode, oid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """What a commit says, and who says it; the committer is the author unless told otherwise."""
+
+    message: str
+    author: Signature
+    committer: Signature | None = None
+
+
+def commit_bytes(tree: str, parents: Sequence[str], wording: Wording) -> bytes:
+    """A commit as git stores it."""
+    committer = wording.committer or wording.author
+    lines = [f"tree {tree}".encode(), *(f"parent {parent}".encode() for parent in parents)]
+    lines += [b"author " + wording.author.line, b"committer " + committer.line, b""]
+    return b"\n".join(lines) + b"\n" + wording.message.encode(errors="surrogateescape")
+
+
+def object_id(repo: Repo, kind: str, content: bytes) -> str:
+    """The id that git will give to these bytes."""
+    name = "sha256" if repo.object_format == "sha256" else "sha1"
+    return hashlib.new(name, b"%s %d\0" % (kind.encode(), len(content)) + content).hexdigest()
+
+
+async def write_commit(
+    repo: Repo, tree: str, parents: Sequence[str], wording: Wording, *, where: Where = HERE
+) -> str:
+    """Store an unsigned commit; the same arguments always give the same id."""
+    content = commit_bytes(tree, parents, wording)
+    words = ("hash-object", "-t", "commit", "-w", "--stdin")
+    return await repo.line(*words, call=Call(stdin=content), where=where)
+
+
+async def sign_commit(repo: Repo, tree: str, parents: Sequence[str], wording: Wording) -> str:
+    """Store a commit, signed where the user's configuration says so.
+
+    Raises:
+        GitFailed: The signing program refused.
+    """
+    signing = repo.settings.signing
+    if signing is None:
+        return await write_commit(repo, tree, parents, wording)
+    committer = wording.committer or wording.author
+    env = {
+        **repo.settings.environment,
+        **wording.author.environment("AUTHOR"),
+        **committer.environment("COMMITTER"),
+    }
+    words = ["commit-tree", "-S", tree, "-F", "-"]
+    words += [word for parent in parents for word in ("-p", parent)]
+    call = Call(stdin=wording.message.encode(), flags=signing.flags, env=env)
+    return await repo.line(*words, call=call)
+
+
+async def move_refs(repo: Repo, moves: Iterable[RefMove], *, say: str, where: Where = HERE) -> None:
+    """Move refs together, each only from where it was seen, or none of them.
+
+    Raises:
+        RefMoved: One was somewhere else.
+    """
+    zero = repo.zero
+    steps = [
+        f"update {move.ref}\0{move.new or zero}\0{move.old or zero}\0"
+        if move.new
+        else f"delete {move.ref}\0{move.old or zero}\0"
+        for move in moves
+        if move.new or move.old
+    ]
+    if not steps:
+        return
+    call = Call(stdin="".join(steps).encode(), writes=True)
+    try:
+        await repo.run("update-ref", "--stdin", "-z", "-m", say, call=call, where=where)
+    except GitFailed as failed:
+        raise RefMoved(failed.argv, failed.exit_code, failed.stderr) from failed
+
+
+async def set_refs(repo: Repo, refs: Iterable[tuple[str, str]], *, say: str) -> None:
+    """Point refs of ours where they belong, wherever they were."""
+    steps = "".join(f"update {ref}\0{new}\0\0" for ref, new in refs)
+    if steps:
+        call = Call(stdin=steps.encode(), writes=True)
+        await repo.run("update-ref", "--stdin", "-z", "-m", say, call=call)
+
+
+async def refs_below(repo: Repo, *prefixes: str, where: Where = HERE) -> dict[str, str]:
+    """Refs that are or lie below the prefixes, with the objects they name; no symbolic ones."""
+    words = ("for-each-ref", "--format=%(objectname) %(refname)%(if)%(symref)%(then) @%(end)")
+    listing = (await repo.read(*words, *prefixes, where=where)).decode(errors="surrogateescape")
+    pairs = [line.split(" ", 1) for line in listing.split("\n") if line]
+    return {ref: oid for oid, ref in pairs if not ref.endswith(" @")}

@@ -1,0 +1,190 @@
+"""The private clone of one attempt: a git directory that an agent may ruin without harm.
+
+It borrows the user's objects, carries a snapshot of the user's refs, and has a configuration
+written here: nothing that the agent does in it reaches the shared `.git`. Only an import looks at
+it afterwards.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from anyio import to_thread
+
+from engine.git.objects import refs_below
+from engine.git.runner import READ, Call, Repo
+from engine.git.settings import UserSettings
+
+_HIDDEN = ("refs/plait/", "refs/stash", "refs/worktree/", "refs/bisect/", "refs/rewritten/")
+_COPIED = ("info/attributes", "info/sparse-checkout")
+_PASSED_ON = re.compile(
+    r"core\.(filemode|symlinks|ignorecase|precomposeunicode|sparsecheckout(cone)?|checkstat|"
+    r"trustctime|bigfilethreshold|longpaths)|index\.sparse|extensions\.(objectformat|partialclone)|"
+    r"remote\..*\.(url|fetch|promisor|partialclonefilter)|submodule\..*\.(url|active)|merge\..*|"
+    r"branch\..*\.description|lfs\..*|i18n\..*|user\.(name|email)",
+    re.IGNORECASE,
+)
+_PROGRAMS = re.compile(r"merge\..*\.driver|merge\.tool|merge\.guitool", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateClone:
+    """What to put into a private clone.
+
+    Attributes:
+        path: Where it goes; the folder must not exist.
+        branch: The branch its HEAD stands on, in full.
+        base: The commit of that branch.
+        hide: A prefix of refs that no agent may see beside our own.
+    """
+
+    path: Path
+    branch: str
+    base: str
+    hide: str
+
+
+async def make_private(repo: Repo, clone: PrivateClone) -> tuple[str, ...]:
+    """Make a private clone; the object folders it borrows from, to be bound where they lie."""
+    refs = {
+        ref: oid
+        for ref, oid in (await refs_below(repo)).items()
+        if not ref.startswith((*_HIDDEN, f"refs/heads/{clone.hide}/"))
+    }
+    config = await _config(repo)
+    excludes = repo.settings.excludes_file
+    return await to_thread.run_sync(_lay_out, repo, clone, refs, (config, excludes))
+
+
+async def _config(repo: Repo) -> list[tuple[str, str]]:
+    """The user's configuration that an agent's git needs, with nothing in it that could run."""
+    listing = os.fsdecode(await repo.read("config", "--list", "-z", "--show-scope", call=READ))
+    words = listing.split("\0")
+    scoped = zip(words[::2], words[1::2], strict=False)
+    entries = [entry.partition("\n")[::2] for scope, entry in scoped if scope != "command"]
+    kept = [
+        (key, _without_password(value) if key.endswith(".url") else value)
+        for key, value in entries
+        if _PASSED_ON.fullmatch(key) and not _PROGRAMS.fullmatch(key)
+    ]
+    own = repo.settings
+    kept += [(k, v) for k, v in own.conversion if k != "core.excludesfile"]
+    kept += list(own.lfs)
+    kept += [("user.name", own.name or "plait"), ("user.email", own.email or "plait@localhost")]
+    hooks = (await repo.run("config", "--get", "core.hooksPath", call=Call(ok=(0, 1)))).stdout
+    return kept + _hooks_path(os.fsdecode(hooks).strip())
+
+
+def _hooks_path(said: str) -> list[tuple[str, str]]:
+    """Hooks kept in the tree (husky's way) run for the agent too; others are copied or left out."""
+    is_in_tree = said and not Path(said).is_absolute() and not said.startswith("~")
+    return [("core.hooksPath", said)] if is_in_tree else []
+
+
+def _without_password(url: str) -> str:
+    """An address without the secret that it may carry."""
+    parts = urlsplit(url) if "://" in url else None
+    if parts is None or parts.scheme == "ssh" or "@" not in parts.netloc:
+        return url
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _lay_out(
+    repo: Repo,
+    clone: PrivateClone,
+    refs: Mapping[str, str],
+    config: tuple[list[tuple[str, str]], str | None],
+) -> tuple[str, ...]:
+    settings, excludes = config
+    common, path = Path(repo.common_dir), clone.path
+    for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
+        (path / folder).mkdir(parents=True)
+    packed = {**refs, clone.branch: clone.base}
+    lines = [f"{oid} {ref}\n" for ref, oid in sorted(packed.items())]
+    (path / "packed-refs").write_bytes("".join(lines).encode(errors="surrogateescape"))
+    (path / "HEAD").write_text(f"ref: {clone.branch}\n", encoding="utf-8")
+    (path / "config").write_bytes(_config_file(repo, settings).encode(errors="surrogateescape"))
+    borrowed = object_folders(common / "objects")
+    alternates = b"".join(os.fsencode(folder) + b"\n" for folder in borrowed[:1])
+    (path / "objects/info/alternates").write_bytes(alternates)
+    for name in _COPIED:
+        if (common / name).is_file():
+            shutil.copyfile(common / name, path / name)
+    if (common / "shallow").is_file():
+        shutil.copyfile(common / "shallow", path / "shallow")
+    _write_excludes(common, path, repo.settings, excludes)
+    _copy_hooks(common / "hooks", path / "hooks")
+    return tuple(borrowed)
+
+
+def object_folders(first: Path) -> list[str]:
+    """An object folder and all that it borrows from, however long the chain."""
+    found: list[str] = []
+    waiting = [first]
+    while waiting:
+        folder = waiting.pop(0)
+        real = str(folder.resolve())
+        if real in found:
+            continue
+        found.append(real)
+        try:
+            lines = (folder / "info/alternates").read_bytes().split(b"\n")
+        except OSError:
+            continue
+        waiting += [folder / os.fsdecode(line) for line in lines if line and line[:1] != b"#"]
+    return found
+
+
+def _write_excludes(common: Path, path: Path, settings: UserSettings, said: str | None) -> None:
+    """The repository's own excludes and the user's, whose file the sandbox hides."""
+    home = settings.environment.get("HOME", "")
+    files = [common / "info/exclude", excludes_path(said, home)]
+    content = b"\n".join(file.read_bytes() for file in files if file is not None and file.is_file())
+    (path / "info/exclude").write_bytes(content)
+
+
+def excludes_path(said: str | None, home: str) -> Path | None:
+    """Where the user's own excludes lie."""
+    if said is None:
+        return Path(home, ".config/git/ignore") if home else None
+    if said.startswith("~/"):
+        return Path(home, said[2:])
+    return Path(said) if said else None
+
+
+def _copy_hooks(source: Path, target: Path) -> None:
+    """The user's hooks run for the agent's commits, inside its sandbox only."""
+    if not source.is_dir():
+        return
+    for hook in source.iterdir():
+        if hook.suffix != ".sample" and hook.is_file() and os.access(hook, os.X_OK):
+            shutil.copy2(hook, target / hook.name, follow_symlinks=True)
+
+
+def _config_file(repo: Repo, settings: list[tuple[str, str]]) -> str:
+    """A configuration file; `core.bare` is false because a `.git` file gives it a working tree."""
+    has_extensions = any(key.lower().startswith("extensions.") for key, _ in settings)
+    version = 1 if has_extensions or repo.object_format != "sha1" else 0
+    fixed = [
+        ("core.repositoryformatversion", str(version)),
+        ("core.bare", "false"),
+        ("core.logallrefupdates", "true"),
+        ("gc.auto", "0"),
+        ("maintenance.auto", "false"),
+        ("push.default", "nothing"),
+    ]
+    seen: dict[tuple[str, str], None] = dict.fromkeys([*fixed, *settings])
+    return "".join(_config_lines(key, value) for key, value in seen)
+
+
+def _config_lines(key: str, value: str) -> str:
+    section, _, rest = key.partition(".")
+    subsection, _, name = rest.rpartition(".")
+    quoted = subsection.replace("\\", "\\\\").replace('"', '\\"')
+    header = f'[{section} "{quoted}"]' if subsection else f"[{section}]"
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'{header}\n\t{name} = "{escaped}"\n'

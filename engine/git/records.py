@@ -1,0 +1,148 @@
+"""Which git children of ours are under way, so that their locks can be told from anybody else's.
+
+A git that is killed leaves its `.lock` files behind and every later call refuses to work. Those of
+our own dead children are removed; a lock that may be somebody else's never is.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import psutil
+from anyio import to_thread
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaleLocks:
+    """What was found after a death: the locks removed, and those left because they may be live."""
+
+    removed: tuple[str, ...]
+    kept: tuple[tuple[str, str], ...]
+
+
+class Records:
+    """One small file for each writing git child, from before its start until after its end.
+
+    Its name is a mark that the child carries in its environment: a child whose engine died is
+    found alive by it. The content names the engine by pid and start time.
+    """
+
+    VARIABLE = "PLAIT_GIT"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    async def begin(self, words: Sequence[str]) -> str:
+        """Write down that a child is about to start; its mark."""
+        mark = secrets.token_hex(8)
+        return await to_thread.run_sync(self._begin, mark, words)
+
+    def _begin(self, mark: str, words: Sequence[str]) -> str:
+        me = {"pid": os.getpid(), "start": _start_of(os.getpid()), "words": list(words)}
+        (self.folder / f"{mark}.child").write_text(json.dumps(me), encoding="utf-8")
+        return mark
+
+    async def end(self, mark: str) -> None:
+        """The child has ended and been reaped."""
+        record = self.folder / f"{mark}.child"
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(lambda: record.unlink(missing_ok=True))
+
+    def orphans(self) -> dict[str, int]:
+        """Marks of children whose engine is dead, each with the time (ns) it began after."""
+        found: dict[str, int] = {}
+        for record in self.folder.glob("*.child"):
+            try:
+                owner = json.loads(record.read_text(encoding="utf-8"))
+                is_alive = _start_of(owner["pid"]) == owner["start"]
+            except (ValueError, KeyError, TypeError, FileNotFoundError):
+                is_alive = False  # killed while writing it: the child never started
+            if not is_alive and record.exists():
+                found[record.stem] = record.stat().st_mtime_ns
+        return found
+
+    def remove_stale(self, common_dir: str, worktrees: Iterable[str]) -> StaleLocks:
+        """Remove the locks that dead children of dead engines left; never one that may be foreign.
+
+        `worktrees` are the git directories of working trees that are ours. The user's own index is
+        never among them: a landing locks it with a file whose inode it knows.
+        """
+        orphans = self.orphans()
+        if not orphans:
+            return StaleLocks(removed=(), kept=())
+        living = _marks_alive(self.VARIABLE) & orphans.keys()
+        since = min(orphans.values())
+        removed: list[str] = []
+        kept: list[tuple[str, str]] = []
+        for lock in _locks(common_dir, worktrees):
+            reason = _why_keep(lock, since, has_living=bool(living))
+            if reason:
+                kept.append((str(lock), reason))
+            else:
+                lock.unlink(missing_ok=True)
+                removed.append(str(lock))
+        for mark in orphans.keys() - living:
+            (self.folder / f"{mark}.child").unlink(missing_ok=True)
+        return StaleLocks(removed=tuple(removed), kept=tuple(kept))
+
+
+def _locks(common_dir: str, worktrees: Iterable[str]) -> list[Path]:
+    common = Path(common_dir)
+    found = [common / name for name in ("packed-refs.lock", "config.lock", "shallow.lock")]
+    found += sorted((common / "refs").rglob("*.lock"))
+    for own in worktrees:
+        found += sorted(Path(own).glob("*.lock"))
+    return [lock for lock in found if lock.exists()]
+
+
+def _why_keep(lock: Path, since: int, *, has_living: bool) -> str:
+    if has_living:
+        return "a git of ours that outlived its engine is still running"
+    if lock.stat().st_mtime_ns < since:
+        return "it is older than anything of ours"
+    holder = _holder(lock)
+    return f"process {holder} holds it" if holder else ""
+
+
+def _holder(lock: Path) -> int | None:
+    """A process that has the lock open, or a living git that works in this repository."""
+    repository = str(lock)
+    for process in psutil.process_iter(["pid", "name"]):
+        try:
+            if any(file.path == repository for file in process.open_files()):
+                return int(process.pid)
+            if (process.info["name"] or "").startswith("git") and _is_near(process.cwd(), lock):
+                return int(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return None
+
+
+def _is_near(folder: str, lock: Path) -> bool:
+    """The folder is the repository's, or one around it, or one inside its working tree."""
+    git_dir = next((p for p in lock.parents if (p / "objects").is_dir()), lock.parent)
+    top = git_dir.parent if git_dir.name == ".git" else git_dir
+    return Path(folder).is_relative_to(top)
+
+
+def _marks_alive(variable: str) -> set[str]:
+    marks: set[str] = set()
+    for process in psutil.process_iter():
+        try:
+            mark = process.environ().get(variable)
+            if mark and process.status() != psutil.STATUS_ZOMBIE:
+                marks.add(mark)
+        except (psutil.Error, OSError):
+            continue
+    return marks
+
+
+def _start_of(pid: int) -> float | None:
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None

@@ -1,0 +1,298 @@
+"""The one hardened runner: every git that the engine starts outside a sandbox goes through `Repo`.
+
+Knows how to call git so that neither the repository's configuration nor the environment can make it
+do anything else. It does not know what the calls are for.
+"""
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from anyio import to_thread
+
+from engine.errors import GitFailed, WorkspaceError
+from engine.git import hardening
+from engine.git.lock import RepositoryLock
+from engine.git.process import Completed, execute
+from engine.git.records import Records
+from engine.git.settings import UserSettings, parse_settings
+
+OLDEST = (2, 38)
+"""`merge-tree --write-tree` came with it."""
+
+TIMEOUT_S = 120.0
+_VERSION = re.compile(rb"git version (\d+)\.(\d+)")
+_FACTS = (
+    "--path-format=absolute",
+    "--git-dir",
+    "--git-common-dir",
+    "--is-bare-repository",
+    "--is-shallow-repository",
+    "--show-object-format",
+)
+_SEEN_BY_PROGRAMS = {"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}
+_SEEN_BY_PROGRAMS |= {"GIT_CONFIG_NOSYSTEM", "PATH"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Which repository, working tree and index a call works on; None keeps the repository's own."""
+
+    git_dir: str | None = None
+    worktree: str | None = None
+    index: str | None = None
+    objects: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """How a call may behave.
+
+    Attributes:
+        ok: The exit codes that are answers; any other raises `GitFailed`.
+        writes: It may leave a lock behind when killed, so it is recorded while it runs.
+        flags: More words before the command, such as `-c key=value`.
+        max_bytes: End it when it has written that much; the answer says that it was cut.
+    """
+
+    stdin: bytes = b""
+    ok: tuple[int, ...] = (0,)
+    writes: bool = False
+    flags: tuple[str, ...] = ()
+    env: Mapping[str, str] | None = None
+    timeout_s: float = TIMEOUT_S
+    max_bytes: int | None = None
+
+
+READ = Call()
+WRITE = Call(writes=True)
+HERE = Where()
+
+
+class Repo:
+    """A repository of the user's, opened once; many calls may run at the same time.
+
+    Attributes:
+        git_dir: The git directory of the place that was opened: a linked worktree has its own.
+        common_dir: The one shared by all worktrees; our own files lie in its folder `plait`.
+        worktree: The working tree that was opened; None for a bare repository.
+        object_format: `sha1` or `sha256`.
+        settings: The user's git configuration, as data.
+    """
+
+    def __init__(
+        self,
+        *,
+        git_dir: str,
+        common_dir: str,
+        worktree: str | None,
+        facts: Mapping[str, str],
+        settings: UserSettings,
+        version: tuple[int, int],
+    ) -> None:
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+        self.worktree = worktree
+        self.is_shallow = facts["shallow"] == "true"
+        self.object_format = facts["format"]
+        self.settings = settings
+        self.version = version
+        self.program_path = facts["PATH"]
+        self.program = facts["git"]
+        self.plait_dir = Path(common_dir) / "plait"
+        self.lock = RepositoryLock(self.plait_dir / "git.lock")
+        self.records = Records(self.plait_dir / "git")
+        self._drivers: tuple[object, tuple[tuple[str, str], ...]] | None = None
+
+    @classmethod
+    async def open(cls, place: str | Path, environment: Mapping[str, str]) -> Self:
+        """The repository that holds `place`; `environment` is the user's own (its HOME, its PATH).
+
+        Raises:
+            WorkspaceError: There is none, it cannot be trusted, or git is too old.
+        """
+        start = await to_thread.run_sync(lambda: str(Path(place).resolve()))
+        path = environment.get("PATH", os.defpath)
+        program = await to_thread.run_sync(lambda: shutil.which("git", path=path))
+        if program is None:
+            raise WorkspaceError("git is not installed", hint="Install git 2.38 or newer.")
+        version = await _version(program, environment)
+        answer = await execute(
+            [program, "rev-parse", *_FACTS],
+            env=_users(environment, extra={"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}),
+            cwd=start,
+            timeout_s=TIMEOUT_S,
+        )
+        if answer.exit_code:
+            said = answer.stderr.decode(errors="replace").strip()
+            raise WorkspaceError(f"{start} is no git repository that can be used: {said}")
+        lines = os.fsdecode(answer.stdout).split("\n")
+        git_dir, common_dir, is_bare, shallow, object_format = lines[:5]
+        top = None if is_bare == "true" else await _top(program, environment, start)
+        listing = await execute(
+            [program, "config", "--list", "--show-scope", "-z"],
+            env=_users(environment, extra={}),
+            cwd=start,
+            timeout_s=TIMEOUT_S,
+        )
+        facts = {"shallow": shallow, "format": object_format, "git": program, "PATH": path}
+        repo = cls(
+            git_dir=git_dir,
+            common_dir=common_dir,
+            worktree=top,
+            facts=facts,
+            settings=parse_settings(listing.stdout, environment),
+            version=version,
+        )
+        await to_thread.run_sync(repo._prepare_folders)
+        return repo
+
+    def _prepare_folders(self) -> None:
+        self.plait_dir.mkdir(mode=0o700, exist_ok=True)
+        self.records.folder.mkdir(mode=0o700, exist_ok=True)
+        Path(self.void).mkdir(mode=0o700, exist_ok=True)
+
+    @cached_property
+    def void(self) -> str:
+        """An empty folder: the working tree of calls that must see none."""
+        return str(self.plait_dir / "git" / "void")
+
+    @property
+    def zero(self) -> str:
+        """The id that stands for `no object`."""
+        return "0" * (64 if self.object_format == "sha256" else 40)
+
+    @property
+    def empty_tree(self) -> str:
+        """The id of the tree with nothing in it."""
+        if self.object_format == "sha256":
+            return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+        return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+    async def run(self, *words: str, call: Call = READ, where: Where = HERE) -> Completed:
+        """Git's answer to a command, with nobody's programs running on the side.
+
+        Raises:
+            GitFailed: It ended with a code that is no answer.
+            TimeoutError: It took too long; its whole process group is gone.
+        """
+        flags, variables = await self._overrides()
+        env = self._environment(where, {**variables, **(call.env or {})})
+        argv = [self.program, *hardening.FLAGS, *flags, *call.flags, *words]
+        mark = await self.records.begin(words) if call.writes else None
+        if mark is not None:
+            env[self.records.VARIABLE] = mark
+        try:
+            done = await execute(
+                argv,
+                env=env,
+                cwd=where.worktree or self.void,
+                stdin=call.stdin,
+                timeout_s=call.timeout_s,
+                max_bytes=call.max_bytes,
+            )
+        finally:
+            if mark is not None:
+                await self.records.end(mark)
+        if done.exit_code not in call.ok and not done.is_cut:
+            said = done.stderr.decode(errors="replace")
+            raise GitFailed(["git", *words], done.exit_code, said)
+        return done
+
+    async def read(self, *words: str, call: Call = READ, where: Where = HERE) -> bytes:
+        """What a command writes."""
+        return (await self.run(*words, call=call, where=where)).stdout
+
+    async def line(self, *words: str, call: Call = READ, where: Where = HERE) -> str:
+        """The one line that a command writes."""
+        return os.fsdecode(await self.read(*words, call=call, where=where)).rstrip("\n")
+
+    def _environment(self, where: Where, extra: Mapping[str, str]) -> dict[str, str]:
+        git_dir = where.git_dir or self.common_dir
+        worktree = where.worktree or self.void
+        env = hardening.base_environment(
+            self.program_path,
+            {
+                "GIT_DIR": git_dir,
+                "GIT_WORK_TREE": worktree,
+                "GIT_CEILING_DIRECTORIES": str(Path(worktree).parent),
+                **extra,
+            },
+        )
+        if where.index is not None:
+            env["GIT_INDEX_FILE"] = where.index
+        if where.objects is not None:
+            env["GIT_OBJECT_DIRECTORY"] = where.objects
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f"{self.common_dir}/objects"
+        return env
+
+    async def _overrides(self) -> tuple[tuple[str, ...], dict[str, str]]:
+        """What this repository's configuration makes necessary beyond the fixed hardening.
+
+        Listing the keys costs a process, so the list is kept while the files it came from do not
+        change; a configuration that includes others is listed every time.
+        """
+        signature = await to_thread.run_sync(self._config_signature)
+        if self._drivers is None or self._drivers[0] != signature:
+            env = self._environment(HERE, {})
+            flags = (*hardening.FLAGS, "-c", f"safe.directory={self.common_dir}")
+            listed = await execute(
+                [self.program, *flags, "config", "--list", "--name-only", "-z"],
+                env=env,
+                cwd=self.void,
+                timeout_s=TIMEOUT_S,
+            )
+            pairs = hardening.disarm(listed.stdout)
+            includes = b"include" in listed.stdout.lower()
+            self._drivers = (object() if includes else signature, pairs)
+        safe = ("-c", f"safe.directory={self.common_dir}", "-c", f"safe.directory={self.worktree}")
+        return (*safe, *self.settings.flags), hardening.driver_variables(self._drivers[1])
+
+    def _config_signature(self) -> object:
+        found: list[object] = []
+        for folder in {self.common_dir, self.git_dir}:
+            for file in ("config", "config.worktree"):
+                try:
+                    seen = Path(folder, file).lstat()
+                except FileNotFoundError:
+                    continue
+                if stat.S_ISLNK(seen.st_mode):
+                    return object()  # its target changes without it: never equal to anything
+                found.append((folder, file, seen.st_ino, seen.st_size, seen.st_ctime_ns))
+        return tuple(sorted(map(repr, found)))
+
+
+def _users(environment: Mapping[str, str], *, extra: Mapping[str, str]) -> dict[str, str]:
+    kept = {key: environment[key] for key in _SEEN_BY_PROGRAMS if key in environment}
+    return {**kept, **extra}
+
+
+async def _version(program: str, environment: Mapping[str, str]) -> tuple[int, int]:
+    said = await execute(
+        [program, "version"], env=_users(environment, extra={}), cwd="/", timeout_s=TIMEOUT_S
+    )
+    match = _VERSION.match(said.stdout)
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    if version < OLDEST:
+        found = ".".join(map(str, version))
+        raise WorkspaceError(f"git {found} is too old", hint="Install git 2.38 or newer.")
+    return version
+
+
+async def _top(program: str, environment: Mapping[str, str], place: str) -> str:
+    """The top of the working tree around a place; inside a `.git` folder, of the one beside it."""
+    answer = await execute(
+        [program, "rev-parse", "--path-format=absolute", "--show-toplevel"],
+        env=_users(environment, extra={}),
+        cwd=place,
+        timeout_s=TIMEOUT_S,
+    )
+    if answer.exit_code:
+        raise WorkspaceError(f"{place} lies inside a git directory", hint="Go to its working tree.")
+    return os.fsdecode(answer.stdout).rstrip("\n")

@@ -1,0 +1,141 @@
+"""What the user's own git configuration says, read once and carried as data.
+
+Our git never reads the user's configuration while it works; these values are what it is told of
+it. A value that names a program (signing, LFS) is taken only from the files that belong to the user
+or the machine, never from the repository's own, which an agent may have been able to write.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_OWN_SCOPES = frozenset({"system", "global"})
+_CONVERSION = ("core.autocrlf", "core.eol", "core.safecrlf", "core.excludesfile")
+_SIGNERS = {"openpgp": "gpg", "ssh": "ssh-keygen", "x509": "gpgsm"}
+_LFS = {
+    "filter.lfs.clean": "git-lfs clean -- %f",
+    "filter.lfs.smudge": "git-lfs smudge -- %f",
+    "filter.lfs.process": "git-lfs filter-process",
+    "filter.lfs.required": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who did something and when: seconds since 1970, and the zone as `+0100`."""
+
+    name: str
+    email: str
+    seconds: int
+    zone: str = "+0000"
+
+    @property
+    def line(self) -> bytes:
+        """As git writes it into a commit: what would break the line is left out."""
+        name, email = (_plain(text) for text in (self.name, self.email))
+        return f"{name} <{email}> {self.seconds} {self.zone}".encode(errors="surrogateescape")
+
+    def environment(self, role: str) -> dict[str, str]:
+        """The variables that make git write this signature as AUTHOR or COMMITTER."""
+        return {
+            f"GIT_{role}_NAME": _plain(self.name) or "unknown",
+            f"GIT_{role}_EMAIL": _plain(self.email),
+            f"GIT_{role}_DATE": f"@{self.seconds} {self.zone}",
+        }
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text if c not in "<>\n\0").strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signing:
+    """How the user signs commits; `program` is the one for the format."""
+
+    key: str = ""
+    format: str = "openpgp"
+    program: str = ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The `-c` words that let git sign as the user would."""
+        values = (
+            ("gpg.format", self.format),
+            ("user.signingkey", self.key),
+            (f"gpg.{self.format}.program", self.program or _SIGNERS.get(self.format, "gpg")),
+        )
+        return tuple(word for key, value in values if value for word in ("-c", f"{key}={value}"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserSettings:
+    """The user's git, as data.
+
+    Attributes:
+        name: `user.name`; empty when the user has not said.
+        conversion: Line ends and the user's own excludes: `(key, value)`, safe to pass on.
+        lfs: The LFS filter, only when it is the one that git-lfs itself installs.
+        signing: How to sign, when the user signs commits.
+        environment: The few variables that signing programs need to find their keys.
+    """
+
+    name: str = ""
+    email: str = ""
+    conversion: tuple[tuple[str, str], ...] = ()
+    lfs: tuple[tuple[str, str], ...] = ()
+    signing: Signing | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def excludes_file(self) -> str | None:
+        """Where the user lists what is never to be committed; None for git's default place."""
+        return dict(self.conversion).get("core.excludesfile")
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The `-c` words that make our git convert and exclude as the user's does."""
+        return tuple(word for key, value in self.conversion for word in ("-c", f"{key}={value}"))
+
+    @property
+    def lfs_flags(self) -> tuple[str, ...]:
+        """The `-c` words that let LFS filter, where the user has it."""
+        return tuple(word for key, value in self.lfs for word in ("-c", f"{key}={value}"))
+
+    def sign(self, seconds: int, zone: str = "+0000") -> Signature:
+        """The user's signature at a time; `plait` signs for a user who has not said a name."""
+        return Signature(self.name or "plait", self.email or "plait@localhost", seconds, zone)
+
+
+def parse_settings(listing: bytes, environment: Mapping[str, str]) -> UserSettings:
+    """The settings in the output of `git config --list --show-scope -z`, later ones winning."""
+    entries = list(_entries(listing))
+    every = {key: value for _, key, value in entries}
+    own = {key: value for scope, key, value in entries if scope in _OWN_SCOPES}
+    is_lfs = all(own.get(key, "").replace(" --skip", "") == value for key, value in _LFS.items())
+    return UserSettings(
+        name=environment.get("GIT_AUTHOR_NAME") or every.get("user.name", ""),
+        email=environment.get("GIT_AUTHOR_EMAIL") or every.get("user.email", ""),
+        conversion=tuple((key, every[key]) for key in _CONVERSION if key in every),
+        lfs=tuple((key, own[key]) for key in _LFS) if is_lfs else (),
+        signing=_signing(every, own),
+        environment={
+            key: environment[key]
+            for key in ("HOME", "GNUPGHOME", "GPG_TTY", "SSH_AUTH_SOCK", "PATH")
+            if key in environment
+        },
+    )
+
+
+def _entries(listing: bytes) -> Iterable[tuple[str, str, str]]:
+    words = listing.decode(errors="surrogateescape").split("\0")
+    for scope, entry in zip(words[::2], words[1::2], strict=False):
+        key, newline, value = entry.partition("\n")
+        yield scope, key, value if newline else "true"
+
+
+def _signing(every: Mapping[str, str], own: Mapping[str, str]) -> Signing | None:
+    if every.get("commit.gpgsign", "false").lower() not in {"true", "yes", "on", "1"}:
+        return None
+    chosen = every.get("gpg.format", "openpgp")
+    is_default = chosen == "openpgp"
+    program = own.get(f"gpg.{chosen}.program") or (own.get("gpg.program") if is_default else None)
+    return Signing(key=every.get("user.signingkey", ""), format=chosen, program=program or "")

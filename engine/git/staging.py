@@ -1,0 +1,172 @@
+"""Everything in a working tree as one tree object, without touching the index that belongs to it.
+
+The files to stage are named one by one rather than left to `git add -A`, which fails as a whole on
+a half-made embedded repository, commits a finished one as a link to nothing, and knows no size
+limit.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from anyio import to_thread
+
+from engine.git.objects import scratch_folder
+from engine.git.runner import Repo
+
+BIG_FILE = 5 * 1024 * 1024
+"""A file above it is set aside and listed instead of committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A file that was not committed, its size, and why: `big` or `unreadable`."""
+
+    path: bytes
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged:
+    """A working tree as a tree object, and what is not in it.
+
+    Attributes:
+        embedded: Repositories that are no submodules; nothing of them is in the tree.
+        submodules: Those whose commit changed; the tree holds a link to it.
+    """
+
+    tree: str
+    set_aside: tuple[SetAside, ...] = ()
+    embedded: tuple[bytes, ...] = ()
+    submodules: tuple[bytes, ...] = ()
+
+
+class Git(Protocol):
+    """Runs git on one working tree with one index; wherever that has to happen."""
+
+    async def __call__(self, *words: str, stdin: bytes = b"") -> bytes:
+        """What the command writes."""
+
+
+@asynccontextmanager
+async def private_index(repo: Repo, *, copy_of: str | None = None) -> AsyncIterator[str]:
+    """An index file of our own, gone afterwards; a copy keeps what is known of unchanged files."""
+    async with scratch_folder(repo) as folder:
+        if copy_of is not None:
+            await to_thread.run_sync(_copy_if_there, copy_of, folder / "index")
+        yield str(folder / "index")
+
+
+def _copy_if_there(source: str, target: Path) -> None:
+    """A repository without an index has nothing staged."""
+    with suppress(FileNotFoundError):
+        shutil.copyfile(source, target)
+
+
+async def stage_all(git: Git, worktree: str, *, big_file: int) -> Staged:
+    """Bring the index that `git` works with in line with the working tree, and write its tree."""
+    await _clear_flags(git)
+    changed = _names(await git("diff-files", "--name-only", "-z", "--ignore-submodules=dirty"))
+    others = _names(await git("ls-files", "-z", "--others", "--exclude-standard"))
+    found = await to_thread.run_sync(_sort_out, worktree, (changed, others), big_file)
+    if found.gone:
+        stdin = b"".join(b"0 %040d\t%s\0" % (0, name) for name in found.gone)
+        await git("update-index", "-z", "--index-info", stdin=stdin)
+    if found.present:
+        stdin = b"".join(name + b"\0" for name in found.present)
+        await git("update-index", "--add", "--replace", "-z", "--stdin", stdin=stdin)
+    tree = (await git("write-tree")).decode().strip()
+    return Staged(
+        tree=tree,
+        set_aside=tuple(found.set_aside),
+        embedded=tuple(sorted(found.embedded)),
+        submodules=tuple(sorted(found.submodules)),
+    )
+
+
+def _names(listing: bytes) -> list[bytes]:
+    return list(dict.fromkeys(name for name in listing.split(b"\0") if name))
+
+
+async def _clear_flags(git: Git) -> None:
+    """Files marked `assume unchanged` are looked at all the same: what they hold is work too."""
+    listing = await git("ls-files", "-v", "-z")
+    hidden = [r[2:] for r in listing.split(b"\0") if r[:1].islower() and r[:1] != b"s"]
+    if hidden:
+        names = b"".join(name + b"\0" for name in hidden)
+        await git("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=names)
+
+
+@dataclass(frozen=True, slots=True)
+class _SortedOut:
+    present: list[bytes]
+    gone: list[bytes]
+    set_aside: list[SetAside]
+    embedded: list[bytes]
+    submodules: list[bytes]
+
+
+def _sort_out(worktree: str, names: tuple[list[bytes], list[bytes]], big_file: int) -> _SortedOut:
+    """What is there, what is not, and what must not be committed."""
+    root = os.fsencode(worktree)
+    found = _SortedOut([], [], [], [], [])
+    changed, others = names
+    for name in changed:
+        path = os.path.join(root, name)  # noqa: PTH118 (paths are bytes)
+        kind = _kind_of(root, name)
+        (found.present if kind is not _Kind.NOTHING else found.gone).append(name)
+        if kind is _Kind.SUBMODULE:
+            found.submodules.append(name)
+        if kind is _Kind.UNREADABLE:
+            found.present.pop()
+            found.set_aside.append(SetAside(name, os.lstat(path).st_size, "unreadable"))
+    for name in others:
+        if name.endswith(b"/"):
+            found.embedded.append(name.rstrip(b"/"))
+            continue
+        kind = _kind_of(root, name)
+        if kind is _Kind.NOTHING:
+            continue
+        size = os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 (paths are bytes)
+        if kind is _Kind.UNREADABLE or size > big_file:
+            reason = "unreadable" if kind is _Kind.UNREADABLE else "big"
+            found.set_aside.append(SetAside(name, size, reason))
+        else:
+            found.present.append(name)
+    return found
+
+
+class _Kind(Enum):
+    """What can be committed under a name."""
+
+    FILE = "file"
+    SUBMODULE = "submodule"
+    UNREADABLE = "unreadable"
+    NOTHING = "nothing"
+
+
+def _kind_of(root: bytes, name: bytes) -> _Kind:
+    path = os.path.join(root, name)  # noqa: PTH118 (paths are bytes)
+    parents = name.split(b"/")[:-1]
+    for depth in range(len(parents)):
+        if os.path.islink(os.path.join(root, *parents[: depth + 1])):  # noqa: PTH114, PTH118 (bytes)
+            return _Kind.NOTHING  # it lies behind a link, so not in this tree
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return _Kind.NOTHING
+    if stat.S_ISDIR(mode):
+        is_repository = os.path.lexists(os.path.join(path, b".git"))  # noqa: PTH118 (bytes)
+        return _Kind.SUBMODULE if is_repository else _Kind.NOTHING
+    if stat.S_ISLNK(mode):
+        return _Kind.FILE
+    if not stat.S_ISREG(mode):
+        return _Kind.NOTHING
+    return _Kind.FILE if os.access(path, os.R_OK) else _Kind.UNREADABLE

@@ -1,0 +1,130 @@
+"""The paths that a move from one commit to another touches, and what a working tree has there.
+
+Content decides, never a time stamp: a small index of just these paths is filled and compared, with
+the user's line ends and LFS in force.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.git.runner import Call, Repo, Where
+from engine.git.staging import private_index
+from engine.git.worktrees import Checkout
+
+_ABSENT = "000000"
+_LINK_TO_COMMIT = "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A file as a tree has it."""
+
+    mode: str
+    oid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """One path, before and after; None where it is absent."""
+
+    path: bytes
+    old: Version | None
+    new: Version | None
+
+    @property
+    def reversed(self) -> "Touched":
+        """The way back."""
+        return Touched(self.path, self.new, self.old)
+
+
+async def touched_paths(repo: Repo, old: str, new: str) -> tuple[Touched, ...]:
+    """Every path that differs between two commits or trees."""
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+    fields = (await repo.read(*words, old, new, "--")).split(b"\0")
+    found: list[Touched] = []
+    for head, path in zip(fields[::2], fields[1::2], strict=False):
+        old_mode, new_mode, old_oid, new_oid, _ = head[1:].decode().split(" ")
+        before = None if old_mode == _ABSENT else Version(old_mode, old_oid)
+        after = None if new_mode == _ABSENT else Version(new_mode, new_oid)
+        found.append(Touched(path, before, after))
+    return tuple(found)
+
+
+def index_lines(entries: Iterable[tuple[bytes, Version | None]], zero: str) -> bytes:
+    """Input for `update-index -z --index-info`: removals first, as folders may become files."""
+    ordered = sorted(entries, key=lambda entry: entry[1] is not None)
+    return b"".join(
+        b"%s %s\t%s\0"
+        % (
+            (version.mode if version else "0").encode(),
+            (version.oid if version else zero).encode(),
+            path,
+        )
+        for path, version in ordered
+    )
+
+
+def conversion(repo: Repo) -> tuple[str, ...]:
+    """The `-c` words under which the user's files are compared and written."""
+    return repo.settings.lfs_flags
+
+
+async def differing(
+    repo: Repo, place: Checkout, entries: Sequence[tuple[bytes, Version | None]]
+) -> frozenset[bytes]:
+    """Paths where the working tree holds something else than these versions say."""
+    present = [(path, v) for path, v in entries if v is not None and v.mode != _LINK_TO_COMMIT]
+    gone = [path for path, v in entries if v is None]
+    async with private_index(repo) as index:
+        where = Where(git_dir=place.git_dir, worktree=place.path, index=index)
+        lines = index_lines(present, repo.zero)
+        if not lines:
+            return frozenset(await to_thread.run_sync(_in_the_way, place.path, gone, present))
+        info = Call(stdin=lines, flags=conversion(repo))
+        await repo.run("update-index", "-z", "--index-info", call=info, where=where)
+        call = Call(ok=(0, 1), flags=conversion(repo))
+        await repo.run("update-index", "-q", "--refresh", call=call, where=where)
+        words = ("diff-files", "--name-only", "-z", "--ignore-submodules=all")
+        listing = await repo.read(*words, call=call, where=where)
+    changed = {name for name in listing.split(b"\0") if name}
+    return frozenset(changed | await to_thread.run_sync(_in_the_way, place.path, gone, present))
+
+
+def _in_the_way(
+    worktree: str, gone: Sequence[bytes], present: Sequence[tuple[bytes, Version]]
+) -> set[bytes]:
+    """Paths that should be absent and are not.
+
+    A folder of that name is no obstacle as long as everything in it is known to be there.
+    """
+    root = Path(worktree)
+    known = {path for path, _ in present}
+    found: set[bytes] = set()
+    for path in gone:
+        place = root / os.fsdecode(path)
+        if not os.path.lexists(place) or _is_behind_link(root, path):
+            continue
+        if not place.is_dir() or place.is_symlink():
+            found.add(path)
+        else:
+            inner = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
+            found |= {path for one in inner if os.fsencode(one.relative_to(root)) not in known}
+    return found
+
+
+def _is_behind_link(root: Path, path: bytes) -> bool:
+    """A parent of the path is a link: what lies there is not this tree's."""
+    parents = Path(os.fsdecode(path)).parents
+    return any((root / parent).is_symlink() for parent in parents if str(parent) != ".")
+
+
+async def staged_paths(repo: Repo, place: Checkout, commit: str) -> frozenset[bytes]:
+    """Paths that the user has staged, or that a merge left open."""
+    where = Where(git_dir=place.git_dir, worktree=place.path)
+    words = ("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=none")
+    listing = await repo.read(*words, commit, "--", where=where)
+    return frozenset(name for name in listing.split(b"\0") if name)

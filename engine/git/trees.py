@@ -1,0 +1,98 @@
+"""Paths that no checkout may ever see: those that would reach outside, or into a git directory.
+
+`merge-tree` calls a tree that holds them clean; publishing one would give everybody a branch that
+cannot be checked out, or that writes into their `.git`.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.git.objects import list_tree, read_blobs
+from engine.git.runner import HERE, Repo, Where
+
+_IGNORED_BY_HFS = re.compile(
+    "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"  # joiners, marks and overrides
+)
+_LINK = "120000"
+_NEVER_A_LINK = frozenset({".gitmodules", ".gitattributes", ".gitignore", ".mailmap"})
+
+
+def is_unsafe(path: bytes, mode: str = "100644") -> bool:
+    """The path, or a part of it, is one that git would refuse to check out somewhere."""
+    parts = path.split(b"/")
+    if any(_is_unsafe_part(part) for part in parts):
+        return True
+    return mode == _LINK and _plain(parts[-1]) in _NEVER_A_LINK
+
+
+def _is_unsafe_part(part: bytes) -> bool:
+    if part in {b"", b".", b".."}:
+        return True
+    text = part.decode(errors="surrogateescape").replace("\\", "/")
+    return any(_plain(piece.encode(errors="surrogateescape")) in _OURS for piece in text.split("/"))
+
+
+_OURS = frozenset({".git", "git~1", ".."})
+
+
+def _plain(part: bytes) -> str:
+    """A name as the most forgiving file systems see it."""
+    text = _IGNORED_BY_HFS.sub("", part.decode(errors="surrogateescape")).lower()
+    name = text.partition(":")[0]
+    return name if name in {".", ".."} else name.rstrip(". ")
+
+
+async def unsafe_paths(repo: Repo, old: str, new: str, where: Where = HERE) -> tuple[bytes, ...]:
+    """Paths of a tree that must not be published, among those that are not in the old one."""
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new, "--")
+    fields = (await repo.read(*words, where=where)).split(b"\0")
+    pairs = zip(fields[::2], fields[1::2], strict=False)
+    return tuple(
+        path
+        for head, path in pairs
+        if not head.endswith(b" D") and is_unsafe(path, head.split(b" ")[1].decode())
+    )
+
+
+class Attributes:
+    """The `.gitattributes` files of trees, each set laid out in a folder of ours.
+
+    Git reads attributes from the working tree it is told of: pointing it to such a folder puts
+    exactly one tree's attributes in force, whatever is checked out where.
+    """
+
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+        self._known: dict[str, str] = {}
+
+    async def folder(self, tree: str, where: Where = HERE) -> str:
+        """The folder for a tree; the empty one for a tree that sets no attributes."""
+        if tree not in self._known:
+            entries = [
+                entry
+                for entry in await list_tree(self._repo, tree, where)
+                if entry.path.rsplit(b"/", 1)[-1] == b".gitattributes"
+                and entry.mode in {"100644", "100755"}
+                and not is_unsafe(entry.path)
+            ]
+            oids = [entry.oid for entry in entries]
+            blobs = await read_blobs(self._repo, oids, where)
+            paths = [entry.path for entry in entries]
+            files = dict(zip(paths, blobs, strict=True))
+            self._known[tree] = await to_thread.run_sync(self._lay_out, tree, files)
+        return self._known[tree]
+
+    def _lay_out(self, tree: str, files: dict[bytes, bytes]) -> str:
+        if not files:
+            return self._repo.void
+        folder = self._repo.plait_dir / "git" / f"attributes-{tree[:16]}"
+        for path, content in files.items():
+            file = folder / os.fsdecode(path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            partial = Path(f"{file}.{os.getpid()}")
+            partial.write_bytes(content)
+            partial.replace(file)
+        return str(folder)

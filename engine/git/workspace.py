@@ -1,0 +1,259 @@
+"""Where one attempt works: made whole or not at all, and made again harmlessly.
+
+Knows the three strategies. `worktree`: a linked worktree outside the user's tree, for the user to
+look at, with a private clone that the agent's git works in. `clone`: the private clone lies in the
+workspace itself. `directory`: no git at all.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.includes import Include, copy_includes
+from engine.git.names import PREFIX, RefNames, check_prefix
+from engine.git.objects import set_refs
+from engine.git.private import PrivateClone, make_private
+from engine.git.runner import WRITE, Call, Repo, Where
+from engine.git.worktrees import admin_dir, detach_others, drop_entry
+from engine.ids import AttemptId
+
+_NOTE = "workspace.json"
+_NOTED = ["strategy", "path", "directory", "base", "branch_prefix", "git_dir", "gitfile"]
+_NOTED += ["objects", "branch", "admin"]
+
+
+class Strategy(StrEnum):
+    """How a workspace is kept apart."""
+
+    WORKTREE = "worktree"
+    CLONE = "clone"
+    DIRECTORY = "directory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceRequest:
+    """What is wanted.
+
+    Attributes:
+        base: The commit to start from.
+        path: Where the working tree goes.
+        directory: The attempt's own folder, for the private clone and our notes about it.
+        includes: What to copy from the user's tree beside what git knows.
+        is_mounted: A sandbox will bind `gitfile` over the workspace's `.git`; without one the
+            workspace's own `.git` points to the private clone until it is collected.
+    """
+
+    attempt: AttemptId
+    base: str
+    path: Path
+    directory: Path
+    strategy: Strategy = Strategy.WORKTREE
+    branch_prefix: str = PREFIX
+    includes: Sequence[str] = ()
+    is_mounted: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """A place to work in, as plain data.
+
+    Attributes:
+        path: The working tree.
+        git_dir: The private clone, which the agent may write; None without git.
+        gitfile: A file to bind over `path/.git`, read-only; None where nothing is to be bound.
+        objects: Folders of borrowed objects, to be bound read-only where they lie.
+        branch: The branch on which the agent finds itself.
+        admin: The worktree's own folder in the shared `.git`; None for the other strategies.
+        included: What was copied, and what was not and why.
+    """
+
+    attempt: AttemptId
+    strategy: Strategy
+    path: str
+    directory: str
+    base: str
+    branch_prefix: str = PREFIX
+    git_dir: str | None = None
+    gitfile: str | None = None
+    objects: tuple[str, ...] = ()
+    branch: str = ""
+    admin: str | None = None
+    included: tuple[Include, ...] = ()
+
+    @property
+    def collect_dir(self) -> str:
+        """Where collecting writes; the agent must never reach it."""
+        return f"{self.directory}/collect"
+
+    @property
+    def refs(self) -> RefNames:
+        """The refs of this attempt."""
+        return RefNames(self.attempt, self.branch_prefix)
+
+
+async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
+    """A workspace filled with its base; an earlier try that was cut short is made anew.
+
+    Raises:
+        WorkspaceError: It cannot be made; nothing of it is left.
+        BranchTaken: A branch of the user's is in the way.
+    """
+    made = await to_thread.run_sync(_recall, wanted)
+    if made is not None:
+        return made
+    if wanted.strategy is Strategy.DIRECTORY:
+        workspace = await _directory(wanted)
+    else:
+        await check_prefix(repo, wanted.branch_prefix)
+        names = RefNames(wanted.attempt, wanted.branch_prefix)
+        await set_refs(repo, [(names.base, wanted.base)], say="plait: base")
+        make = _clone if wanted.strategy is Strategy.CLONE else _worktree
+        workspace = await make(repo, wanted, names)
+    included = await copy_includes(repo, wanted.includes, workspace.path)
+    workspace = replace(workspace, included=included)
+    await to_thread.run_sync(_remember, workspace)
+    return workspace
+
+
+def _remember(workspace: Workspace) -> None:
+    """Say on disk that it is whole: from now on an agent may have work in it."""
+    included = [[os.fsdecode(one.path), one.refused] for one in workspace.included]
+    noted = {name: getattr(workspace, name) for name in _NOTED} | {"included": included}
+    file = Path(workspace.directory, _NOTE)
+    partial = file.with_suffix(".partial")
+    with partial.open("w", encoding="utf-8", errors="surrogateescape") as written:
+        json.dump(noted, written)
+        written.flush()
+        os.fsync(written.fileno())
+    partial.replace(file)
+
+
+def _recall(wanted: WorkspaceRequest) -> Workspace | None:
+    wanted.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        noted = json.loads((wanted.directory / _NOTE).read_bytes())
+    except FileNotFoundError:
+        return None
+    included = tuple(Include(os.fsencode(path), why) for path, why in noted.pop("included"))
+    noted["objects"] = tuple(noted["objects"])
+    noted["strategy"] = Strategy(noted["strategy"])
+    return Workspace(attempt=wanted.attempt, included=included, **noted)
+
+
+async def _directory(wanted: WorkspaceRequest) -> Workspace:
+    await to_thread.run_sync(lambda: wanted.path.mkdir(parents=True, exist_ok=True))
+    return Workspace(
+        attempt=wanted.attempt,
+        strategy=wanted.strategy,
+        path=str(wanted.path),
+        directory=str(wanted.directory),
+        base=wanted.base,
+    )
+
+
+async def _clone(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Workspace:
+    git_dir = wanted.path / ".git"
+    await to_thread.run_sync(_clear, wanted.path, None)
+    private = PrivateClone(
+        path=git_dir, branch=names.branch_ref, base=wanted.base, hide=wanted.branch_prefix
+    )
+    objects = await make_private(repo, private)
+    where = Where(git_dir=str(git_dir), worktree=str(wanted.path), index=f"{git_dir}/index")
+    await _fill(repo, wanted.base, where)
+    await to_thread.run_sync(_note_start, git_dir, git_dir / "index", wanted.directory)
+    await set_refs(repo, [(names.branch_ref, wanted.base)], say="plait: prepare")
+    return Workspace(
+        attempt=wanted.attempt,
+        strategy=wanted.strategy,
+        path=str(wanted.path),
+        directory=str(wanted.directory),
+        base=wanted.base,
+        branch_prefix=wanted.branch_prefix,
+        git_dir=str(git_dir),
+        objects=objects,
+        branch=names.branch,
+    )
+
+
+async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Workspace:
+    path, directory = wanted.path, wanted.directory
+    git_dir, gitfile = directory / "git", directory / "gitfile"
+    async with repo.lock.held():
+        await to_thread.run_sync(_clear, path, git_dir)
+        await drop_entry(repo, path)
+        await detach_others(repo, names.branch_ref)
+        await set_refs(repo, [(names.branch_ref, wanted.base)], say="plait: prepare")
+        reason = ("--lock", "--reason", f"plait {wanted.attempt}")
+        words = ("worktree", "add", "-q", *reason, "--detach", "--no-checkout")
+        await repo.run(*words, str(path), wanted.base, call=WRITE)
+        admin = await to_thread.run_sync(admin_dir, path)
+        inside = Where(git_dir=admin)
+        await repo.run("symbolic-ref", "HEAD", names.branch_ref, call=WRITE, where=inside)
+    private = PrivateClone(
+        path=git_dir, branch=names.branch_ref, base=wanted.base, hide=wanted.branch_prefix
+    )
+    objects = await make_private(repo, private)
+    await _fill(repo, wanted.base, Where(git_dir=admin, worktree=str(path)))
+    await to_thread.run_sync(_finish, (path, admin), (git_dir, gitfile), wanted.is_mounted)
+    return Workspace(
+        attempt=wanted.attempt,
+        strategy=wanted.strategy,
+        path=str(path),
+        directory=str(directory),
+        base=wanted.base,
+        branch_prefix=wanted.branch_prefix,
+        git_dir=str(git_dir),
+        gitfile=str(gitfile) if wanted.is_mounted else None,
+        objects=objects,
+        branch=names.branch,
+        admin=admin,
+    )
+
+
+async def _fill(repo: Repo, base: str, where: Where) -> None:
+    """Write the base's files, outside the lock: this is what takes long."""
+    call = Call(writes=True, timeout_s=1800)
+    await repo.run(
+        "read-tree", "--reset", "-u", "--no-recurse-submodules", base, call=call, where=where
+    )
+
+
+def _clear(path: Path, private: Path | None) -> None:
+    """Take away what an earlier try left: it was never whole, so no agent has been in it."""
+    for folder in (path, private):
+        if folder is None:
+            continue
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            raise WorkspaceError(f"{folder} is in the way", hint="Move it aside.")
+        if folder.exists():
+            shutil.rmtree(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _finish(place: tuple[Path, str], private: tuple[Path, Path], is_mounted: bool) -> None:  # noqa: FBT001 (run in a thread)
+    """Hand the filled index to the private clone, and say where the agent's git is."""
+    path, admin = place
+    git_dir, gitfile = private
+    shutil.copyfile(Path(admin, "index"), git_dir / "index")
+    _note_start(git_dir, Path(admin, "index"), gitfile.parent)
+    line = b"gitdir: " + os.fsencode(git_dir) + b"\n"
+    gitfile.write_bytes(line)
+    if not is_mounted:
+        (path / ".git").write_bytes(line)
+
+
+def _note_start(git_dir: Path, index: Path, directory: Path) -> None:
+    """Keep, out of the agent's reach, what collecting compares with."""
+    shutil.copyfile(index, directory / "index")
+    start = directory / "start"
+    shutil.rmtree(start, ignore_errors=True)
+    shutil.copytree(git_dir / "info", start / "info")
+    for name in ("HEAD", "packed-refs"):
+        shutil.copyfile(git_dir / name, start / name)

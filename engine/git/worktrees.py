@@ -1,0 +1,136 @@
+"""The linked worktrees of a repository: which there are, what is checked out, and dropping ours."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.runner import READ, WRITE, Call, Repo, Where
+
+_UNDER_WAY = (
+    "rebase-merge",
+    "rebase-apply",
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "BISECT_LOG",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkout:
+    """One working tree of the repository, the main one included.
+
+    Attributes:
+        path: Where it is.
+        git_dir: Its own git directory.
+        branch: The branch it is on, in full; None when detached.
+        under_way: A rebase, merge or bisect that has not ended, by the name of git's own file.
+        held: Branches that such a rebase or bisect will come back to.
+    """
+
+    path: str
+    git_dir: str
+    branch: str | None
+    under_way: str | None
+    held: tuple[str, ...] = ()
+
+
+def admin_dir(path: Path) -> str:
+    """The folder in the shared `.git` that belongs to a linked worktree."""
+    content = os.fsdecode((path / ".git").read_bytes())
+    if not content.startswith("gitdir: "):
+        raise WorkspaceError(f"{path}/.git does not say where its repository is")
+    return content.removeprefix("gitdir: ").rstrip("\n")
+
+
+async def checkouts(repo: Repo) -> list[Checkout]:
+    """Every working tree that git knows of and that still exists."""
+    listing = await repo.read("worktree", "list", "--porcelain", "-z", call=READ)
+    found: list[Checkout] = []
+    for record in os.fsdecode(listing).split("\0\0"):
+        lines = [line for line in record.split("\0") if line]
+        if not lines or "bare" in lines:
+            continue
+        seen = await to_thread.run_sync(_checkout, repo, lines)
+        if seen is not None:
+            found.append(seen)
+    return found
+
+
+def _checkout(repo: Repo, lines: list[str]) -> Checkout | None:
+    said = dict(line.partition(" ")[::2] for line in lines)
+    path = said["worktree"]
+    git_dir = _git_dir_of(repo, path)
+    if git_dir is None:
+        return None
+    folder = Path(git_dir)
+    under_way = next((name for name in _UNDER_WAY if (folder / name).exists()), None)
+    held = [
+        _first_line(folder / name)
+        for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
+    ]
+    full = (name if name.startswith("refs/") else f"refs/heads/{name}" for name in held if name)
+    return Checkout(
+        path=path,
+        git_dir=git_dir,
+        branch=said.get("branch"),
+        under_way=under_way,
+        held=tuple(full),
+    )
+
+
+def _git_dir_of(repo: Repo, path: str) -> str | None:
+    """A worktree's own git directory, looked up from the shared side: its `.git` may be foreign."""
+    entries = Path(repo.common_dir, "worktrees")
+    if entries.is_dir():
+        for entry in entries.iterdir():
+            if _first_line(entry / "gitdir") == f"{path}/.git":
+                return str(entry) if Path(path).is_dir() else None
+    return repo.common_dir if Path(path).is_dir() else None
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return os.fsdecode(path.read_bytes()).split("\n", 1)[0]
+    except OSError:
+        return ""
+
+
+async def detach_others(repo: Repo, branch: str) -> None:
+    """Let a branch of ours go from the worktrees of earlier attempts; they keep their commit."""
+    for place in await checkouts(repo):
+        if place.branch == branch and place.git_dir != repo.common_dir:
+            where = Where(git_dir=place.git_dir)
+            commit = await repo.line("rev-parse", "HEAD", where=where)
+            words = ("update-ref", "--no-deref", "-m", "plait: a newer attempt", "HEAD", commit)
+            await repo.run(*words, call=WRITE, where=where)
+
+
+async def drop_entry(repo: Repo, path: Path) -> None:
+    """Forget a worktree of ours whose folder is gone already, however half-made its entry is.
+
+    The folder goes first because git looks into an existing one, which an agent may have prepared.
+    """
+    if await to_thread.run_sync(_entries, repo.common_dir, path):
+        words = ("worktree", "remove", "--force", "--force", str(path))
+        done = await repo.run(*words, call=Call(writes=True, ok=(0, 128)))
+        if done.exit_code:
+            await to_thread.run_sync(_drop_half_made, repo.common_dir, path)
+
+
+def _entries(common_dir: str, path: Path) -> list[Path]:
+    folder = Path(common_dir, "worktrees")
+    if not folder.is_dir():
+        return []
+    wanted = f"{path}/.git"
+    return [entry for entry in folder.iterdir() if _first_line(entry / "gitdir") == wanted]
+
+
+def _drop_half_made(common_dir: str, path: Path) -> None:
+    """What git cannot remove itself: an entry that was killed while it was being written."""
+    for entry in _entries(common_dir, path):
+        shutil.rmtree(entry)
