@@ -1,6 +1,7 @@
 """Wrapping an attempt: a request and a machine become a profile, its cgroups made and limited.
 
-The only module here that leaves something behind (cgroups), and `release` takes it away again.
+The only module here that leaves something behind: cgroups, which `release` takes away again, and
+links in the worker's HOME.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 from engine.errors import MechanismMissing
 from engine.limits import Dimension, Enforcement, Limits
 from engine.sandbox import bubblewrap, cgroups, fence, ladder, scope
+from engine.sandbox.holes import link_into_home
 from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.profile import Cgroup, Profile
 from engine.sandbox.request import ConfineRequest, Network
@@ -22,10 +24,12 @@ def confine(machine: Machine, request: ConfineRequest) -> Profile:
     Raises:
         MechanismMissing: What is asked for in so many words cannot be had here.
         CgroupRefused: The kernel did not take a limit.
+        WorkspaceError: The workspace's `.git` was tampered with.
     """
     rung = ladder.files_rung(machine)
     _check_network(machine, request)
     view = look(machine, request)
+    link_into_home(request)
     places = ladder.limiters(machine)
     scopes = [place for place in places if place.mechanism is Mechanism.SYSTEMD]
     made = cgroups.make((place for place in places if place not in scopes), request.name)

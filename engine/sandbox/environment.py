@@ -7,10 +7,11 @@ that an agent needs are named by its adapter or by the user, and come in as `ext
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
+from engine.sandbox.holes import docker_socket
 from engine.sandbox.ladder import files_rung
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest
-from engine.sandbox.view import docker_socket, look
+from engine.sandbox.view import look
 
 _KEPT = (
     *("LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI"),

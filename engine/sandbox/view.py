@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from engine.errors import WorkspaceError
+from engine.sandbox.holes import hole_paths, hole_sockets
 from engine.sandbox.machine import Machine
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.toolchains import Toolchains, find_toolchains, is_below
@@ -28,7 +30,6 @@ SYSTEM_FOLDERS = tuple(
 
 _TMP = Path("/tmp")  # noqa: S108 - the attempt's own; nothing of the machine's is seen there
 _RESOLVER_FOLDER = Path("/run/systemd/resolve")
-_DOCKER_SOCKET = "/var/run/docker.sock"
 
 
 class Access(StrEnum):
@@ -64,7 +65,11 @@ class View:
 
 
 def look(machine: Machine, request: ConfineRequest) -> View:
-    """What the attempt of this request is to see on this machine."""
+    """What the attempt of this request is to see on this machine.
+
+    Raises:
+        WorkspaceError: The workspace's `.git` is a link.
+    """
     system = [folder for folder in SYSTEM_FOLDERS if folder.exists()]
     toolchains = find_toolchains(request.env, system)
     sights = [
@@ -80,6 +85,9 @@ def look(machine: Machine, request: ConfineRequest) -> View:
     ]
     if request.git_file is not None:
         dot_git = request.workspace.resolve() / ".git"
+        if dot_git.is_symlink():
+            # bubblewrap would follow it and make its mount point wherever it leads.
+            raise WorkspaceError(f"{dot_git} is a link, which no git made: somebody tampered")
         sights.append(Sight(inside=dot_git, outside=request.git_file, access=Access.READ))
     crowded = any(_TMP in sight.inside.parents for sight in sights)
     own_tmp = not crowded or request.temp is None
@@ -136,34 +144,11 @@ def _name_resolution(request: ConfineRequest) -> Iterator[Sight]:
 
 
 def _holes(request: ConfineRequest) -> Iterator[Sight]:
-    real_home = Path(request.env.get("HOME") or "/nonexistent").resolve()
-    for hole in request.holes.paths:
-        text, _, mode = hole.partition(":")
-        access = Access.WRITE if mode == "rw" else Access.READ
-        path = (real_home / text.removeprefix("~/")).resolve() if text[:1] == "~" else Path(text)
-        if not path.exists():
-            continue
-        yield from _same((path,), access)
-        if real_home in path.resolve().parents:
-            inside = request.home.resolve() / path.resolve().relative_to(real_home)
-            yield Sight(inside=inside, outside=path.resolve(), access=access)
-    if request.holes.docker:
-        yield from _socket(docker_socket(request))
-    if request.holes.ssh_agent:
-        yield from _socket(request.env.get("SSH_AUTH_SOCK", ""))
+    for path, is_writable in hole_paths(request):
+        yield from _same((path,), Access.WRITE if is_writable else Access.READ)
+    for path in hole_sockets(request):
+        # Under both names: the variable that leads to it may go through a link (`/var/run`).
+        yield Sight(inside=path, outside=path.resolve(), access=Access.WRITE)
+        yield from _same((path,), Access.WRITE)
     if request.egress_socket is not None:
         yield from _same((request.egress_socket,), Access.WRITE)
-
-
-def docker_socket(request: ConfineRequest) -> str:
-    """Where the Docker daemon listens for this user."""
-    return request.env.get("DOCKER_HOST", f"unix://{_DOCKER_SOCKET}").removeprefix("unix://")
-
-
-def _socket(path: str) -> Iterator[Sight]:
-    if path.startswith("/") and Path(path).exists():
-        real = Path(path).resolve()
-        # Under both names: the variable that leads to it may go through a link (`/var/run`).
-        yield Sight(inside=Path(path), outside=real, access=Access.WRITE)
-        if Path(path) != real:
-            yield Sight(inside=real, outside=real, access=Access.WRITE)

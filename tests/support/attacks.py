@@ -257,9 +257,11 @@ def hog(children: int, megabytes: int) -> dict[str, int]:
             os.write(writing, b".")
             signal.pause()
         pids.append(pid)
-    for _ in range(children):
-        select.select([ready], [], [], 3)
-    alive = [pid for pid in pids if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+    filled, alive = 0, pids
+    while filled + children - len(alive) < children:
+        if select.select([ready], [], [], 0.02)[0]:
+            filled += len(os.read(ready, children))
+        alive = [pid for pid in alive if os.waitpid(pid, os.WNOHANG) == (0, 0)]
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -20,6 +20,7 @@ from engine.keeper import landlock
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
 from engine.sandbox.machine import Machine
+from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
 from tests.support.attacks import ATTACKS
@@ -233,3 +234,19 @@ def _answer_udp(listener: socket.socket) -> None:
             listener.sendto(b"treasure", sender)
         except OSError:
             return
+
+
+def main(root: Path) -> None:
+    """As whoever runs this: what gets through on each rung, one line each."""
+    for rung in ("none", "landlock", "bwrap"):
+        machine = probe({**os.environ, "PLAIT_SANDBOX": rung}, root / "state")
+        scene = Scene.build(root / rung)
+        try:
+            answer = scene.try_attacks(machine, scene.request())
+        finally:
+            scene.close()
+        print(f"{rung}:", *sorted(name for name, worked in answer.items() if worked))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,67 @@
+"""The holes that a user opens on purpose: where they lead, and how a worker's HOME shows them.
+
+What lies below the real home is reached from the worker's HOME by a link. A mount there would have
+to be made inside a folder that the worker writes, and a link the worker had left in its way would
+have bubblewrap create files wherever it points.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.sandbox.request import ConfineRequest
+
+_DOCKER_SOCKET = "/var/run/docker.sock"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def hole_paths(request: ConfineRequest) -> Iterator[tuple[Path, bool]]:
+    """Each path that is opened and exists, resolved, and whether it may be written."""
+    for hole in request.holes.paths:
+        text, _, mode = hole.partition(":")
+        path = _real_home(request) / text[2:] if text.startswith("~/") else Path(text)
+        if path.is_absolute() and path.exists():
+            yield path.resolve(), mode == "rw"
+
+
+def hole_sockets(request: ConfineRequest) -> Iterator[Path]:
+    """The sockets that are opened, under the names by which programs look for them."""
+    named = (
+        docker_socket(request) if request.holes.docker else "",
+        request.env.get("SSH_AUTH_SOCK", "") if request.holes.ssh_agent else "",
+    )
+    yield from (Path(name) for name in named if name.startswith("/") and Path(name).exists())
+
+
+def docker_socket(request: ConfineRequest) -> str:
+    """Where the Docker daemon listens for this user."""
+    return request.env.get("DOCKER_HOST", f"unix://{_DOCKER_SOCKET}").removeprefix("unix://")
+
+
+def link_into_home(request: ConfineRequest) -> None:
+    """Let the worker's HOME show what is opened below the real one; what is there already stays."""
+    real = _real_home(request)
+    for path, _ in hole_paths(request):
+        if real in path.parents:
+            with contextlib.suppress(OSError):  # the worker's own file or link is in the way
+                _link(request.home, path.relative_to(real), path)
+
+
+def _link(home: Path, name: Path, target: Path) -> None:
+    """Make a link without following any on the way."""
+    folder = os.open(home, _FOLDER)
+    try:
+        for part in name.parts[:-1]:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, dir_fd=folder)
+            inner = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        os.symlink(target, name.name, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _real_home(request: ConfineRequest) -> Path:
+    return Path(request.env.get("HOME") or "/nonexistent").resolve()

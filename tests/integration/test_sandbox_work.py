@@ -1,0 +1,239 @@
+"""What a well-meaning agent needs inside: git, compilers, interpreters, package tools, names."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import WorkspaceError
+from engine.sandbox.confine import confine, one_off, release
+from engine.sandbox.environment import environment
+from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.probe import probe
+from engine.sandbox.request import ConfineRequest, Holes, Network
+from engine.sandbox.tamper import fingerprint, git_paths, outline, violations
+from tests.support.sandboxes import PYTHON, Scene, run
+
+Shell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    found = probe(os.environ, tmp_path_factory.mktemp("state"))
+    if not found.has(Mechanism.BWRAP):
+        pytest.skip(found.finding(Mechanism.BWRAP).reason)
+    return found
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    built = Scene.build(tmp_path)
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def shell(machine: Machine, scene: Scene) -> Shell:
+    """Runs a script as the worker, with its environment; it must end well."""
+
+    def do(script: str, request: ConfineRequest | None = None) -> subprocess.CompletedProcess[str]:
+        asked = request or scene.request(network=Network.NONE)
+        profile = confine(machine, asked)
+        try:
+            done = run(
+                profile,
+                ["sh", "-euc", script],
+                env=dict(environment(machine, asked)),
+                cwd=scene.workspace,
+            )
+        finally:
+            release(profile)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return done
+
+    return do
+
+
+EVERYDAY_GIT = """
+git status --porcelain | grep . && exit 1
+echo one > one.txt && git add one.txt && git commit -qm one
+echo two >> one.txt && git commit -qa --amend -m two
+git checkout -qb side HEAD~1 && echo side > side.txt && git add . && git commit -qm side
+git rebase -q plait/r/s/worker_1
+echo dirty >> one.txt && git stash -q && git stash pop -q && git checkout -q one.txt
+git tag v1 && git branch other && git branch -D other
+git diff --stat feature main && git log --oneline feature..HEAD
+git worktree add -q "$TMPDIR/tree" HEAD && git worktree remove "$TMPDIR/tree"
+git gc -q --prune=now && git fsck --no-dangling && git rev-parse HEAD
+git merge -q feature && git rev-parse --show-toplevel
+"""
+
+
+def test_everyday_git_works_and_touches_nothing_of_the_users(
+    machine: Machine, scene: Scene, shell: Shell
+):
+    shared = scene.repository.path / ".git"
+    watched = (*git_paths(shared), shared / "objects", scene.repository.path / "code.c")
+    before = fingerprint(watched)
+    done = shell(EVERYDAY_GIT)
+    assert done.stdout.splitlines()[-1] == str(scene.workspace)
+    assert violations(before, fingerprint(watched)) == ()
+    assert scene.repository.git("status", "--porcelain") == ""
+    private = str(scene.attempt / "git")
+    scene.repository.git("fetch", "-q", private, "+refs/heads/side:refs/plait/side")
+    scene.repository.git("fsck", "--no-dangling")
+    assert scene.repository.git("show", "refs/plait/side:side.txt") == "side"
+
+
+def test_a_short_program_of_the_engine_sees_the_tree_and_cannot_write_it(
+    machine: Machine, scene: Scene
+):
+    (scene.workspace / "new.txt").write_text("new\n")
+    request = scene.request(is_read_only=True, network=Network.NONE)
+    profile = confine(machine, request)
+    release(profile)
+    look = ["git", "--no-optional-locks", "status", "--porcelain"]
+    argv, env = one_off(machine, profile), dict(environment(machine, request))
+    done = subprocess.run([*argv, *look], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "?? new.txt\n"
+    again = subprocess.run([*argv, "touch", "x"], env=env, capture_output=True, check=False)
+    assert again.returncode != 0
+
+
+def test_the_worktrees_own_git_runs_no_hook_of_the_agents_outside(scene: Scene, shell: Shell):
+    shell(
+        "printf '#!/bin/sh\\ntouch ~/ran' > hook && chmod +x hook && git config core.fsmonitor "
+        '"$PWD/hook" && git status --porcelain && test -e ~/ran && rm ~/ran'
+    )
+    scene.repository.git("status", cwd=scene.workspace)
+    assert not (scene.home / "ran").exists()
+
+
+def test_compilers_and_interpreters_work(scene: Scene, shell: Shell):
+    tools = {
+        "gcc": "gcc code.c -o code && ./code",
+        "node": 'node -e \'require("os").userInfo(); require("fs").writeFileSync("n", "n")\'',
+        "npm": "mkdir pkg && cd pkg && npm init -y >/dev/null && npm pack --silent",
+        "cargo": "cargo --version || rustup show home",
+        "java": "java -version",
+        "perl": "perl -e 'print getpwuid($<)'",
+        "make": "printf 'all:\\n\\techo made > made' > Makefile && make -s",
+    }
+    for tool, script in tools.items():
+        if shutil.which(tool):
+            shell(script)
+
+
+def test_python_makes_environments_installs_and_tests(scene: Scene, shell: Shell):
+    wheel = scene.workspace / "pkg-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as parts:
+        parts.writestr("mod.py", "answer = 42\n")
+        parts.writestr("pkg-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        parts.writestr(
+            "pkg-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\n"
+        )
+        parts.writestr("pkg-1.0.dist-info/RECORD", "")
+    (scene.workspace / "test_it.py").write_text("def test_it(): assert 1\n")
+    shell(
+        f"{PYTHON} -m venv .v && .v/bin/pip install -q --no-index ./{wheel.name} && "
+        ".v/bin/python -c 'import mod; assert mod.answer == 42'"
+    )
+    shell(f"{sys.executable} -m pytest -q -p no:cacheprovider test_it.py")
+    shell(
+        f"{PYTHON} -c 'import multiprocessing as m; m.Lock(); "
+        'assert m.get_context("fork").Pool(2).map(abs, [-1]) == [1]\''
+    )
+
+
+def test_names_of_the_user_and_of_the_host_are_there(shell: Shell):
+    assert shell("id -un").stdout.strip() not in ("", "1000")
+    assert shell("cat /etc/hostname; uname -n; nproc").stdout.split()
+
+
+def test_holes_open_what_is_named_and_nothing_else(scene: Scene, shell: Shell):
+    home = scene.repository.home
+    (home / ".npmrc").write_text("registry=treasure\n")
+    (home / "notes").mkdir()
+    request = scene.request(
+        holes=Holes(paths=("~/.npmrc", f"{home}/notes:rw"), env=("MY_*", "GIT_DIR")),
+        env={**scene.request().env, "MY_KEY": "1", "GIT_DIR": "/x", "SECRET": "2"},
+    )
+    script = f"cat ~/.npmrc {home}/.npmrc; touch {home}/notes/x; ls -A {home}; env | sort"
+    said = shell(script, request).stdout.splitlines()
+    assert said[:2] == ["registry=treasure"] * 2
+    assert {".npmrc", "notes"} <= set(said)
+    assert ".ssh" not in said
+    assert (home / "notes" / "x").exists()
+    assert "MY_KEY=1" in said
+    assert not [line for line in said if line.startswith(("SECRET", "GIT_DIR"))]
+
+
+def test_only_the_own_tree_changes_while_an_attempt_works(scene: Scene, shell: Shell):
+    state = scene.workspace.parents[1]
+    before = outline((state, scene.repository.path))
+    shell("echo x > mine && git add . && git commit -qm x && touch ~/in-home")
+    after = outline((state, scene.repository.path))
+    own = (scene.workspace, scene.attempt, scene.home)
+    assert violations(before, after, allowed=own) == ()
+    (scene.sibling / "treasure.txt").write_text("attacked\n")
+    found = violations(before, outline((state, scene.repository.path)), allowed=own)
+    assert [os.fsdecode(each.path) for each in found] == [f"{scene.sibling}/treasure.txt"]
+
+
+@pytest.mark.parametrize("prefix", ["", "/oldroot", "/newroot"])
+def test_a_link_in_the_home_does_not_lead_a_hole_outside(
+    scene: Scene, shell: Shell, tmp_path: Path, prefix: str
+):
+    real = scene.repository.home
+    (real / ".npmrc").write_text("x")
+    (real / ".config/tool").mkdir(parents=True)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (scene.home / ".npmrc").symlink_to(f"{prefix}{outside}/created")
+    (scene.home / ".config").symlink_to(outside)
+    shell("true", scene.request(holes=Holes(paths=("~/.npmrc", "~/.config/tool"))))
+    assert list(outside.iterdir()) == []
+
+
+def test_a_git_file_that_became_a_link_is_refused(machine: Machine, scene: Scene, tmp_path: Path):
+    (scene.workspace / ".git").unlink()
+    (scene.workspace / ".git").symlink_to(f"/oldroot{tmp_path}/created-outside")
+    with pytest.raises(WorkspaceError, match="tampered"):
+        confine(machine, scene.request())
+
+
+def test_an_ordinary_user_is_held_by_the_same_attacks(tmp_path_factory: pytest.TempPathFactory):
+    python = shutil.which("python3", path="/usr/bin")
+    if os.getuid() != 0 or python is None or not shutil.which("setpriv"):
+        pytest.skip("needs root to become somebody else, and a python that others may run")
+    root = Path(__file__).parents[2]
+    folder = tmp_path_factory.mktemp("ordinary")
+    for path in (folder, *folder.parents):
+        if path.stat().st_uid == 0 and path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o011)
+    shutil.copytree(root / "engine", folder / "code/engine", ignore=_compiled)
+    shutil.copytree(root / "tests/support", folder / "code/tests/support", ignore=_compiled)
+    (folder / "code/tests/__init__.py").touch()
+    os.chown(folder, 65534, 65534)
+    identity = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    done = subprocess.run(
+        [*identity, python, "-B", "-m", "tests.support.sandboxes", str(folder / "scene")],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        cwd=folder / "code",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert said["bwrap"] == "tcp udp"
+    assert said["landlock"] == "replace_git_file tcp udp"
+    assert {"read_sibling", "write_shared_hook", "own_namespace"} <= set(said["none"].split())
+
+
+_compiled = shutil.ignore_patterns("__pycache__")
