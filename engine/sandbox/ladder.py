@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import MechanismMissing
-from engine.limits import Dimension, Enforcement, Level
+from engine.limits import Dimension, Enforcement, Level, Limits
 from engine.sandbox.fence import is_scoped
 from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.request import ConfineRequest, Network
@@ -93,6 +93,7 @@ def report(
             value=_value(limits.output_mb, "MB"),
         ),
         _kill(machine),
+        _budget(limits),
     )
 
 
@@ -250,6 +251,18 @@ def _kill(machine: Machine) -> Enforcement:
         level=Level.ENFORCED,
         mechanism=", ".join(way for way, works in ways.items() if works),
         value="whole tree",
+    )
+
+
+def _budget(limits: Limits) -> Enforcement:
+    asked = ((limits.budget_usd, "USD"), (limits.budget_tokens, "tokens"))
+    amounts = [_value(amount, unit) for amount, unit in asked if amount is not None]
+    return Enforcement(
+        dimension=Dimension.BUDGET,
+        level=Level.SAMPLED,
+        mechanism="usage that the agent reports",
+        value=", ".join(amounts) or _value(None, ""),
+        reason="an agent that reports nothing has no budget",
     )
 
 

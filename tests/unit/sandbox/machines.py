@@ -1,0 +1,37 @@
+"""Machines and requests made up for tests that touch no world."""
+
+from pathlib import Path
+
+from engine.limits import Limits
+from engine.sandbox.machine import Finding, Hierarchy, Machine, Mechanism
+from engine.sandbox.request import ConfineRequest, Holes, Network
+
+_ALL = ("memory", "cpu", "pids")
+
+FULL = Machine(
+    identity="full",
+    uid=1000,
+    findings=tuple(Finding(mechanism=each, works=True) for each in Mechanism),
+    hierarchies=(
+        Hierarchy(mechanism=Mechanism.CGROUP2, version=2, controllers=_ALL, parent="/c2"),
+        Hierarchy(mechanism=Mechanism.SYSTEMD, version=2, controllers=_ALL, parent="/scope"),
+        Hierarchy(mechanism=Mechanism.CGROUP1, version=1, controllers=_ALL, parent="/c1"),
+    ),
+    launcher=("python", "landlock.py"),
+    landlock_abi=7,
+)
+"""Everything works, and nothing of it is looked at."""
+
+
+def asking(
+    limits: Limits | None = None, *, docker: bool = False, network: Network = Network.OPEN
+) -> ConfineRequest:
+    return ConfineRequest(
+        name="x",
+        workspace=Path("/w"),
+        home=Path("/h"),
+        private_clone=Path("/g"),
+        limits=limits or Limits(),
+        network=network,
+        holes=Holes(docker=docker),
+    )

@@ -1,0 +1,141 @@
+"""What is kept of a probe, and what the two variables make of it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from engine.errors import MechanismMissing
+from engine.limits import Dimension, Level, Limits
+from engine.sandbox.ladder import check_required, doctor, files_rung, limiter, limiters, report
+from engine.sandbox.machine import Finding, Hierarchy, Machine, Mechanism, forced
+from engine.sandbox.request import Network
+from tests.unit.sandbox.machines import FULL, asking
+
+
+def test_a_machine_survives_json():
+    assert Machine.from_json(json.loads(json.dumps(FULL.to_json()))) == FULL
+
+
+@pytest.mark.parametrize("spoiled", [{}, {"identity": "x"}, {"findings": [{"mechanism": "x"}]}])
+def test_what_another_version_wrote_is_refused(spoiled: dict[str, object]):
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Machine.from_json({**(FULL.to_json() if spoiled else {}), **spoiled, "more": 1})
+
+
+@pytest.mark.parametrize(
+    ("demanded", "rung"),
+    [
+        ("", Mechanism.BWRAP),
+        ("bwrap", Mechanism.BWRAP),
+        ("landlock", Mechanism.LANDLOCK),
+        ("none", None),
+    ],
+)
+def test_the_rung_demanded_is_the_one_used(demanded: str, rung: Mechanism | None):
+    assert files_rung(forced(FULL, {"PLAIT_SANDBOX": demanded})) is rung
+
+
+def test_a_rung_demanded_that_does_not_work_is_no_other_rung():
+    broken = replace(
+        FULL,
+        findings=tuple(
+            replace(each, works=False, reason="setting up uid map: Permission denied", fix="do so")
+            if each.mechanism is Mechanism.BWRAP
+            else each
+            for each in FULL.findings
+        ),
+    )
+    with pytest.raises(MechanismMissing, match="uid map") as caught:
+        files_rung(forced(broken, {"PLAIT_SANDBOX": "bwrap"}))
+    assert caught.value.hint == "do so"
+    assert files_rung(broken) is Mechanism.LANDLOCK
+
+
+@pytest.mark.parametrize("name", ["PLAIT_SANDBOX", "PLAIT_FORCE_OFF"])
+def test_a_value_that_means_nothing_is_refused(name: str):
+    with pytest.raises(MechanismMissing, match="docker"):
+        forced(FULL, {name: "docker"})
+
+
+@pytest.mark.parametrize(
+    ("off", "expected"),
+    [
+        ("", Mechanism.CGROUP2),
+        ("cgroup2", Mechanism.SYSTEMD),
+        ("cgroup2,systemd", Mechanism.CGROUP1),
+        ("cgroup2, cgroup1 ,systemd", Mechanism.SAMPLING),
+        ("cgroup2,cgroup1,systemd,sampling", None),
+    ],
+)
+def test_each_rung_of_memory_is_the_next_when_those_above_are_off(
+    off: str, expected: Mechanism | None
+):
+    machine = forced(FULL, {"PLAIT_FORCE_OFF": off})
+    assert limiter(machine, Dimension.MEMORY) is expected
+    rows = {row.dimension: row for row in report(machine, asking(Limits(memory_mb=5)), {})}
+    levels = {None: Level.NONE, Mechanism.SAMPLING: Level.SAMPLED}
+    assert rows[Dimension.MEMORY].level is levels.get(expected, Level.ENFORCED)
+    is_told = off.replace(" ", "") in rows[Dimension.MEMORY].reason.replace(" ", "")
+    assert is_told or rows[Dimension.MEMORY].level is Level.ENFORCED
+
+
+def test_processes_are_counted_by_the_namespace_where_no_cgroup_does():
+    machine = forced(FULL, {"PLAIT_FORCE_OFF": "cgroup2,cgroup1,systemd"})
+    assert limiter(machine, Dimension.PIDS) is Mechanism.NPROC
+
+
+def test_a_scope_takes_the_place_of_cgroups_made_by_hand():
+    machine = forced(FULL, {"PLAIT_FORCE_OFF": "cgroup2"})
+    assert [each.mechanism for each in limiters(machine)] == [Mechanism.SYSTEMD]
+
+
+def test_an_empty_group_is_kept_for_killing_and_freezing_alone():
+    empty = Hierarchy(mechanism=Mechanism.CGROUP2, version=2, controllers=(), parent="/c2")
+    memory = Hierarchy(
+        mechanism=Mechanism.CGROUP1, version=1, controllers=("memory",), parent="/c1"
+    )
+    machine = replace(FULL, hierarchies=(empty, memory))
+    assert limiters(machine) == (empty, memory)
+    assert limiters(forced(machine, {"PLAIT_FORCE_OFF": "cgroup-kill"})) == (memory,)
+
+
+SAMPLED = {Dimension.DISK, Dimension.BUDGET}
+
+
+def test_a_full_machine_meets_every_requirement_that_can_be_enforced():
+    check_required(set(Dimension) - SAMPLED, doctor(FULL))
+
+
+@pytest.mark.parametrize("dimension", [Dimension.FILES, Dimension.GIT, Dimension.NETWORK, *SAMPLED])
+def test_a_requirement_that_is_not_enforced_fails_closed_with_a_fix(dimension: Dimension):
+    bare = Machine(
+        identity="",
+        uid=1000,
+        findings=(
+            Finding(
+                mechanism=Mechanism.BWRAP, works=False, reason="not installed", fix="Install it."
+            ),
+        ),
+    )
+    with pytest.raises(MechanismMissing) as caught:
+        check_required([dimension], doctor(bare))
+    assert caught.value.dimension == dimension
+    assert caught.value.hint
+
+
+def test_the_docker_socket_ends_what_files_promise():
+    rows = report(FULL, asking(docker=True), {})
+    files = next(row for row in rows if row.dimension is Dimension.FILES)
+    assert files.level is Level.ADVISORY
+    assert "docker" in files.reason
+
+
+def test_an_open_network_is_told_as_it_is():
+    rows = report(FULL, asking(network=Network.OPEN), {})
+    network = next(row for row in rows if row.dimension is Dimension.NETWORK)
+    assert (network.level, network.value) == (Level.NONE, "open")
+
+
+def test_doctor_has_one_row_for_every_dimension():
+    assert [row.dimension for row in doctor(FULL)] == list(Dimension)
