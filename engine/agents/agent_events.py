@@ -67,6 +67,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The agent no longer waits for the answer to this question."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """A permission was given or refused by rule; nobody need be asked."""
 
@@ -79,7 +86,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSeen:
-    """What this attempt has used so far: totals, None where unknown.
+    """What this attempt has used so far: totals, each None where it is not known.
 
     `input_tokens` counts all that went in, `cached_tokens` the part of it that a cache held.
     """
@@ -152,6 +159,7 @@ AgentEvent = (
     | ToolCalled
     | ToolEnded
     | Asked
+    | Withdrawn
     | Decided
     | UsageSeen
     | Progressed

@@ -17,6 +17,7 @@ from engine.agents.contract import (
     Steering,
 )
 from engine.agents.finding import LoginTraces, find_login, find_program, find_version
+from engine.agents.options import is_set, picked
 from engine.agents.own_stream import OwnStream
 from engine.agents.prompting import whole_text
 from engine.agents.records import line_of
@@ -25,14 +26,8 @@ from engine.errors import AgentError
 HINT_VARIABLE = "PLAIT_MAX_SUBAGENTS"
 PROMPT_FILE = ".plait/prompt.md"
 _PLACE = re.compile(r"\{(prompt|prompt_file|workspace|home|model|session)\}")
-_TRUE = {"true", "yes", "1", "on"}
 LONGEST_ARGUMENT = 128 * 1024 - 1
 """Linux takes no single argument of more bytes than this."""
-
-
-def is_set(request: LaunchRequest, option: str) -> bool:
-    """An option of the agent that is text in a manifest and true in meaning."""
-    return request.choice.options.get(option, "").lower() in _TRUE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,11 +121,6 @@ class CommandAdapter:
             **more,
             **request.choice.env,
         }
-
-
-def picked(request: LaunchRequest, names: tuple[str, ...]) -> dict[str, str]:
-    """Those variables of the user's environment that are there."""
-    return {name: request.environment[name] for name in names if request.environment.get(name)}
 
 
 def as_argument(argv: tuple[str, ...], prompt: str) -> tuple[str, ...]:

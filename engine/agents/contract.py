@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from engine.agents.agent_events import AgentEvent, AgentOutcome
+from engine.limits import Usage
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, Permissions, RetryMode
 
@@ -69,6 +70,7 @@ class LaunchRequest:
         mode: What this attempt goes on from; FRESH where there was none before.
         session: The session to take up again, if one is known and the mode wants it.
         is_fork: Take up a copy of that session and leave the original as it is.
+        used_before: What that session had used already: agents count a session, not an attempt.
         feedback: What a reviewer or a failed check said of the attempt before.
         environment: The user's environment; an adapter takes from it only what it names.
         user_home: The user's real HOME, in which logins are looked for.
@@ -89,6 +91,7 @@ class LaunchRequest:
     mode: RetryMode = RetryMode.FRESH
     session: str | None = None
     is_fork: bool = False
+    used_before: Usage = field(default_factory=Usage)
     feedback: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     user_home: str = ""
@@ -180,7 +183,10 @@ class StreamParser(Protocol):
         """What to write so that a question is answered; None if it does not wait for one."""
 
     def steer(self, text: str) -> bytes | None:
-        """What to write to say something to it; None where it cannot hear."""
+        """What to write to say something to it; nothing (`b""`) if it will be said after this turn.
+
+        None where it cannot hear.
+        """
 
     def interrupt(self) -> bytes | None:
         """What to write to break its turn off; None where only a signal helps."""
@@ -202,7 +208,7 @@ class AgentAdapter(Protocol):
         """One line that installs it."""
 
     def launch(self, request: LaunchRequest) -> Launch:
-        """How to start it for this request."""
+        """How to start it for this request; may read files, so call it outside an event loop."""
 
     def parser(self, request: LaunchRequest) -> StreamParser:
         """A parser for the stream that this request's launch will write."""

@@ -58,7 +58,7 @@ class OwnStream(Reading):
         self._waiting: dict[str, bool] = {}
         self._asked = 0
         self._readers: dict[str, Callable[[Record], list[AgentEvent]]] = {
-            "session": lambda r: [self.start(text_of(r.get("id")) or None)],
+            "session": lambda r: self.start(text_of(r.get("id"))),
             "say": lambda r: [self.say(text_of(r["text"]), is_delta=r.get("delta") is True)],
             "think": lambda r: [Thought(text_of(r["text"]), r.get("delta") is True)],
             "progress": self._progress,

@@ -7,6 +7,7 @@ A rule is a pattern over the tool (`Edit`, `Bash`) or over tool and detail (`Bas
 from fnmatch import fnmatchcase
 
 from engine.agents.contract import LaunchRequest
+from engine.errors import AgentError
 from engine.plan.model import PermissionMode
 
 CONTAINED = "the sandbox contains it"
@@ -36,3 +37,12 @@ def is_allowed_unasked(request: LaunchRequest) -> bool:
         and request.is_confined
         and not request.permissions.deny
     )
+
+
+def refuse_asking(request: LaunchRequest, agent: str) -> None:
+    """Refuse to start an agent that cannot ask where the user wants to be asked."""
+    if request.permissions.mode is not PermissionMode.AUTO or request.permissions.deny:
+        raise AgentError(
+            f"{agent} cannot ask for permission when it is driven in this way",
+            hint="Use an agent that can ask (claude, or one over ACP), or `permissions: auto`.",
+        )

@@ -42,12 +42,18 @@ class Reading:
     wants_closing = True
     """Without a closing record the attempt has not ended well, whatever its exit code."""
 
+    counts_session = False
+    """Its totals are those of its session, of which an earlier attempt may have used a part."""
+
     def __init__(self, request: LaunchRequest) -> None:
         self.request = request
+        before = request.used_before if self.counts_session and request.session else Usage()
+        self._before = before
         self.session = request.session if not request.is_fork else None
         self.usage = UsageSeen()
         self.closing: Closing | None = None
         self.limit: RateLimited | None = None
+        self._begun: str | None = None
         self._splitters = {name: LineSplitter() for name in ("out", "err", "in")}
         self._said: list[str] = []
         self._said_size = 0
@@ -91,10 +97,13 @@ class Reading:
 
     # ------------------------------------------------------------------ what subclasses use
 
-    def start(self, session: str | None, model: str | None = None) -> Started:
-        """The agent is at work in this session."""
+    def start(self, session: str, model: str = "") -> list[AgentEvent]:
+        """The agent is at work in this session: told once, though many records may name it."""
+        if session == self._begun:
+            return []
+        self._begun = session
         self.session = session or self.session
-        return Started(self.session, model or None)
+        return [Started(self.session, model or None)]
 
     def say(self, text: str, *, is_delta: bool = False) -> Said:
         """The agent said this; a whole message replaces the last one, a delta goes on with it."""
@@ -117,10 +126,12 @@ class Reading:
         """Totals so far; what is not told keeps its last value."""
         known = self.usage
         self.usage = UsageSeen(
-            input_tokens=_or(input_tokens, known.input_tokens),
-            output_tokens=_or(output_tokens, known.output_tokens),
+            input_tokens=_or(_less(input_tokens, self._before.input_tokens), known.input_tokens),
+            output_tokens=_or(
+                _less(output_tokens, self._before.output_tokens), known.output_tokens
+            ),
             cached_tokens=_or(cached_tokens, known.cached_tokens),
-            usd=_or(usd, known.usd),
+            usd=_or(_less(usd, self._before.usd), known.usd),
         )
         return self.usage
 
@@ -221,6 +232,11 @@ class Reading:
 
 def _or(new: _Number | None, old: _Number | None) -> _Number | None:
     return old if new is None else new
+
+
+def _less(total: _Number | None, before: _Number | None) -> _Number | None:
+    # An agent that begins its count anew with each process tells less than was used before.
+    return total if total is None or before is None or total < before else total - before
 
 
 def clip(text: str) -> str:

@@ -1,39 +1,56 @@
 """Which adapters there are, by the names that manifests use."""
 
 import difflib
+import functools
 from collections.abc import Mapping
 
 import anyio
 
-from engine.agents.command import CommandAdapter
 from engine.agents.contract import AgentAdapter, Found
-from engine.agents.presets import AIDER, MINI
-from engine.agents.scripted import ScriptedAdapter
 from engine.errors import AgentNotFound
 
-ADAPTERS: dict[str, AgentAdapter] = {
-    adapter.name: adapter for adapter in (ScriptedAdapter(), CommandAdapter(), AIDER, MINI)
-}
+TABLES = ("gemini", "opencode", "copilot", "qwen", "pi", "cline")
+
+
+@functools.cache
+def adapters() -> Mapping[str, AgentAdapter]:
+    """Every adapter by its name, in the order in which they are shown."""
+    # Imported when first asked for: reading tables costs more than most commands want to pay.
+    from engine.agents.acp import AcpAdapter, known_agents  # noqa: PLC0415
+    from engine.agents.claude import ClaudeAdapter  # noqa: PLC0415
+    from engine.agents.codex import CodexAdapter  # noqa: PLC0415
+    from engine.agents.command import CommandAdapter  # noqa: PLC0415
+    from engine.agents.presets import AIDER, MINI  # noqa: PLC0415
+    from engine.agents.scripted import ScriptedAdapter  # noqa: PLC0415
+    from engine.agents.table_agent import JsonLinesAdapter, TableAdapter  # noqa: PLC0415
+    from engine.agents.tables import shipped_table  # noqa: PLC0415
+
+    known: list[AgentAdapter] = [ScriptedAdapter(), CommandAdapter(), ClaudeAdapter()]
+    known += [CodexAdapter(), *(TableAdapter(table=shipped_table(name)) for name in TABLES)]
+    known += [AIDER, MINI, AcpAdapter(), *known_agents(), JsonLinesAdapter()]
+    return {adapter.name: adapter for adapter in known}
 
 
 def adapter_named(name: str) -> AgentAdapter:
     """The adapter of that name; AgentNotFound names the nearest where there is none."""
-    adapter = ADAPTERS.get(name)
+    known = adapters()
+    adapter = known.get(name)
     if adapter is None:
-        near = difflib.get_close_matches(name, ADAPTERS, n=1)
+        near = difflib.get_close_matches(name, known, n=1)
         guess = f"Did you mean {near[0]!r}? " if near else ""
-        raise AgentNotFound(name, hint=f"{guess}There are: {', '.join(ADAPTERS)}.")
+        raise AgentNotFound(name, hint=f"{guess}There are: {', '.join(known)}.")
     return adapter
 
 
 async def find_agents(environment: Mapping[str, str]) -> tuple[Found, ...]:
     """What is there of every agent on this machine, in the order of the registry."""
+    known = await anyio.to_thread.run_sync(adapters)
     found: dict[str, Found] = {}
 
     async def look(adapter: AgentAdapter) -> None:
         found[adapter.name] = await adapter.find(environment)
 
     async with anyio.create_task_group() as group:
-        for adapter in ADAPTERS.values():
+        for adapter in known.values():
             group.start_soon(look, adapter)
-    return tuple(found[name] for name in ADAPTERS)
+    return tuple(found[name] for name in known)

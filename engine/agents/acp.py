@@ -1,0 +1,169 @@
+"""Drives agents over the Agent Client Protocol: they ask, are cancelled, and resumed by id."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.agents.acp_stream import AcpStream, initialize
+from engine.agents.contract import (
+    Capabilities,
+    Found,
+    HintChannel,
+    Launch,
+    LaunchFile,
+    LaunchRequest,
+    SessionId,
+    Steering,
+)
+from engine.agents.finding import LoginTraces, find_login, find_program, find_version
+from engine.agents.options import more_arguments, picked, program_of
+from engine.agents.prompting import system_text
+from engine.agents.table_agent import fill
+from engine.agents.tables import Table, shipped_table
+from engine.errors import AgentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcpAdapter:
+    """An agent that speaks the protocol; without an argv of its own it is named by the manifest.
+
+    Attributes:
+        table: The agent's table, for what does not depend on how it is driven.
+        model: Arguments that choose the model; `{model}` stands for it.
+    """
+
+    name: str = "acp"
+    argv: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    table: str = ""
+    variables: tuple[str, ...] = ()
+    hint: HintChannel = HintChannel.PROMPT
+    install_hint: str = "any agent that speaks the Agent Client Protocol: set `argv`"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the protocol lets it do."""
+        return Capabilities(
+            permission=True,
+            steer=Steering.AFTER_TURN,
+            interrupt=True,
+            resume=True,
+            hint=self.hint,
+            usage=True,
+            session_id=SessionId.EARLY,
+            two_way=True,
+        )
+
+    def launch(self, request: LaunchRequest) -> Launch:
+        """One process with one session; its input stays open until the last turn has ended."""
+        table = shipped_table(self.table) if self.table else None
+        argv = request.choice.argv or self._argv(request)
+        if not argv:
+            raise AgentError(
+                f"the agent {request.choice.name!r} has no argv",
+                hint="Say what speaks the protocol: `argv: [my-agent, --acp]`.",
+            )
+        return Launch(
+            argv=(*argv, *more_arguments(request)),
+            env={
+                **picked(request, self._variables(table)),
+                **(table.env if table else {}),
+                **request.choice.env,
+            },
+            files=_files(table, request),
+            first_input=initialize(),
+            keeps_stdin=True,
+            hosts=table.hosts if table else (),
+        )
+
+    def parser(self, request: LaunchRequest) -> AcpStream:
+        """The client's side of the protocol."""
+        return AcpStream(request, has_system_file=self.hint is HintChannel.CONFIG_FILE)
+
+    async def find(self, environment: Mapping[str, str]) -> Found:
+        """Its program, version and login."""
+        path = find_program(self.argv[0], environment) if self.argv else None
+        table = shipped_table(self.table) if self.table else None
+        traces = LoginTraces(
+            variables=table.login.variables if table else self.variables,
+            files=table.login.files if table else (),
+        )
+        return Found(
+            name=self.name,
+            path=path,
+            version=await find_version(path) if path else None,
+            login=find_login(traces, environment) if self.argv else None,
+            driven="Agent Client Protocol 1, both ways",
+            capabilities=self.capabilities,
+            install_hint=self.install_hint,
+        )
+
+    def _argv(self, request: LaunchRequest) -> tuple[str, ...]:
+        if not self.argv:
+            return ()
+        model = request.choice.model
+        chosen = tuple(word.replace("{model}", model) for word in self.model) if model else ()
+        return (program_of(request, self.argv[0]), *self.argv[1:], *chosen)
+
+    def _variables(self, table: Table | None) -> tuple[str, ...]:
+        return (*self.variables, *(table.variables if table else ()))
+
+
+def _files(table: Table | None, request: LaunchRequest) -> tuple[LaunchFile, ...]:
+    values = {"system": system_text(request)}
+    return tuple(
+        LaunchFile(path=file.path, data=fill(file.text, values).encode())
+        for file in (table.files if table else ())
+        if values["system"] or "{system}" not in file.text
+    )
+
+
+def known_agents() -> tuple[AcpAdapter, ...]:
+    """The agents that were tried over the protocol."""
+    by_model = ("--model", "{model}")
+    in_file, in_session = HintChannel.CONFIG_FILE, HintChannel.SYSTEM_PROMPT
+    return (
+        AcpAdapter(
+            name="gemini-acp",
+            argv=("gemini", "--skip-trust", "--acp"),
+            model=by_model,
+            table="gemini",
+            hint=in_file,
+            install_hint="npm install -g @google/gemini-cli@latest",
+        ),
+        AcpAdapter(
+            name="opencode-acp",
+            argv=("opencode", "acp"),
+            table="opencode",
+            hint=in_file,
+            install_hint="npm install -g opencode-ai@latest",
+        ),
+        AcpAdapter(
+            name="copilot-acp",
+            argv=("copilot", "--acp"),
+            model=by_model,
+            table="copilot",
+            hint=in_file,
+            install_hint="npm install -g @github/copilot@latest",
+        ),
+        AcpAdapter(
+            name="qwen-acp",
+            argv=("qwen", "--acp"),
+            model=by_model,
+            table="qwen",
+            install_hint="npm install -g @qwen-code/qwen-code@latest",
+        ),
+        AcpAdapter(
+            name="claude-acp",
+            argv=("claude-agent-acp",),
+            variables=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"),
+            hint=in_session,
+            install_hint="npm install -g @agentclientprotocol/claude-agent-acp@latest",
+        ),
+        AcpAdapter(
+            name="codex-acp",
+            argv=("codex-acp",),
+            variables=("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"),
+            hint=in_session,
+            install_hint="npm install -g @agentclientprotocol/codex-acp@latest",
+        ),
+    )

@@ -1,0 +1,338 @@
+"""Reads Claude Code's `stream-json`, both ways: its records, its questions, our control requests.
+
+The last record lies twice: `subtype` may be `success` beside `is_error: true`, and a run that was
+interrupted exits with 0. What counts is `is_error`, with the exit code.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.agents.agent_events import (
+    AgentEvent,
+    Asked,
+    Decided,
+    RateLimited,
+    Retrying,
+    SubAgents,
+    Thought,
+    ToolCalled,
+    ToolEnded,
+    TurnEnded,
+    Withdrawn,
+)
+from engine.agents.contract import LaunchRequest
+from engine.agents.permitting import decide
+from engine.agents.reading import Closing, Reading
+from engine.agents.records import (
+    Record,
+    at,
+    content_text,
+    count_of,
+    line_of,
+    number_of,
+    paths_of,
+    read_record,
+    tail_of,
+    text_of,
+    title_of,
+)
+
+_QUESTION_TOOL = "AskUserQuestion"
+_SUB_AGENT_TOOLS = {"Task", "Agent"}
+_LIMIT_REACHED = re.compile(
+    r"limit reached(?:\|(\d{10}))?|(?:usage|session|weekly) limit", re.IGNORECASE
+)
+_UNAUTHORIZED = {401, 403}
+_TOO_MANY = 429
+_MILLISECONDS = 1000
+
+
+def user_message(text: str) -> bytes:
+    """A prompt, or words said in between, as one line."""
+    content = [{"type": "text", "text": text}]
+    message = {"role": "user", "content": content}
+    return line_of({"type": "user", "message": message, "parent_tool_use_id": None})
+
+
+def control_request(identity: str, subtype: str) -> bytes:
+    """A request of the host's to the agent, as one line."""
+    request = {"subtype": subtype}
+    return line_of({"type": "control_request", "request_id": identity, "request": request})
+
+
+def _control_response(identity: str, response: dict[str, Any]) -> bytes:
+    body = {"subtype": "success", "request_id": identity, "response": response}
+    return line_of({"type": "control_response", "response": body})
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A question of the agent's that has not been answered."""
+
+    tool: str
+    given: dict[str, Any]
+
+
+class ClaudeStream(Reading):
+    """One attempt's stream of Claude Code."""
+
+    counts_session = True
+
+    def __init__(self, request: LaunchRequest) -> None:
+        super().__init__(request)
+        self._waiting: dict[str, _Waiting] = {}
+        self._counted = ""
+        self._sub_agents = 0
+        self._interrupts = 0
+        self._readers: dict[str, Callable[[Record], list[AgentEvent] | None]] = {
+            "system": self._system,
+            "assistant": self._assistant,
+            "user": self._user,
+            "result": self._result,
+            "control_request": self._control_request,
+            "control_response": lambda _: [],
+            "control_cancel_request": lambda r: self._withdraw(text_of(r.get("request_id"))),
+            "rate_limit_event": self._rate_limit,
+            "keep_alive": lambda _: [],
+        }
+
+    def record(self, record: Record) -> list[AgentEvent] | None:
+        """What one record means."""
+        reader = self._readers.get(text_of(record.get("type")))
+        return None if reader is None else reader(record)
+
+    # ------------------------------------------------------------------ talking to it
+
+    def answer(self, question: str, answer: str) -> bytes | None:
+        """`allow`, `deny`, or words: to a permission they are a refusal with its reason."""
+        waiting = self._waiting.pop(question, None)
+        if waiting is None:
+            return None
+        if waiting.tool == _QUESTION_TOOL:
+            return _control_response(question, _chosen(waiting.given, answer))
+        return _control_response(question, _verdict(waiting.given, answer))
+
+    def steer(self, text: str) -> bytes | None:
+        """Another message of the user's; it is heard at the next chance within the turn."""
+        return user_message(text)
+
+    def interrupt(self) -> bytes | None:
+        """The control request that breaks the turn off."""
+        self._interrupts += 1
+        return control_request(f"interrupt-{self._interrupts}", "interrupt")
+
+    def sent(self, line: bytes) -> None:
+        """An answer that was given is not waited for any more."""
+        if b'"control_response"' in line:
+            self._waiting.pop(text_of(at(read_record(line), "response", "request_id")), None)
+
+    # ------------------------------------------------------------------ one record each
+
+    def _system(self, record: Record) -> list[AgentEvent] | None:
+        match record.get("subtype"):
+            case "init":
+                return self.start(text_of(record["session_id"]), text_of(record.get("model")))
+            case "api_retry":
+                delay_ms = number_of(record.get("retry_delay_ms"))
+                return [
+                    Retrying(
+                        count_of(record.get("attempt")) or 1,
+                        None if delay_ms is None else delay_ms / _MILLISECONDS,
+                        text_of(record.get("error_status")) or text_of(record.get("error")),
+                    )
+                ]
+            case _:
+                return None
+
+    def _assistant(self, record: Record) -> list[AgentEvent]:
+        message = record["message"]
+        is_inner = record.get("parent_tool_use_id") is not None
+        events: list[AgentEvent] = []
+        for block in message["content"]:
+            match block.get("type"):
+                case "text":
+                    text = text_of(block["text"])
+                    events.append(Thought(text) if is_inner else self.say(text))
+                case "thinking":
+                    events.append(Thought(text_of(block.get("thinking"))))
+                case "tool_use":
+                    events += self._tool(block)
+                case _:
+                    pass
+        return events + self._count(message)
+
+    def _tool(self, block: Record) -> list[AgentEvent]:
+        name, given = text_of(block["name"]), block.get("input")
+        called = ToolCalled(text_of(block["id"]), name, title_of(given), paths_of(given))
+        if name not in _SUB_AGENT_TOOLS:
+            return [called]
+        self._sub_agents += 1
+        return [called, SubAgents(self._sub_agents)]
+
+    def _count(self, message: Record) -> list[AgentEvent]:
+        """Count a request once, though each block of its answer comes as a record of its own."""
+        identity, usage = text_of(message.get("id")), message.get("usage")
+        if identity == self._counted or not isinstance(usage, dict):
+            return []
+        self._counted = identity
+        cached = count_of(usage.get("cache_read_input_tokens")) or 0
+        fresh = (count_of(usage.get("input_tokens")) or 0) + (
+            count_of(usage.get("cache_creation_input_tokens")) or 0
+        )
+        # The totals so far stand in the last result; what came out is told only there.
+        self.usage = replace(
+            self.usage,
+            input_tokens=(self.usage.input_tokens or 0) + fresh + cached,
+            cached_tokens=(self.usage.cached_tokens or 0) + cached,
+        )
+        return [self.usage]
+
+    def _user(self, record: Record) -> list[AgentEvent]:
+        content = at(record, "message", "content")
+        if not isinstance(content, list):
+            return []
+        refused = {
+            meta.get("id")
+            for meta in record.get("tool_result_meta") or ()
+            if at(meta, "permission_decision", "decision") == "reject"
+        }
+        return [
+            ToolEnded(
+                text_of(block["tool_use_id"]),
+                _state(block, is_refused=block["tool_use_id"] in refused),
+                tail_of(content_text(block.get("content"))),
+            )
+            for block in content
+            if block.get("type") == "tool_result"
+        ]
+
+    def _result(self, record: Record) -> list[AgentEvent]:
+        events: list[AgentEvent] = [*map(Withdrawn, self._waiting), self._totals(record)]
+        self._waiting.clear()
+        spawned = count_of(at(record, "subagent_stats", "spawned"))
+        if spawned:
+            self._sub_agents = spawned
+            events.append(SubAgents(spawned))
+        text = text_of(record.get("result"))
+        error = _error(record, text) if record.get("is_error") is not False else ""
+        status = count_of(record.get("api_error_status"))
+        self.closing = Closing(error=error, text=text, needs_login=status in _UNAUTHORIZED)
+        if limit := self._limit_of(error, status):
+            events.append(limit)
+        if not count_of(record.get("queued_turn_count")):
+            events.append(TurnEnded(not error, text))
+        return events
+
+    def _totals(self, record: Record) -> AgentEvent:
+        """Totals of the session: `modelUsage` counts all models and turns, `usage` does not."""
+        models = [m for m in (at(record, "modelUsage") or {}).values() if isinstance(m, dict)]
+        usd = number_of(record.get("total_cost_usd"))
+        if not models:
+            return self.used(usd=usd)
+        total = {
+            key: sum(count_of(model.get(key)) or 0 for model in models)
+            for key in (
+                *("inputTokens", "outputTokens"),
+                *("cacheReadInputTokens", "cacheCreationInputTokens"),
+            )
+        }
+        cached = total["cacheReadInputTokens"]
+        return self.used(
+            input_tokens=total["inputTokens"] + total["cacheCreationInputTokens"] + cached,
+            output_tokens=total["outputTokens"],
+            cached_tokens=cached,
+            usd=usd,
+        )
+
+    def _rate_limit(self, record: Record) -> list[AgentEvent]:
+        about = record["rate_limit_info"]
+        if about.get("status") != "rejected":
+            return []
+        return [self.limited(until=number_of(about.get("resetsAt")))]
+
+    def _limit_of(self, error: str, status: int | None) -> RateLimited | None:
+        found = _LIMIT_REACHED.search(error)
+        if self.limit is not None or not (found or status == _TOO_MANY):
+            return None
+        return self.limited(until=float(found[1]) if found and found[1] else None)
+
+    # ------------------------------------------------------------------ what it asks
+
+    def _control_request(self, record: Record) -> list[AgentEvent]:
+        identity, request = text_of(record["request_id"]), record["request"]
+        if request.get("subtype") != "can_use_tool":
+            body = {
+                "subtype": "error",
+                "request_id": identity,
+                "error": "this host does not do that",
+            }
+            return [self.reply(line_of({"type": "control_response", "response": body}))]
+        tool, given = text_of(request["tool_name"]), request.get("input") or {}
+        if tool == _QUESTION_TOOL:
+            return self._question(identity, given)
+        detail = title_of(given) or text_of(request.get("description"))
+        if (decision := decide(self.request, tool, detail)) is not None:
+            allowed, rule = decision
+            answer = "allow" if allowed else f"A rule denies this: {rule}"
+            return [
+                Decided(identity, tool, detail, allowed, rule),
+                self.reply(_control_response(identity, _verdict(given, answer))),
+            ]
+        self._waiting[identity] = _Waiting(tool, given)
+        return [
+            Asked(
+                id=identity,
+                text=f"{tool}: {detail}" if detail else tool,
+                choices=("allow", "deny"),
+                is_permission=True,
+                tool=tool,
+                detail=detail,
+            )
+        ]
+
+    def _question(self, identity: str, given: Record) -> list[AgentEvent]:
+        questions = [q for q in given.get("questions") or () if isinstance(q, dict)]
+        self._waiting[identity] = _Waiting(_QUESTION_TOOL, given)
+        choices = tuple(
+            text_of(option.get("label")) for q in questions[:1] for option in q.get("options") or ()
+        )
+        text = "\n".join(text_of(q.get("question")) for q in questions)
+        is_one = len(questions) == 1
+        return [Asked(id=identity, text=text, choices=choices if is_one else ())]
+
+    def _withdraw(self, identity: str) -> list[AgentEvent]:
+        return [Withdrawn(identity)] if self._waiting.pop(identity, None) else []
+
+
+def _state(block: Record, *, is_refused: bool) -> str:
+    if is_refused:
+        return "denied"
+    return "failed" if block.get("is_error") is True else "done"
+
+
+def _verdict(given: Record, answer: str) -> dict[str, Any]:
+    if answer == "allow":
+        return {"behavior": "allow", "updatedInput": given}
+    return {"behavior": "deny", "message": "The user denied this." if answer == "deny" else answer}
+
+
+def _chosen(given: Record, answer: str) -> dict[str, Any]:
+    """The answers beside their questions; of several, each has a line, and the last goes on."""
+    questions = [text_of(q.get("question")) for q in given.get("questions") or ()]
+    lines = answer.splitlines() or [""]
+    answers = {
+        question: answer if len(questions) == 1 else lines[min(number, len(lines) - 1)]
+        for number, question in enumerate(questions)
+    }
+    return {"behavior": "allow", "updatedInput": {**given, "answers": answers}}
+
+
+def _error(record: Record, text: str) -> str:
+    told = text or "; ".join(filter(None, map(text_of, record.get("errors") or ())))
+    subtype = text_of(record.get("subtype"))
+    reason = text_of(record.get("terminal_reason"))
+    if reason.startswith("aborted"):
+        return "the agent was interrupted"
+    return told or f"the agent ended with {subtype or 'an error'}"

@@ -1,0 +1,191 @@
+"""Drives Codex by `codex exec --json`: one prompt a process, taken up again by its thread id."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from engine.agents.agent_events import (
+    AgentEvent,
+    Retrying,
+    Thought,
+    ToolCalled,
+    ToolEnded,
+)
+from engine.agents.contract import (
+    Capabilities,
+    Found,
+    HintChannel,
+    Launch,
+    LaunchFile,
+    LaunchRequest,
+    SessionId,
+    Steering,
+)
+from engine.agents.finding import LoginTraces, find_login, find_program, find_version
+from engine.agents.options import flag, more_arguments, picked, program_of
+from engine.agents.permitting import refuse_asking
+from engine.agents.prompting import system_text, user_text
+from engine.agents.reading import Closing, Reading
+from engine.agents.records import Record, at, count_of, read_record, tail_of, text_of
+
+_RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/\d+ \((.*)\)", re.DOTALL)
+_STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
+_LIMIT_REACHED = re.compile(r"usage limit|rate limit|quota exceeded", re.IGNORECASE)
+_UNAUTHORIZED = re.compile(r"\b401\b|not logged in|log ?in again|token.*expired", re.IGNORECASE)
+_CONFIG = b"check_for_update_on_startup = false\n[analytics]\nenabled = false\n"
+_VARIABLES = ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL")
+_ENDINGS = {"completed": "done", "declined": "denied"}
+
+
+class CodexStream(Reading):
+    """One attempt's stream of `codex exec --json`."""
+
+    counts_session = True
+
+    def __init__(self, request: LaunchRequest) -> None:
+        super().__init__(request)
+        self._error_told = ""
+        self._readers: dict[str, Callable[[Record], list[AgentEvent]]] = {
+            "thread.started": lambda r: self.start(text_of(r["thread_id"])),
+            "turn.started": lambda _: [],
+            "turn.completed": self._completed,
+            "turn.failed": self._failed,
+            "error": self._trouble,
+            "item.started": lambda r: self._item(r["item"], is_over=False),
+            "item.updated": lambda r: self._item(r["item"], is_over=False),
+            "item.completed": lambda r: self._item(r["item"], is_over=True),
+        }
+
+    def record(self, record: Record) -> list[AgentEvent] | None:
+        """What one record means."""
+        reader = self._readers.get(text_of(record.get("type")))
+        return None if reader is None else reader(record)
+
+    def _item(self, item: Record, *, is_over: bool) -> list[AgentEvent]:
+        identity, kind = text_of(item["id"]), text_of(item["type"])
+        if kind in {"agent_message", "reasoning", "error"}:
+            text = text_of(item.get("text")) or text_of(item.get("message"))
+            if not is_over:
+                return []
+            return [self.say(text) if kind == "agent_message" else Thought(text)]
+        if not is_over:
+            paths = tuple(text_of(change.get("path")) for change in item.get("changes") or ())
+            return [ToolCalled(identity, kind, _title(item, paths), paths)]
+        state = _ENDINGS.get(text_of(item.get("status")) or "completed", "failed")
+        return [ToolEnded(identity, state, tail_of(text_of(item.get("aggregated_output"))))]
+
+    def _completed(self, record: Record) -> list[AgentEvent]:
+        self.closing = Closing()
+        usage = record.get("usage")
+        return [
+            self.used(
+                input_tokens=count_of(at(usage, "input_tokens")),
+                output_tokens=count_of(at(usage, "output_tokens")),
+                cached_tokens=count_of(at(usage, "cached_input_tokens")),
+            )
+        ]
+
+    def _failed(self, record: Record) -> list[AgentEvent]:
+        error = _plain(text_of(at(record, "error", "message"))) or self._error_told
+        self.closing = Closing(
+            error=error or "the turn failed", needs_login=bool(_UNAUTHORIZED.search(error))
+        )
+        return [self.limited()] if _LIMIT_REACHED.search(error) else []
+
+    def _trouble(self, record: Record) -> list[AgentEvent]:
+        """Most errors are not the end: codex says in this way that it tries again."""
+        message = text_of(record["message"])
+        if (retry := _RETRY.match(message)) is not None:
+            status = _STATUS.search(retry[2])
+            return [Retrying(int(retry[1]), None, status[1] if status else retry[2])]
+        self._error_told = _plain(message)
+        return [Thought(self._error_told)]
+
+
+def _title(item: Record, paths: tuple[str, ...]) -> str:
+    """What the tool is about: its command without the shell around it, its files, its query."""
+    command = text_of(item.get("command"))
+    if command:
+        inner = re.fullmatch(r"\S*sh -l?c '(.*)'", command, re.DOTALL)
+        return (inner[1] if inner else command).strip().split("\n", 1)[0][:200]
+    return ", ".join(paths) or text_of(item.get("query")) or text_of(item.get("tool"))
+
+
+def _plain(message: str) -> str:
+    """The words of an error that came as the server's JSON."""
+    found = read_record(message.encode("utf-8", "replace"))
+    return text_of(at(found, "error", "message")) or message
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodexAdapter:
+    """Codex, by its own program `codex`."""
+
+    name: str = "codex"
+    install_hint: str = "npm install -g @openai/codex@latest"
+    capabilities: Capabilities = field(
+        default_factory=lambda: Capabilities(
+            steer=Steering.BY_RESUME,
+            resume=True,
+            hint=HintChannel.SYSTEM_PROMPT,
+            usage=True,
+            session_id=SessionId.EARLY,
+        )
+    )
+
+    def launch(self, request: LaunchRequest) -> Launch:
+        """One prompt, read from its input: as an argument it could be too long to start."""
+        refuse_asking(request, self.name)
+        system = system_text(request)
+        settings = [
+            *_sandbox(request),
+            *((f"developer_instructions={_toml(system)}",) if system else ()),
+        ]
+        return Launch(
+            argv=(
+                *(program_of(request, "codex"), "exec", "--json", "--skip-git-repo-check"),
+                *(word for setting in settings for word in ("-c", setting)),
+                *flag("--model", request.choice.model),
+                *more_arguments(request),
+                *(("resume", request.session) if request.session else ()),
+                "-",
+            ),
+            env={
+                "CODEX_HOME": f"{request.home}/.codex",
+                **picked(request, _VARIABLES),
+                **request.choice.env,
+            },
+            files=(LaunchFile(path=".codex/config.toml", data=_CONFIG),),
+            first_input=user_text(request, is_resumed=request.session is not None).encode(),
+            hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
+        )
+
+    def parser(self, request: LaunchRequest) -> CodexStream:
+        """A parser for its JSON lines."""
+        return CodexStream(request)
+
+    async def find(self, environment: Mapping[str, str]) -> Found:
+        """Its program, version and login."""
+        path = find_program("codex", environment)
+        traces = LoginTraces(variables=_VARIABLES[:2], files=(".codex/auth.json",))
+        return Found(
+            name=self.name,
+            path=path,
+            version=await find_version(path) if path else None,
+            login=find_login(traces, environment),
+            driven="exec --json",
+            capabilities=self.capabilities,
+            install_hint=self.install_hint,
+        )
+
+
+def _sandbox(request: LaunchRequest) -> tuple[str, ...]:
+    # Within our sandbox its own could not be set up, and would add nothing.
+    mode = "danger-full-access" if request.is_confined else "workspace-write"
+    return (f'sandbox_mode="{mode}"', 'approval_policy="never"')
+
+
+def _toml(text: str) -> str:
+    # A JSON string is a TOML basic string, but for DEL, which TOML wants escaped.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,235 @@
+"""Reads tables: how an agent that writes JSON lines is started, and what its records mean, as data.
+
+A table is one TOML file; people add their own for agents that we have never seen. `docs/agents.md`
+describes it.
+"""
+
+import functools
+import tomllib
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from engine.agents.contract import HintChannel, SessionId
+from engine.agents.records import count_of, number_of
+from engine.errors import AgentError
+
+Texts = tuple[str, ...]
+Reader = Callable[[Any, Any], Any]
+_NUMBERS = {"input_tokens", "output_tokens", "cached_tokens", "usd"}
+
+
+class TableInvalid(AgentError):
+    """A table is wrong; every problem found is told."""
+
+    hint = "docs/agents.md describes tables."
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Rule(_Part):
+    """One meaning of one kind of record; every field but `when` and `tell` is a path into it.
+
+    Attributes:
+        when: What a record must hold: wanted values by path; `type` is looked up first.
+        tell: What is told.
+        each: The list whose items are each meant; paths that begin with `@` begin at the item.
+    """
+
+    when: dict[str, str | bool | int] = Field(min_length=1)
+    tell: Literal[
+        "started",
+        "said",
+        "thought",
+        "called",
+        "ended",
+        "used",
+        "adds",
+        "retrying",
+        "trouble",
+        "closing",
+        "nothing",
+    ]
+    each: str | None = None
+    session: str | None = None
+    model: str | None = None
+    text: str | None = None
+    delta: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: str | None = None
+    output: str | None = None
+    failed: str | None = None
+    status: str | None = None
+    error: str | None = None
+    is_error: str | None = None
+    attempt: str | None = None
+    delay_s: str | None = None
+    delay_ms: str | None = None
+    input_tokens: str | None = None
+    output_tokens: str | None = None
+    cached_tokens: str | None = None
+    usd: str | None = None
+
+
+class TableFile(_Part):
+    """A file in the worker's HOME; one whose text has `{system}` is written if there is any."""
+
+    path: str
+    text: str
+
+
+class Login(_Part):
+    """What shows that the agent can log in."""
+
+    variables: Texts = ()
+    files: Texts = ()
+
+
+class Table(_Part):
+    """An agent as data.
+
+    Attributes:
+        contained: Arguments that let it act unasked, used within an enforced sandbox only.
+        unasked: Arguments used without one.
+        session_id: When a stream names the session.
+    """
+
+    name: str
+    program: str
+    install: str = ""
+    driven: str = "JSON lines"
+    arguments: Texts = ()
+    contained: Texts = ()
+    unasked: Texts = ()
+    model: Texts = ()
+    system: Texts = ()
+    resume: Texts = ()
+    fork: Texts = ()
+    variables: Texts = ()
+    env: dict[str, str] = {}
+    hosts: Texts = ()
+    files: tuple[TableFile, ...] = ()
+    login: Login = Login()
+    session_id: SessionId = SessionId.EARLY
+    hint: HintChannel = HintChannel.PROMPT
+    usage: bool = False
+    cost: bool = False
+    rules: tuple[Rule, ...] = Field(min_length=1)
+
+    @functools.cached_property
+    def ready(self) -> dict[str, list["ReadyRule"]]:
+        """Its rules by the type of record that they are about, made quick once."""
+        return ready_rules(self.rules)
+
+
+def read_table(text: str, where: str) -> Table:
+    """The table that this TOML text is; TableInvalid names everything that is wrong with it."""
+    try:
+        return Table.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        problems = (f"{_place(e['loc'])}: {e['msg']}" for e in error.errors())
+        raise TableInvalid("\n".join(f"{where}: {problem}" for problem in problems)) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise TableInvalid(f"{where}: {error}") from error
+
+
+def table_file(path: Path) -> Table:
+    """The table in a file of the user's."""
+    try:
+        return read_table(path.read_text(), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise TableInvalid(f"{path}: cannot be read: {error}") from error
+
+
+@functools.cache
+def shipped_table(name: str) -> Table:
+    """A table that comes with plait."""
+    file = resources.files("engine.agents") / "tables" / f"{name}.toml"
+    return read_table(file.read_text(), str(file))
+
+
+def _place(location: tuple[str | int, ...]) -> str:
+    return ".".join(map(str, location))
+
+
+# ---------------------------------------------------------------------- making it quick to use
+
+
+class ReadyRule:
+    """A rule made quick: its paths are split once, not at each record."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.tell = rule.tell
+        self.each = path_reader(rule.each) if rule.each else None
+        self._conditions = [(path_reader(p), want) for p, want in rule.when.items() if p != "type"]
+        self._fields = {
+            key: _sum_reader(path, is_money=key == "usd") if key in _NUMBERS else path_reader(path)
+            for key, path in rule.model_dump(exclude_none=True).items()
+            if key not in {"when", "tell", "each"}
+        }
+
+    def holds(self, record: Any, item: Any) -> bool:
+        """The record is what the rule is about."""
+        return all(read(record, item) == wanted for read, wanted in self._conditions)
+
+    def read(self, name: str, record: Any, item: Any) -> Any:
+        """A field of what is told; None where the rule or the record has none."""
+        read = self._fields.get(name)
+        return None if read is None else read(record, item)
+
+
+def ready_rules(rules: tuple[Rule, ...]) -> dict[str, list[ReadyRule]]:
+    """The rules by the type of record that they are about."""
+    ready: dict[str, list[ReadyRule]] = {}
+    for rule in rules:
+        ready.setdefault(str(rule.when.get("type", "")), []).append(ReadyRule(rule))
+    return ready
+
+
+@functools.cache
+def path_reader(paths: str) -> Reader:
+    """Reads the first of several paths, split by `|`, at which anything stands."""
+    steps = [
+        (p.startswith("@"), _keys(p.removeprefix("@"))) for p in map(str.strip, paths.split("|"))
+    ]
+
+    def read(record: Any, item: Any) -> Any:
+        for is_item, keys in steps:
+            value = item if is_item else record
+            for key in keys:
+                value = _step(value, key)
+            if value not in (None, ""):
+                return value
+        return None
+
+    return read
+
+
+def _keys(path: str) -> tuple[str | int, ...]:
+    return tuple(int(k) if k.lstrip("-").isdigit() else k for k in path.split(".") if k)
+
+
+def _step(value: Any, key: str | int) -> Any:
+    if isinstance(value, dict):
+        return value.get(key)
+    if isinstance(value, list) and isinstance(key, int) and -len(value) <= key < len(value):
+        return value[key]
+    return None
+
+
+def _sum_reader(paths: str, *, is_money: bool) -> Reader:
+    """Reads the sum of several paths, split by `+`; None where none of them has a number."""
+    readers = [path_reader(path) for path in paths.split("+")]
+
+    def read(record: Any, item: Any) -> float | int | None:
+        values = [one(record, item) for one in readers]
+        numbers = [n for v in values if (n := (number_of if is_money else count_of)(v)) is not None]
+        return sum(numbers) if numbers else None
+
+    return read
