@@ -1,0 +1,171 @@
+"""The console as an application: its screens, colours, clocks, and a terminal left as it was."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import anyio
+from textual.app import App
+from textual.filter import LineFilter, NoColor
+
+from engine.results import LogLine
+from tui.bridge import Bridge, EnginePort, LogGrew
+from tui.keys import read_key_file
+from tui.screens.base import BoardScreen
+from tui.screens.fleet import FleetScreen
+from tui.screens.session import Session
+from tui.theming import DEFAULT, Palette, Theme, load_all
+from tui.widgets.terminal import SturdyDriver
+
+_CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
+_TICK_S = 1.0
+_SCREENS: dict[str, type[BoardScreen]] = {"fleet": FleetScreen}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a console is opened.
+
+    Attributes:
+        is_plain: Without any colour; None asks `NO_COLOR`.
+        is_ascii: With no sign but ASCII.
+        config: The user's folder with `keys.toml` and `themes/`.
+        shell: The command that opens a shell inside a worker's sandbox, from run and worker.
+        can_stay_alive: Whether agents go on when this console is left.
+        clock: Wall-clock seconds.
+    """
+
+    is_plain: bool | None = None
+    is_ascii: bool = False
+    config: Path | None = None
+    shell: Callable[[str, str], Sequence[str]] | None = None
+    can_stay_alive: bool = True
+    clock: Callable[[], float] = time.time
+
+
+class PlaitApp(App[None]):
+    """The console. It shows what a port tells and asks what the human wants."""
+
+    DEFAULT_MODE = "fleet"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = "Screen { background: $background; }"
+
+    def __init__(
+        self,
+        port: EnginePort,
+        *,
+        read_only: bool = False,
+        theme: str | None = None,
+        options: Options | None = None,
+    ) -> None:
+        options = options or Options()
+        config, clock = options.config, options.clock
+        self.is_plain = "NO_COLOR" in os.environ if options.is_plain is None else options.is_plain
+        super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
+        themes, theme_problems = load_all(config / "themes" if config else None)
+        for known in themes.values():
+            self.register_theme(known.as_textual())
+        chosen = theme if theme in themes else DEFAULT
+        key_file = config / "keys.toml" if config else None
+        text = key_file.read_text("utf-8") if key_file and key_file.exists() else ""
+        keymap, key_problems = read_key_file(text, str(key_file or "keys.toml"))
+        self.problems = [str(problem) for problem in (*theme_problems, *key_problems)]
+        self._plain_filters: list[LineFilter] = [NoColor()]
+        is_remote = "SSH_CONNECTION" in os.environ
+        self.session = Session(
+            bridge=Bridge(port, self.post_message, clock),
+            clock=clock,
+            keymap=keymap,
+            themes=themes,
+            palette=self._palette(themes[chosen]),
+            is_read_only=read_only,
+            is_ascii=options.is_ascii,
+            can_stay_alive=options.can_stay_alive,
+            can_animate=not (is_remote or self.is_plain or _is_still()),
+            key_file=str(key_file or ""),
+            shell=options.shell,
+        )
+        self.is_remote = is_remote
+        self.theme = chosen
+        for kind, screen in _SCREENS.items():
+            self.add_mode(kind, partial(screen, self.session))
+
+    # Colours.
+
+    def _palette(self, theme: Theme) -> Palette:
+        has_truecolor = self.console.color_system in {"truecolor", None}
+        return Palette(theme, is_plain=self.is_plain, has_truecolor=has_truecolor)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Without colours nothing is sent in a colour, not even in grey."""
+        return self._plain_filters if self.is_plain else super().get_line_filters()
+
+    def _wear(self, _: object) -> None:
+        """The theme was changed: every board that is mounted takes the new colours."""
+        palette = self._palette(self.session.themes.get(self.theme) or self.session.palette.theme)
+        self.session.palette = palette
+        for stack in self._screen_stacks.values():
+            for screen in stack:
+                if isinstance(screen, BoardScreen):
+                    screen.board.wear(palette)
+        self.redraw()
+
+    # Living.
+
+    def on_mount(self) -> None:
+        self.theme_changed_signal.subscribe(self, self._wear)
+        self.set_interval(_TICK_S, self.redraw)
+        self.run_worker(self.session.bridge.run(), group="bridge")
+        if threading.current_thread() is threading.main_thread():
+            self.run_worker(self._heed_signals(), group="signals")
+        if self.problems:
+            self.call_after_refresh(self._tell_problems)
+
+    async def _heed_signals(self) -> None:
+        """End well when asked to: the terminal is restored, the agents go on."""
+        wanted = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+        with anyio.open_signal_receiver(*wanted) as received:
+            async for number in received:
+                self.exit(return_code=128 + number)
+
+    def _tell_problems(self) -> None:
+        more = f" and {len(self.problems) - 1} more" if len(self.problems) > 1 else ""
+        if isinstance(self.screen, BoardScreen):
+            self.screen.say_refused("your settings", self.problems[0] + more, "the defaults stay")
+
+    def redraw(self) -> None:
+        """Draw the screen that is seen; the others cost nothing."""
+        if isinstance(self.screen, BoardScreen):
+            self.screen.draw()
+
+    def on_engine_moved(self) -> None:
+        self.session.bridge.pace_s = self._pace()
+        self.redraw()
+
+    def on_log_grew(self, grew: LogGrew) -> None:
+        if isinstance(self.screen, TakesLog):
+            self.screen.take_log(grew.lines, is_new=grew.is_new)
+
+    def _pace(self) -> float:
+        """Seconds between two frames: few over a slow line, more where somebody reads along."""
+        if self.is_remote:
+            return _REMOTE_S
+        return _LIVELY_S if isinstance(self.screen, TakesLog) else _CALM_S
+
+
+@runtime_checkable
+class TakesLog(Protocol):
+    """A screen that shows a log."""
+
+    def take_log(self, lines: tuple[LogLine, ...], *, is_new: bool) -> None:
+        """More lines; the first ones of a log if it is new."""
+
+
+def _is_still() -> bool:
+    return os.environ.get("TEXTUAL_ANIMATIONS", "").casefold() == "none"

@@ -1,0 +1,218 @@
+"""Between the engine and the screens: the only place where engine events become messages.
+
+Events say that something moved; the view is then asked for once per frame, cleaned, and handed on.
+An engine that is gone is told, not raised: agents go on without a console.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import anyio
+from textual.message import Message
+
+from engine.commands import Command, Refused, Reply
+from engine.errors import EngineError
+from engine.events import OutputAppended, Told, UsageSampled
+from engine.results import EngineView, LogChunk, LogLine, WorkerView
+from tui.present.clean import clean_tree
+
+_KEPT_EVENTS = 500
+_KEPT_SAMPLES = 120
+_SAMPLE_EVERY_S = 1.0
+_LONGEST_PAUSE_S = 5.0
+_CHUNKS_PER_FRAME = 20
+GONE = (EngineError, OSError, anyio.EndOfStream, anyio.ClosedResourceError)
+"""What a port raises when its engine cannot be reached any more."""
+
+
+class EnginePort(Protocol):
+    """The engine as a console sees it, in process or over a socket."""
+
+    async def command(self, command: Command) -> Reply:
+        """Ask for something; it may be refused with a reason."""
+
+    def events(self, after_seq: int = 0) -> AsyncIterator[Told]:
+        """What is told, from a place in the journal on."""
+
+    async def snapshot(self) -> EngineView:
+        """Everything there is to show now."""
+
+    async def log(self, run: str, worker: str, attempt: int | None, after: int = 0) -> LogChunk:
+        """A worker's log from an offset on."""
+
+    async def wait_idle(self) -> None:
+        """Until nothing is in flight any more."""
+
+
+class EngineMoved(Message):
+    """There is a new view."""
+
+
+class LogGrew(Message):
+    """The log that is watched has new lines."""
+
+    def __init__(self, lines: tuple[LogLine, ...], *, is_new: bool) -> None:
+        super().__init__()
+        self.lines = lines
+        self.is_new = is_new
+
+
+@dataclass
+class Watched:
+    """The log that is on screen, and how far it was read."""
+
+    run: str
+    worker: str
+    attempt: int | None
+    offset: int = 0
+    is_new: bool = True
+
+
+@dataclass
+class _CpuHistory:
+    """What a worker's cpu time was when it was last looked at, and its shares since."""
+
+    attempt: int
+    seconds: float
+    at: float
+    shares: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT_SAMPLES))
+
+
+class Bridge:
+    """Keeps the newest view, the latest events and the cpu histories; tells when they moved."""
+
+    def __init__(
+        self, port: EnginePort, post: Callable[[Message], object], clock: Callable[[], float]
+    ) -> None:
+        self.port = port
+        self.view: EngineView | None = None
+        self.told: deque[Told] = deque(maxlen=_KEPT_EVENTS)
+        self.lost_since: float | None = None
+        self.tries = 0
+        self.pace_s = 0.25
+        self.output_at: dict[str, float] = {}
+        self._post = post
+        self._clock = clock
+        self._cpu: dict[str, _CpuHistory] = {}
+        self._moved = anyio.Event()
+        self._watched: Watched | None = None
+        self._after_seq = 0
+
+    def cpu(self, run: str) -> dict[str, tuple[float, ...]]:
+        """Each worker's latest shares of one core, in percent, oldest first."""
+        lead = f"{run}/"
+        return {
+            name.removeprefix(lead): tuple(history.shares)
+            for name, history in self._cpu.items()
+            if name.startswith(lead)
+        }
+
+    def fresh(self, now: float) -> frozenset[str]:
+        """The workers whose output came within the last half second."""
+        return frozenset(worker for worker, at in self.output_at.items() if now - at < 0.5)  # noqa: PLR2004
+
+    async def command(self, command: Command) -> Reply:
+        """Hand a command on; an engine that is gone refuses it."""
+        try:
+            reply = await self.port.command(command)
+        except GONE as error:
+            return Refused(reason=f"the engine did not answer: {clean_tree(str(error))}")
+        self.nudge()
+        return clean_tree(reply)
+
+    def watch(self, run: str, worker: str, attempt: int | None = None) -> None:
+        """Follow this log from its beginning, and no other."""
+        now = self._watched
+        if now and (now.run, now.worker, now.attempt) == (run, worker, attempt):
+            return
+        self._watched = Watched(run, worker, attempt)
+        self.nudge()
+
+    def unwatch(self) -> None:
+        """Follow no log any more: what is hidden costs nothing."""
+        self._watched = None
+
+    def nudge(self) -> None:
+        """Look again at the next frame."""
+        self._moved.set()
+
+    async def run(self) -> None:
+        """Listen and look until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._listen)
+            while True:
+                await self._look()
+                await anyio.sleep(self.pace_s)
+                await self._moved.wait()
+                self._moved = anyio.Event()
+
+    async def _listen(self) -> None:
+        """Take in events; when they end, look whether the engine is back, ever less often."""
+        while True:
+            try:
+                async for told in self.port.events(self._after_seq):
+                    self._take(clean_tree(told))
+                    self.nudge()
+            except GONE:
+                if self.lost_since is None:
+                    self.lost_since = self._clock()
+            self.nudge()
+            self.tries += 1
+            await anyio.sleep(min(0.25 * 2**self.tries, _LONGEST_PAUSE_S))
+
+    def _take(self, told: Told) -> None:
+        self.tries = 0
+        if told.seq is not None:
+            self._after_seq = max(self._after_seq, told.seq)
+        if isinstance(told.event, OutputAppended):
+            self.output_at[told.event.worker] = self._clock()
+        elif not isinstance(told.event, UsageSampled):
+            self.told.append(told)
+
+    async def _look(self) -> None:
+        try:
+            view = clean_tree(await self.port.snapshot())
+            await self._read_log()
+        except GONE:
+            if self.lost_since is None:
+                self.lost_since = self._clock()
+        else:
+            self.lost_since = None
+            self.view = view
+            self._sample(view)
+        self._post(EngineMoved())
+
+    async def _read_log(self) -> None:
+        for _ in range(_CHUNKS_PER_FRAME):
+            watched = self._watched
+            if watched is None:
+                return
+            chunk = await self.port.log(
+                watched.run, watched.worker, watched.attempt, watched.offset
+            )
+            if watched is not self._watched or chunk.next_offset == watched.offset:
+                return
+            watched.offset = chunk.next_offset
+            is_new, watched.is_new = watched.is_new, False
+            self._post(LogGrew(clean_tree(chunk.lines), is_new=is_new))
+        self.nudge()
+
+    def _sample(self, view: EngineView) -> None:
+        now = view.at or self._clock()
+        for run in view.runs:
+            for worker in run.workers:
+                self._sample_worker(f"{run.run}/{worker.worker}", worker, now)
+
+    def _sample_worker(self, name: str, worker: WorkerView, now: float) -> None:
+        seconds = worker.usage.cpu_seconds
+        if seconds is None or not worker.phase.holds_slot:
+            return
+        history = self._cpu.get(name)
+        if history is None or history.attempt != worker.attempt:
+            self._cpu[name] = _CpuHistory(worker.attempt, seconds, now)
+        elif now - history.at >= _SAMPLE_EVERY_S:
+            share = max(seconds - history.seconds, 0.0) / (now - history.at) * 100
+            history.shares.append(share)
+            history.seconds, history.at = seconds, now

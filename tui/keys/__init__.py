@@ -1,0 +1,36 @@
+"""The keys of the console as one table, and how pressed keys become actions.
+
+Knows ideas, screens, chords and the user's key file. It does not know what an action does, nor
+whether it may be done now: screens do.
+"""
+
+from tui.keys.file import KeyProblem, read_key_file
+from tui.keys.ideas import Idea
+from tui.keys.reader import Chords, Heard, Waits
+from tui.keys.table import (
+    ACTIONS,
+    CHORD_STARTS,
+    IDEAS,
+    SCREENS,
+    Action,
+    Keymap,
+    actions_on,
+    default_keymap,
+)
+
+__all__ = [
+    "ACTIONS",
+    "CHORD_STARTS",
+    "IDEAS",
+    "SCREENS",
+    "Action",
+    "Chords",
+    "Heard",
+    "Idea",
+    "KeyProblem",
+    "Keymap",
+    "Waits",
+    "actions_on",
+    "default_keymap",
+    "read_key_file",
+]

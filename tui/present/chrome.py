@@ -1,0 +1,227 @@
+"""What stands round every screen: the top bar, the run line with its beads, banner, footer."""
+
+from collections.abc import Sequence
+
+from engine.results import RunView
+from tui.present.figures import cost, lasting, memory
+from tui.present.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Page,
+    Role,
+    Row,
+    Span,
+    Zone,
+    cut_row,
+    fit,
+    grounded,
+    row_width,
+    spread,
+    words,
+)
+from tui.present.looks import fill_of, look_of
+from tui.present.scene import Banner, Hint, Scene
+from tui.present.standing import Band, bands_of
+
+TABS = (
+    ("fleet", "Fleet", "go_fleet"),
+    ("worker", "Worker", "go_worker"),
+    ("diff", "Diff", "go_diff"),
+    ("compare", "Compare", "go_compare"),
+    ("review", "Review", "go_review"),
+    ("inbox", "Inbox", "go_inbox"),
+    ("plan", "Plan", "go_plan"),
+    ("runs", "Runs", "go_runs"),
+)
+_WIDE, _WIDER = 100, 160
+_MANY_BEADS = 12
+_BAR = 36
+_THIRD = 1 / 3
+
+
+def top_bar(scene: Scene, current: str, cells: int) -> Page:
+    """Row 0: the name, the screens with their keys, the inbox count, the run and its age."""
+    row: list[Span] = [Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))]
+    zones: list[Zone] = []
+    is_wide = cells >= _WIDE
+    for screen, title, idea in TABS:
+        start = row_width(row)
+        row += _tab(scene.key(idea), title, is_current=screen == current, is_wide=is_wide)
+        if screen == "inbox":
+            row += _inbox_count(scene)
+        zones.append(Zone(start, 0, row_width(row) - start, 1, f"go:{screen}"))
+    ending = _run_name(scene, has_repository=cells >= _WIDER)
+    drawn = spread(grounded(row, Role.PANEL), grounded(ending, Role.PANEL), cells)
+    return Page((grounded(drawn, Role.PANEL),), tuple(zones))
+
+
+def _tab(key: str, title: str, *, is_current: bool, is_wide: bool) -> list[Span]:
+    if is_current:
+        ground = Role.BACKGROUND
+        return [
+            Span(f" {key} ", Ink(Role.ACCENT, ground, bold=True)),
+            Span(f"{title} ", Ink(Role.TEXT, ground, bold=True)),
+        ]
+    return [Span(f" {key} {title}" if is_wide else f" {key} ", MUTED)]
+
+
+def _inbox_count(scene: Scene) -> list[Span]:
+    count = len(bands_of(scene.run)[Band.NEEDS_YOU]) if scene.run else 0
+    if not count:
+        return []
+    return [Span(" "), Span(f" ? {count} ", fill_of(Role.WAITING)), Span(" ")]
+
+
+def _run_name(scene: Scene, *, has_repository: bool) -> Row:
+    parts: list[str | Span] = []
+    if has_repository or scene.run is None:
+        parts += [scene.view.repository]
+        if scene.run and scene.run.target:
+            parts += [" on ", Span(scene.run.target, TEXT)]
+        parts.append("    ")
+    if scene.run:
+        ended = scene.run.ended_at or scene.now
+        name = f"{scene.run.name} {scene.run.run}" if scene.run.name else scene.run.run
+        parts += [Span(name, TEXT), "  ", lasting(ended - scene.run.started_at)]
+    return words(*parts, " ")
+
+
+def run_line(scene: Scene, cells: int) -> Row:
+    """Row 1: the beads, how far the run is, and what it uses; or the banner in its place."""
+    if scene.banner:
+        return banner_row(scene.banner, cells)
+    if scene.run is None:
+        return fit((), cells)
+    if cells < _WIDE:
+        return spread(_counts(scene.run), words(*_use(scene, is_wide=False), " "), cells)
+    settled = sum(worker.phase.is_settled for worker in scene.run.workers)
+    beads = beads_of(scene.run, is_plain=scene.is_plain)
+    told = words(Span(f"  {settled}", BOLD), f" of {len(scene.run.workers)} settled")
+    paused = (Span("   ‖ PAUSED", Ink(Role.ACCENT, bold=True)),) if scene.run.is_paused else ()
+    return spread(
+        (Span(" "), *beads, *told, *paused), words(*_use(scene, is_wide=True), " "), cells
+    )
+
+
+def banner_row(banner: Banner, cells: int) -> Row:
+    """A filled chip and a sentence on a panel."""
+    chip = Span(f" ▲ {banner.chip} ", fill_of(banner.role))
+    row = (chip, Span(f" {banner.sentence}", TEXT))
+    return grounded(fit(row, cells), Role.PANEL)
+
+
+def _counts(run: RunView) -> Row:
+    bands = bands_of(run)
+    parts: list[str | Span] = [" "]
+    for band, word, role in (
+        (Band.NEEDS_YOU, "need you", Role.WAITING),
+        (Band.WORKING, "working", Role.RUNNING),
+        (Band.WAITING, "to come", Role.TEXT),
+        (Band.SETTLED, "settled", Role.DONE),
+    ):
+        if bands[band]:
+            parts += [Span(str(len(bands[band])), Ink(role, bold=True)), f" {word}  "]
+    if run.is_paused:
+        parts.append(Span("‖ PAUSED", Ink(Role.ACCENT, bold=True)))
+    return words(*parts)
+
+
+def _use(scene: Scene, *, is_wide: bool) -> list[str | Span]:
+    run = scene.run
+    if run is None:
+        return []
+    spent = sum(worker.usage.usd or 0.0 for worker in run.workers)
+    budgets = [worker.limits.budget_usd for worker in run.workers]
+    parts: list[str | Span] = []
+    if spent:
+        parts.append(Span(cost(spent), BOLD))
+        if all(budgets):
+            parts.append(f" of ${sum(budget or 0.0 for budget in budgets):.0f}")
+        parts.append("   " if is_wide else "  ")
+    parts += _machine_use(scene, is_wide=is_wide)
+    left = _time_left(run, scene.now)
+    if left is not None:
+        minutes = max(round(left / 60), 1)
+        parts += ["   about " if is_wide else "  ~", Span(f"{minutes} min", TEXT)]
+        parts.append(" left" if is_wide else "")
+    return parts
+
+
+def _machine_use(scene: Scene, *, is_wide: bool) -> list[str | Span]:
+    machine = scene.view.machine
+    held = sum(worker.usage.memory_mb or 0.0 for worker in scene.run.workers) if scene.run else 0.0
+    if not is_wide:
+        return ["mem ", Span(memory(held), TEXT)]
+    parts: list[str | Span] = [
+        " cpu ",
+        Span(f"{machine.cpu_used:.1f}", TEXT),
+        f" of {machine.cores}",
+    ]
+    parts += ["    mem ", Span(memory(held), TEXT)]
+    if machine.memory_mb:
+        parts.append(f" of {memory(machine.memory_mb)}")
+    return parts
+
+
+def _time_left(run: RunView, now: float) -> float | None:
+    """An estimate from the pace so far; none before a third is done or after the end."""
+    total = len(run.workers)
+    done = sum(worker.phase.is_settled for worker in run.workers)
+    if not total or run.ended_at or run.is_waiting or done == total or done / total < _THIRD:
+        return None
+    return (now - run.started_at) / done * (total - done)
+
+
+def beads_of(run: RunView, *, is_plain: bool) -> Row:
+    """One bead per worker in plan order; from thirteen workers on, one bar in proportion."""
+    if len(run.workers) > _MANY_BEADS:
+        return _proportions(run, is_plain=is_plain)
+    row: list[Span] = []
+    for worker in run.workers:
+        look = look_of(worker)
+        role = Role.LINE if look.role is Role.MUTED and not worker.phase.is_settled else look.role
+        row += [Span((look.glyph if is_plain else "▄") * 3, Ink(role)), Span(" ")]
+    return tuple(row)
+
+
+def _proportions(run: RunView, *, is_plain: bool) -> Row:
+    bands = bands_of(run)
+    total = len(run.workers)
+    row: list[Span] = []
+    at = before = 0
+    for band, role, mark in (
+        (Band.SETTLED, Role.DONE, "✓"),
+        (Band.WORKING, Role.RUNNING, "●"),
+        (Band.NEEDS_YOU, Role.WAITING, "?"),
+        (Band.WAITING, Role.LINE, "·"),
+    ):
+        at += len(bands[band])
+        until = round(at / total * _BAR)
+        row.append(Span((mark if is_plain else "▄") * (until - before), Ink(role)))
+        before = until
+    return tuple(row)
+
+
+def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Page:
+    """The last row: keys of the focused thing; what does not fit falls off at the right."""
+    ending = (Span(help_key, KEY), Span(" keys ", MUTED))
+    room = cells - row_width(ending) - 2
+    row: list[Span] = [Span(" ")]
+    zones: list[Zone] = []
+    for hint in hints:
+        start = row_width(row)
+        piece = (Span(hint.key, KEY), Span(f" {hint.label}", MUTED), Span("  "))
+        if start + row_width(piece) > room + 1:
+            break
+        row += piece
+        zones.append(Zone(start, 0, row_width(piece) - 2, 1, f"key:{hint.key}"))
+    zones.append(Zone(cells - row_width(ending), 0, row_width(ending), 1, f"key:{help_key}"))
+    return Page((grounded(spread(row, ending, cells), Role.SURFACE),), tuple(zones))
+
+
+def message(row: Row, cells: int) -> Row:
+    """The message line, one cell in from the edge."""
+    return fit((Span(" "), *cut_row(row, cells - 2)), cells)

@@ -1,0 +1,92 @@
+"""The one border where foreign text becomes text that a terminal may be given.
+
+Agents, repositories and their users write what they like: escape sequences that set the clipboard
+or reset the screen, marks that turn the reading direction, characters of no width. Nothing of that
+passes; what a reader ought to see is made visible instead. Cleaning happens here once, when a view
+or a log line enters the console, and nowhere else.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+from unicodedata import category
+
+_T = TypeVar("_T")
+
+LONGEST = 20_000
+"""A single line longer than this is cut: a terminal shows none of the rest, and drawing costs."""
+
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS
+    r"|\x1b[ -/]*[0-~]"  # the rest: two or three characters
+)
+_SUSPECT = re.compile(r"[^\x20-\x7e]")
+_TAB = 4
+_SPELLED = frozenset({"Cf", "Zl", "Zp"})
+"""Marks that turn the reading direction, join, separate: a reviewer must see them."""
+_STANDS_FOR = {"Cc": "", "Cs": "", "Cn": "\ufffd", "Co": "\ufffd", "Zs": " "}
+
+
+@lru_cache(maxsize=8192)
+def _shown(char: str) -> str:
+    """What stands for a character that is not plain."""
+    kind = category(char)
+    if kind in _SPELLED:
+        return f"<{ord(char):04X}>"
+    if kind in _STANDS_FOR:
+        return _STANDS_FOR[kind]
+    return "" if _is_selector(char) else char
+
+
+def _is_selector(char: str) -> bool:
+    """A variation selector: it only says how the character before it is drawn."""
+    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+
+
+def clean(text: str) -> str:
+    """One line of foreign text, made fit to be shown; line ends in it become blanks."""
+    if text.isascii() and text.isprintable():
+        return text[:LONGEST]
+    text = _SEQUENCE.sub("", text[: LONGEST * 2])
+    text = text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ").expandtabs(_TAB)
+    return _SUSPECT.sub(lambda found: _shown(found[0]), text)[:LONGEST]
+
+
+def clean_block(text: str) -> str:
+    """Foreign text of several lines; its line ends are kept."""
+    if "\n" not in text and "\r" not in text:
+        return clean(text)
+    return "\n".join(clean(line) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def clean_tree(value: _T) -> _T:
+    """A dataclass, a collection or a text with every text in it cleaned; line ends are kept."""
+    return cast("_T", _cleaned(value))
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return clean_block(value)
+    if isinstance(value, tuple | frozenset | list):
+        return type(value)(_cleaned(item) for item in value)
+    if isinstance(value, Mapping):
+        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return _cleaned_fields(value)
+    return value
+
+
+def _cleaned_fields(value: Any) -> Any:
+    changed = {}
+    for place in fields(value):
+        before = getattr(value, place.name)
+        after = _cleaned(before)
+        if after is not before and after != before:
+            changed[place.name] = after
+    return replace(value, **changed) if changed else value

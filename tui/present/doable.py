@@ -1,0 +1,106 @@
+"""Whether an idea can be done to a worker now, and if not, why: what makes a key grey."""
+
+from collections.abc import Callable, Mapping
+
+from engine.phases import Phase
+from engine.results import Badge, StepView, WorkerView
+
+_CAN_STOP = frozenset(Phase) - {
+    Phase.LANDED,
+    Phase.FINISHED,
+    Phase.DISCARDED,
+    Phase.FAILED,
+    Phase.CANCELLED,
+    Phase.SKIPPED,
+}
+_CAN_RETRY = frozenset(
+    {
+        Phase.REVIEWING,
+        Phase.CONFLICTED,
+        Phase.BACKING_OFF,
+        Phase.FAILED,
+        Phase.CANCELLED,
+        Phase.DISCARDED,
+        Phase.SKIPPED,
+    }
+)
+_Reason = Callable[[WorkerView, StepView], str]
+
+
+def why_not(idea: str, worker: WorkerView, step: StepView) -> str:
+    """Why this idea cannot be done to this worker now; empty where it can."""
+    rule = _RULES.get(idea)
+    return rule(worker, step) if rule else ""
+
+
+def _is(worker: WorkerView) -> str:
+    return f"it is {worker.phase.lower().replace('_', ' ')}"
+
+
+def _allow(worker: WorkerView, step: StepView) -> str:
+    if worker.questions:
+        return ""
+    if worker.phase is not Phase.REVIEWING:
+        return f"it asks nothing; {_is(worker)}"
+    if Badge.APPROVED in worker.badges and not step.is_choice_due:
+        return "it is approved already"
+    return ""
+
+
+def _allow_for_run(worker: WorkerView, _: StepView) -> str:
+    return "" if worker.questions else "it asks nothing"
+
+
+def _stop(worker: WorkerView, _: StepView) -> str:
+    if worker.questions or worker.phase in _CAN_STOP:
+        return ""
+    return f"nothing of it runs; {_is(worker)}"
+
+
+def _retry(worker: WorkerView, _: StepView) -> str:
+    if worker.phase in _CAN_RETRY:
+        return ""
+    return f"{_is(worker)}; stop it first" if worker.phase.holds_slot else _is(worker)
+
+
+def _steer(worker: WorkerView, _: StepView) -> str:
+    if worker.questions or worker.phase is Phase.RUNNING:
+        return ""
+    return f"only a running agent can be told something; {_is(worker)}"
+
+
+def _pause(worker: WorkerView, _: StepView) -> str:
+    return "" if worker.phase.holds_slot else f"nothing of it runs; {_is(worker)}"
+
+
+def _land(worker: WorkerView, step: StepView) -> str:
+    if worker.phase is not Phase.REVIEWING:
+        return f"there is nothing reviewed to land; {_is(worker)}"
+    if step.is_choice_due:
+        return "a candidate must be chosen first"
+    if worker.change is None:
+        return "it has no change"
+    return "" if Badge.APPROVED in worker.badges else "it is not approved yet"
+
+
+def _diff(worker: WorkerView, _: StepView) -> str:
+    return "" if worker.attempt or worker.change else "it has not begun"
+
+
+def _reject(worker: WorkerView, _: StepView) -> str:
+    return "" if worker.phase in {Phase.REVIEWING, Phase.CONFLICTED} else f"{_is(worker)}"
+
+
+_RULES: Mapping[str, _Reason] = {
+    "yes": _allow,
+    "yes_wide": _allow_for_run,
+    "no": _stop,
+    "retry": _retry,
+    "retry_with": _retry,
+    "steer": _steer,
+    "comment": _steer,
+    "pause": _pause,
+    "land": _land,
+    "diff": _diff,
+    "reject": _reject,
+}

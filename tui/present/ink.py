@@ -1,0 +1,268 @@
+"""Rows of inked text: what every screen is made of before a terminal library sees it.
+
+A row is a tuple of spans; a span is text with one ink; an ink names roles, never colours.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+from unicodedata import category, east_asian_width
+
+_FIRST_WIDE = 0x1100
+"""Below this code point no character is two cells wide."""
+
+
+class Role(StrEnum):
+    """What a colour is for. A theme gives every one of them a value."""
+
+    BACKGROUND = "background"
+    SURFACE = "surface"
+    PANEL = "panel"
+    LINE = "line"
+    TEXT = "text"
+    MUTED = "muted"
+    ACCENT = "accent"
+    FOCUS = "focus"
+    SELECTION = "selection"
+    DONE = "done"
+    RUNNING = "running"
+    WAITING = "waiting"
+    FAILED = "failed"
+    LIMIT = "limit"
+    CLASH = "clash"
+    ADDED = "added"
+    REMOVED = "removed"
+    ADDED_GROUND = "added_ground"
+    REMOVED_GROUND = "removed_ground"
+    ADDED_WORD = "added_word"
+    REMOVED_WORD = "removed_word"
+    WAITING_FILL = "waiting_fill"
+    ON_WAITING = "on_waiting"
+    ON_FILL = "on_fill"
+    KEYWORD = "keyword"
+    STRING = "string"
+    COMMENT = "comment"
+    NUMBER = "number"
+    DEFINITION = "definition"
+    TYPE = "type"
+    METER = "meter"
+    STRIP = "strip"
+
+
+class Ink(NamedTuple):
+    """How a span is drawn: a role for the text, perhaps one for its ground, and weight.
+
+    `is_behind` dims it: an overlay lies over it.
+    """
+
+    role: Role = Role.TEXT
+    ground: Role | None = None
+    bold: bool = False
+    italic: bool = False
+    underline: bool = False
+    is_behind: bool = False
+
+
+class Span(NamedTuple):
+    """Text of one ink."""
+
+    text: str
+    ink: Ink = Ink()
+
+
+Row = tuple[Span, ...]
+
+TEXT = Ink()
+MUTED = Ink(Role.MUTED)
+BOLD = Ink(bold=True)
+KEY = Ink(Role.ACCENT, bold=True)
+LINE = Ink(Role.LINE)
+
+
+class Zone(NamedTuple):
+    """A rectangle of cells that means something when it is clicked."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    target: str
+
+
+class Page(NamedTuple):
+    """Rows, and what lies where on them."""
+
+    rows: tuple[Row, ...]
+    zones: tuple[Zone, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def _char_width(char: str) -> int:
+    if category(char) in {"Mn", "Me"}:
+        return 0
+    return 2 if east_asian_width(char) in {"W", "F"} else 1
+
+
+def width_of(text: str) -> int:
+    """How many cells a cleaned text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        1 if ord(char) < _FIRST_WIDE and char < "\u0300" else _char_width(char) for char in text
+    )
+
+
+def row_width(row: Iterable[Span]) -> int:
+    """How many cells a row takes."""
+    return sum(width_of(span.text) for span in row)
+
+
+def head_of(text: str, cells: int) -> str:
+    """The longest beginning of `text` that fits into so many cells."""
+    if text.isascii():
+        return text[: max(cells, 0)]
+    used = 0
+    for index, char in enumerate(text):
+        used += _char_width(char)
+        if used > cells:
+            return text[:index]
+    return text
+
+
+def tail_of(text: str, cells: int) -> str:
+    """The longest end of `text` that fits into so many cells."""
+    if cells <= 0:
+        return ""
+    if text.isascii():
+        return text[-cells:]
+    used = 0
+    for index in range(len(text) - 1, -1, -1):
+        used += _char_width(text[index])
+        if used > cells:
+            return text[index + 1 :]
+    return text
+
+
+def blank(cells: int, ink: Ink = TEXT) -> Span:
+    """So many empty cells."""
+    return Span(" " * max(cells, 0), ink)
+
+
+def cut_row(row: Iterable[Span], cells: int) -> Row:
+    """A row cut to so many cells; what is cut off loses its end to `…`."""
+    spans = tuple(row)
+    if row_width(spans) <= cells:
+        return spans
+    kept: list[Span] = []
+    left = cells - 1
+    for span in spans:
+        taken = head_of(span.text, left)
+        kept.append(Span(taken, span.ink))
+        left -= width_of(taken)
+        if taken != span.text:
+            kept.append(Span("…", span.ink))
+            break
+    return tuple(kept) if cells > 0 else ()
+
+
+def fit(row: Iterable[Span], cells: int, ink: Ink = TEXT) -> Row:
+    """A row of exactly so many cells: cut, or padded at its end."""
+    cut = cut_row(row, cells)
+    missing = cells - row_width(cut)
+    return (*cut, blank(missing, ink)) if missing > 0 else cut
+
+
+def spread(left: Iterable[Span], right: Iterable[Span], cells: int, ink: Ink = TEXT) -> Row:
+    """Left part, blanks, right part: exactly so many cells; the left part is cut first."""
+    ending = cut_row(right, cells)
+    room = cells - row_width(ending)
+    gap = 2 if ending and room > 2 else 0  # noqa: PLR2004 - two blanks keep the parts apart
+    beginning = cut_row(left, room - gap)
+    return (*beginning, blank(room - row_width(beginning), ink), *ending)
+
+
+def grounded(row: Iterable[Span], ground: Role) -> Row:
+    """The row on a ground; spans that have one of their own keep it."""
+    return tuple(
+        span if span.ink.ground else Span(span.text, span.ink._replace(ground=ground))
+        for span in row
+    )
+
+
+def inked(row: Iterable[Span], role: Role) -> Row:
+    """The row with all its text in one role."""
+    return tuple(Span(span.text, span.ink._replace(role=role)) for span in row)
+
+
+def behind(rows: Iterable[Row]) -> list[Row]:
+    """The rows as they look behind an overlay."""
+    return [
+        tuple(Span(span.text, span.ink._replace(is_behind=True)) for span in row) for row in rows
+    ]
+
+
+def beside(columns: Sequence[tuple[Sequence[Row], int]], gap: Row) -> list[Row]:
+    """Blocks of rows side by side, each filled to its width, with `gap` between them."""
+    height = max((len(rows) for rows, _ in columns), default=0)
+    joined: list[Row] = []
+    for index in range(height):
+        parts: list[Span] = []
+        for place, (rows, cells) in enumerate(columns):
+            if place:
+                parts.extend(gap)
+            parts.extend(fit(rows[index] if index < len(rows) else (), cells))
+        joined.append(tuple(parts))
+    return joined
+
+
+def words(*parts: str | Span) -> Row:
+    """A row from spans and plain words, the plain ones in muted ink."""
+    return tuple(part if isinstance(part, Span) else Span(part, MUTED) for part in parts)
+
+
+def slice_row(row: Row, start: int, stop: int) -> Row:
+    """The cells from `start` up to `stop` of a row; a wide character cut in two becomes a blank."""
+    kept: list[Span] = []
+    at = 0
+    for text, ink in row:
+        cells = width_of(text)
+        if at + cells > start and at < stop:
+            kept.append(Span(_slice_text(text, start - at, stop - at), ink))
+        at += cells
+    return tuple(kept)
+
+
+def _slice_text(text: str, start: int, stop: int) -> str:
+    if text.isascii():
+        return text[max(start, 0) : stop]
+    kept: list[str] = []
+    at = 0
+    for char in text:
+        cells = _char_width(char)
+        if at >= start and at + cells <= stop:
+            kept.append(char)
+        elif at + cells > start and at < stop:
+            kept.append(" ")
+        at += cells
+    return "".join(kept)
+
+
+def overlaid(base: Sequence[Row], box: Sequence[Row], x: int, y: int) -> list[Row]:
+    """The rows with a box of rows laid over them at a place."""
+    rows = list(base)
+    for index, row in enumerate(box):
+        if 0 <= y + index < len(rows):
+            under = rows[y + index]
+            width = row_width(row)
+            rows[y + index] = (
+                *fit(slice_row(under, 0, x), x),
+                *row,
+                *slice_row(under, x + width, row_width(under)),
+            )
+    return rows
+
+
+def text_of(rows: Iterable[Row]) -> str:
+    """What a reader without colours sees."""
+    return "\n".join("".join(span.text for span in row).rstrip() for row in rows)

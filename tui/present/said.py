@@ -1,0 +1,198 @@
+"""What is said of a worker in one sentence: on its card, in its row, on the message line."""
+
+from collections.abc import Callable
+
+from engine.limits import Dimension, Enforcement, Level
+from engine.phases import Phase, StopCause
+from engine.results import Badge, StepView, WorkerView
+from tui.present.cutting import cut_command
+from tui.present.figures import MINUS, clock, lasting, memory, some
+from tui.present.ink import TEXT, Ink, Role, Row, Span, words
+
+_LIMITS = {
+    StopCause.MEMORY: "memory limit",
+    StopCause.TIMEOUT: "time limit",
+    StopCause.CPU: "cpu limit",
+    StopCause.DISK: "disk limit",
+    StopCause.PIDS: "process limit",
+    StopCause.OUTPUT: "output limit",
+    StopCause.BUDGET: "budget",
+}
+_CAUSES = {
+    StopCause.USER: "by you",
+    StopCause.FAIL_FAST: "its step failed fast",
+    StopCause.RACE_LOST: "another one was faster",
+    StopCause.NOT_CHOSEN: "another one was chosen",
+    StopCause.BASE_GONE: "what it was built on is gone",
+    StopCause.SHUTDOWN: "the engine went down",
+    StopCause.STALLED: "no progress for too long",
+    StopCause.KEEPER_LOST: "its keeper was lost, its work was kept",
+    StopCause.HOST_LOST: "its host was lost",
+    StopCause.CHECK: "the check failed",
+    StopCause.NO_CHANGE: "it changed nothing",
+    StopCause.AGENT: "the agent reported an error",
+    StopCause.SETUP: "the workspace could not be set up",
+}
+
+
+def limit_name(cause: StopCause | None) -> str:
+    """The limit that a cause names; empty where it is none."""
+    return _LIMITS.get(cause, "") if cause else ""
+
+
+def cause_text(worker: WorkerView) -> str:
+    """Why it was stopped or failed, in a few words."""
+    if worker.cause is None:
+        return worker.error or "no cause is known"
+    limit = limit_name(worker.cause)
+    return f"stopped at its {limit}" if limit else _CAUSES[worker.cause]
+
+
+def level_of(worker: WorkerView, dimension: Dimension) -> Enforcement | None:
+    """How a dimension holds for this worker, if its engine said so."""
+    return next((held for held in worker.enforcement if held.dimension is dimension), None)
+
+
+def wall_level(worker: WorkerView, dimension: Dimension) -> Level:
+    """The level of a dimension; none where nothing is known to hold."""
+    held = level_of(worker, dimension)
+    return held.level if held else Level.NONE
+
+
+def hit_figure(worker: WorkerView) -> str:
+    """The limit that was hit, as its figure: `1.0G`."""
+    hit = worker.limit_hit
+    if hit is None:
+        return ""
+    if hit.dimension in {Dimension.MEMORY, Dimension.DISK} and hit.unit.lower() in {"mb", "mib"}:
+        return memory(hit.allowed)
+    if hit.dimension is Dimension.TIME:
+        return lasting(hit.allowed)
+    return f"{hit.allowed:g} {hit.unit}".strip()
+
+
+def change_text(worker: WorkerView) -> Row:
+    """How much it changed: `8 files +88 -20`."""
+    change = worker.change
+    if change is None:
+        return ()
+    row: list[Span] = [Span(some(change.files, "file"), TEXT)]
+    if change.insertions:
+        row += [Span(" "), Span(f"+{change.insertions}", Ink(Role.ADDED))]
+    if change.deletions:
+        row += [Span(" "), Span(f"{MINUS}{change.deletions}", Ink(Role.REMOVED))]
+    return tuple(row)
+
+
+def check_text(worker: WorkerView) -> Row:
+    """What the check said, and whether it still holds for the tree as it is."""
+    check = worker.check
+    if check is None:
+        return words(Span("· ", Ink(Role.MUTED)), "check not run")
+    mark = Span("✓ ", Ink(Role.DONE)) if check.passed else Span("✗ ", Ink(Role.FAILED))
+    verdict = "check passed" if check.passed else "check failed"
+    row = [mark, Span(verdict, TEXT)]
+    if check.summary:
+        row.append(Span(f", {check.summary}", TEXT))
+    if worker.is_check_stale:
+        row += [Span(" "), Span("stale", Ink(Role.WAITING, bold=True))]
+    return tuple(row)
+
+
+def question_text(worker: WorkerView) -> str:
+    """The first line of what it asks."""
+    return worker.questions[0].text.split("\n")[0] if worker.questions else ""
+
+
+def now_text(worker: WorkerView, step: StepView, now: float, cells: int) -> str:
+    """What goes on, for a row of a table: one phrase without colours."""
+    if worker.questions and not worker.phase.is_settled:
+        return cut_command(question_text(worker), cells)
+    phrase = _PHRASES.get(worker.phase)
+    if phrase:
+        return phrase(worker, step)
+    doing = worker.tool or (worker.last_lines[-1] if worker.last_lines else "")
+    return badge_text(worker, now) or cut_command(doing, cells)
+
+
+def _failure_text(worker: WorkerView, _: StepView) -> str:
+    figure = hit_figure(worker)
+    return f"{limit_name(worker.cause)}, {figure}" if figure else cause_text(worker)
+
+
+def _settled_text(worker: WorkerView, _: StepView) -> str:
+    return cause_text(worker) if worker.cause else ""
+
+
+_PHRASES: dict[Phase, Callable[[WorkerView, StepView], str]] = {
+    Phase.FAILED: _failure_text,
+    Phase.CONFLICTED: lambda worker, _: conflict_text(worker),
+    Phase.REVIEWING: lambda worker, _: _review_text(worker),
+    Phase.BACKING_OFF: lambda worker, _: (
+        f"attempt {worker.attempt + 1} of {worker.attempts_allowed}"
+    ),
+    Phase.WAITING: lambda _, step: (
+        f"for {', '.join(step.dependencies)}" if step.dependencies else ""
+    ),
+    Phase.QUEUED: lambda _, __: "for a free slot",
+    Phase.CANCELLED: _settled_text,
+    Phase.DISCARDED: _settled_text,
+    Phase.SKIPPED: _settled_text,
+    Phase.FINISHED: lambda _, __: "nothing to merge",
+    Phase.LANDED: lambda worker, _: "".join(span.text for span in change_text(worker)),
+}
+
+
+def conflict_text(worker: WorkerView) -> str:
+    """Where it conflicts: the file, or how many."""
+    files = some(len(worker.conflicts), "file")
+    return f"in {worker.conflicts[0]}" if len(worker.conflicts) == 1 else f"in {files}"
+
+
+def _review_text(worker: WorkerView) -> str:
+    check = worker.check
+    verdict = "no check" if check is None else "check passed" if check.passed else "check failed"
+    if worker.is_check_stale and check:
+        verdict += " (stale)"
+    change = worker.change
+    figures = f" +{change.insertions} {MINUS}{change.deletions}" if change else ""
+    return verdict + figures
+
+
+def badge_text(worker: WorkerView, now: float) -> str:
+    """The badge that matters most right now, as words; empty where there is none."""
+    if Badge.NEEDS_LOGIN in worker.badges:
+        return "needs a login"
+    if Badge.RATE_LIMITED in worker.badges:
+        until = worker.rate_limited_until
+        return f"rate limit until {clock(until, now)[:5]}" if until else "rate limit"
+    if Badge.STALLED in worker.badges:
+        since = worker.last_output_at
+        return f"stalled, no output for {lasting(now - since)}" if since else "stalled"
+    if Badge.BASE_OUTDATED in worker.badges:
+        return "base is outdated"
+    return ""
+
+
+def badge_row(worker: WorkerView, now: float) -> Row:
+    """The badge row of a tile: a badge, else a predicted clash; empty where there is neither."""
+    if Badge.VIOLATION in worker.badges:
+        path = worker.violations[0] if worker.violations else "something outside its worktree"
+        return (Span("▲ ", Ink(Role.FAILED, bold=True)), Span(f"touched {path}", Ink(Role.FAILED)))
+    text = badge_text(worker, now)
+    if text:
+        limited = Badge.RATE_LIMITED in worker.badges
+        mark, role = ("≤", Role.LIMIT) if limited else ("…", Role.WAITING)
+        return (Span(f"{mark} ", Ink(role, bold=True)), Span(text, Ink(role, bold=True)))
+    return clash_row(worker)
+
+
+def clash_row(worker: WorkerView) -> Row:
+    """A predicted conflict with another worker."""
+    if not worker.clashes:
+        return ()
+    clash = worker.clashes[0]
+    ink = Ink(Role.CLASH)
+    file = clash.paths[0].rpartition("/")[2] if clash.paths else ""
+    where = f" in {file}" if file else ""
+    return words(Span("≈ clash ", ink), Span(clash.other, TEXT), where)

@@ -1,0 +1,432 @@
+"""What every screen is: a board under a top bar, a message line, a footer; keys; overlays."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.timer import Timer
+
+from engine.commands import Command, Refused, StopRun
+from tui.keys import ACTIONS, Action, Heard, Waits
+from tui.present.chrome import footer, message, run_line, top_bar
+from tui.present.dialogs import LeaveDialog
+from tui.present.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Page,
+    Role,
+    Row,
+    Span,
+    Zone,
+    behind,
+    fit,
+    overlaid,
+    row_width,
+    words,
+)
+from tui.present.pickers import Picker
+from tui.present.scene import Hint, Scene
+from tui.screens.reasons import LATER, READ_ONLY_IDEAS
+from tui.screens.session import Session
+from tui.widgets.board import Board
+from tui.widgets.textbox import TextBox
+
+_CHORD_HELP_S = 0.3
+_ROOMY = (100, 30)
+_TEXT_ROWS = 5
+_SMALL_HEIGHT = 10
+Overlay = Picker | LeaveDialog
+
+
+@dataclass
+class Ask:
+    """Something that asks first: the same key again does it, any other leaves it."""
+
+    idea: str
+    said: Row
+    then: Callable[[], None]
+
+
+@dataclass
+class Writing:
+    """What the text box is open for."""
+
+    title: str
+    note: str
+    then: Callable[[str], None]
+    key: str
+    may_be_empty: bool = False
+
+
+class BoardScreen(Screen[None]):
+    """A screen drawn as rows. Subclasses draw the body and say what ideas do (`do_<idea>`)."""
+
+    AUTO_FOCUS = None
+    DEFAULT_CSS = "BoardScreen { layers: base; background: $background; overflow: hidden; }"
+    kind: ClassVar[str] = "fleet"
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.board = Board(session.palette, is_ascii=session.is_ascii)
+        self.textbox = TextBox()
+        self.overlay: Overlay | None = None
+        self.picked: Callable[[str], None] = lambda _: None
+        self.notice: Row = ()
+        self.ask: Ask | None = None
+        self.writing: Writing | None = None
+        self._chord_timer: Timer | None = None
+        self._chord_shown: Waits | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self.board
+        yield self.textbox
+
+    def on_screen_resume(self) -> None:
+        self.draw()
+
+    def on_resize(self) -> None:
+        self.draw()
+
+    # What subclasses say.
+
+    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+        """The body of the screen."""
+        raise NotImplementedError
+
+    def subject(self, scene: Scene, cells: int) -> Row:
+        """Row 1: the run line, unless the screen has a subject of its own."""
+        return run_line(scene, cells)
+
+    def sentence(self, scene: Scene) -> Row:
+        """What is true of the thing under the cursor, and what happens next."""
+        del scene
+        return ()
+
+    def hints(self) -> Sequence[str]:
+        """The ideas of the footer, most likely first."""
+        return ()
+
+    def why_not(self, idea: str) -> str:
+        """Why an idea cannot be done now; empty where it can."""
+        del idea
+        return ""
+
+    def pointed(self, target: str, times: int) -> None:
+        """A zone of the body was clicked."""
+
+    # Drawing.
+
+    def draw(self) -> None:
+        """Draw everything anew; the board paints what differs."""
+        if not self.is_current or not self.is_mounted:
+            return
+        cells, height = self.app.size
+        scene = self.session.scene()
+        rows, zones = self._compose_rows(scene, cells, height)
+        if self.overlay:
+            box = self.overlay.draw(cells, height)
+            x = max((cells - row_width(box[0])) // 2, 0)
+            rows = overlaid(behind(rows), box, x, max((height - len(box)) // 3, 1))
+            zones = []
+        self.board.show(rows, zones)
+
+    def _compose_rows(self, scene: Scene, cells: int, height: int) -> tuple[list[Row], list[Zone]]:
+        foot = footer(self._foot_hints(), self.session.keymap.shown("everywhere.help"), cells)
+        if height < _SMALL_HEIGHT:
+            head, zones = [], []
+            lines: list[Row] = (
+                list(self._message_rows(scene, cells)) if self.notice or self.ask else []
+            )
+        else:
+            bar = top_bar(scene, self.kind, cells)
+            head, zones = [*bar.rows, self._second_row(scene, cells)], list(bar.zones)
+            lines = self._message_rows(scene, cells)
+        is_roomy = cells >= _ROOMY[0] and height >= _ROOMY[1]
+        if is_roomy:
+            head.append(())
+        if self.writing:
+            lines = [self._writing_row(cells), *[()] * (_TEXT_ROWS - 1), *lines[:1]]
+        room = max(height - len(head) - len(lines) - 1 - is_roomy, 1)
+        page = self.draw_body(scene, cells, room)
+        body = [*page.rows[:room], *[()] * (room - len(page.rows) + is_roomy)]
+        rows = [fit(row, cells) for row in (*head, *body, *lines, *foot.rows)][:height]
+        zones += [zone._replace(y=zone.y + len(head)) for zone in page.zones]
+        zones += [zone._replace(y=height - 1) for zone in foot.zones]
+        return rows, zones
+
+    def _second_row(self, scene: Scene, cells: int) -> Row:
+        return run_line(scene, cells) if scene.banner else self.subject(scene, cells)
+
+    def _message_rows(self, scene: Scene, cells: int) -> list[Row]:
+        if self._chord_shown:
+            follow = [
+                Span(part, ink)
+                for key, action in self._chord_shown.follow
+                for part, ink in ((key, KEY), (f" {action.label}  ", MUTED))
+            ]
+            return [message((Span(f"{self._chord_shown.begun}  ", BOLD), *follow), cells)]
+        if self.ask:
+            return self._ask_rows(self.ask, cells)
+        return [message(self.notice or self.sentence(scene), cells)]
+
+    def _ask_rows(self, ask: Ask, cells: int) -> list[Row]:
+        key = self._key(ask.idea)
+        mark = Span("? ", Ink(Role.WAITING, bold=True))
+        answer = words(
+            Span("  ", TEXT), Span(key, KEY), " does it   ", Span("esc", KEY), " leaves it"
+        )
+        return [message((mark, *ask.said), cells), message(answer, cells)]
+
+    def _writing_row(self, cells: int) -> Row:
+        writing = self.writing
+        if writing is None:
+            return ()
+        left = words(Span(f" {writing.title} ", BOLD), " ", writing.note)
+        right = words(
+            Span("enter", KEY),
+            " sends  ",
+            Span("ctrl+j", KEY),
+            " new line  ",
+            Span("esc", KEY),
+            " closes ",
+        )
+        gap = cells - row_width(left) - row_width(right)
+        return (*left, Span(" " * max(gap, 1)), *right) if gap > 0 else left
+
+    def _key(self, idea: str) -> str:
+        keymap = self.session.keymap
+        return keymap.shown(f"{self.kind}.{idea}") or keymap.shown(f"everywhere.{idea}")
+
+    def label_of(self, idea: str) -> str:
+        """The footer's word for an idea here."""
+        action = self.action(idea)
+        return action.label if action else ""
+
+    def action(self, idea: str) -> Action | None:
+        """The action an idea is on this screen, if it is one."""
+        return ACTIONS.get(f"{self.kind}.{idea}") or ACTIONS.get(f"everywhere.{idea}")
+
+    def _foot_hints(self) -> list[Hint]:
+        return [
+            Hint(self._key(idea), self.label_of(idea))
+            for idea in self.hints()
+            if self.label_of(idea) and not self.refusal(idea)
+        ]
+
+    # Keys.
+
+    def on_key(self, event: events.Key) -> None:
+        if self.textbox.has_focus:
+            return
+        event.stop()
+        event.prevent_default()
+        self._forget_chord_help()
+        key = key_name(event)
+        if self.overlay:
+            self._overlay_key(self.overlay, key, event.character)
+        else:
+            self._screen_key(key)
+        self.draw()
+
+    def _screen_key(self, key: str) -> None:
+        self.notice = ()
+        if key == "escape" and self.session.chords.leave():
+            return
+        heard = self.session.chords.feed(key, self.kind)
+        if isinstance(heard, Waits):
+            self._chord_timer = self.set_timer(_CHORD_HELP_S, lambda: self._show_chord(heard))
+            return
+        ask, self.ask = self.ask, None
+        if isinstance(heard, Heard):
+            if ask and heard.action.idea == ask.idea:
+                ask.then()
+            elif not (ask and heard.action.idea == "leave"):
+                self.perform(heard.action.idea)
+        elif len(key) == 1 and key.isalpha() and not key.isascii():
+            self.say_refused(
+                key, "this keyboard layout is not Latin", "arrows, enter, space, digits work"
+            )
+
+    def _show_chord(self, waits: Waits) -> None:
+        self._chord_shown = waits
+        self.draw()
+
+    def _forget_chord_help(self) -> None:
+        self._chord_shown = None
+        if self._chord_timer:
+            self._chord_timer.stop()
+
+    def perform(self, idea: str) -> None:
+        """Do what an idea does here, or say why not."""
+        reason = self.refusal(idea)
+        if reason:
+            self.say_refused(self._key(idea) or idea, reason)
+            return
+        getattr(self, f"do_{idea}")()
+
+    def refusal(self, idea: str) -> str:
+        """Why an idea cannot be done here and now; empty where it can."""
+        if idea in READ_ONLY_IDEAS and (
+            self.session.is_read_only or self.session.view.is_read_only
+        ):
+            return "this console only watches"
+        if idea in LATER and not hasattr(self, f"do_{idea}"):
+            return LATER[idea]
+        if not hasattr(self, f"do_{idea}"):
+            return "it does nothing here"
+        return self.why_not(idea)
+
+    def _overlay_key(self, overlay: Overlay, key: str, character: str | None) -> None:
+        if key in {"escape", "ctrl+c"}:
+            self.overlay = None
+        elif key in {"up", "down"}:
+            overlay.move(-1 if key == "up" else 1)
+        elif isinstance(overlay, LeaveDialog):
+            self._leave_key(overlay, key)
+        elif key == "enter":
+            self._take_choice(overlay)
+        elif key == "backspace":
+            overlay.erase()
+        elif character and character.isprintable():
+            overlay.type(character)
+
+    def _take_choice(self, picker: Picker) -> None:
+        choice = picker.current
+        if choice is None:
+            return
+        self.overlay = None
+        if choice.reason:
+            self.say_refused(choice.title, choice.reason)
+        else:
+            self.picked(choice.target)
+
+    def on_paste(self, event: events.Paste) -> None:
+        if isinstance(self.overlay, Picker):
+            self.overlay.type("".join(char for char in event.text if char.isprintable()))
+            self.draw()
+
+    # Saying, asking, writing, sending.
+
+    def say(self, *parts: str | Span) -> None:
+        """One sentence on the message line, until the next key."""
+        self.notice = words(*parts)
+        self.draw()
+
+    def say_refused(self, what: str, reason: str, hint: str = "") -> None:
+        """What was refused, why, and what helps."""
+        mark = Span("✗ ", Ink(Role.FAILED, bold=True))
+        ending = f"  {hint}" if hint else ""
+        self.say(mark, Span(what, BOLD), Span(f" refused: {reason}.", TEXT), ending)
+
+    def ask_first(self, idea: str, said: Row, then: Callable[[], None]) -> None:
+        """Ask on the message line; the same key again does it."""
+        self.ask = Ask(idea, said, then)
+
+    def choose(self, picker: Picker, then: Callable[[str], None]) -> None:
+        """Let one of several things be picked."""
+        self.overlay, self.picked = picker, then
+
+    def write(self, writing: Writing, draft: str = "") -> None:
+        """Open the text box."""
+        self.writing = writing
+        self.textbox.text = self.session.drafts.get(writing.key, draft)
+        self.textbox.move_cursor(self.textbox.document.end)
+        self.textbox.display = True
+        self.textbox.focus()
+
+    def on_text_box_sent(self, sent: TextBox.Sent) -> None:
+        writing = self.writing
+        self._close_box()
+        if writing:
+            self.session.drafts.pop(writing.key, None)
+            if sent.text_sent or writing.may_be_empty:
+                writing.then(sent.text_sent)
+        self.draw()
+
+    def on_text_box_closed(self) -> None:
+        if self.writing:
+            self.session.drafts[self.writing.key] = self.textbox.text
+        self._close_box()
+        self.draw()
+
+    def _close_box(self) -> None:
+        self.writing = None
+        self.textbox.display = False
+        self.set_focus(None)
+
+    def send(self, command: Command, said: str, after: Callable[[], None] | None = None) -> None:
+        """Send a command; its reply is told on the message line."""
+        self.run_worker(self._sent(command, said, after), exit_on_error=True)
+
+    async def _sent(self, command: Command, said: str, after: Callable[[], None] | None) -> None:
+        reply = await self.session.bridge.command(command)
+        if isinstance(reply, Refused):
+            self.say_refused(said, reply.reason, reply.hint)
+            return
+        if after:
+            after()
+        note = f"  {reply.note}" if reply.note else ""
+        self.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT), note)
+
+    # The mouse.
+
+    def on_board_clicked(self, clicked: Board.Clicked) -> None:
+        kind, _, target = clicked.target.partition(":")
+        self.notice = ()
+        if kind == "go":
+            self.perform(f"go_{target}")
+        elif kind == "key":
+            self._screen_key(_typed(target))
+        else:
+            self.pointed(clicked.target, clicked.times)
+        self.draw()
+
+    def on_board_wheeled(self, wheeled: Board.Wheeled) -> None:
+        idea = "down" if wheeled.rows > 0 else "up"
+        for _ in range(abs(wheeled.rows)):
+            if not self.refusal(idea):
+                self.perform(idea)
+        self.draw()
+
+    # Leaving.
+
+    def leave_dialog(self) -> None:
+        """Leave at once where nothing lives, else ask what becomes of the workers."""
+        live = self.session.live()
+        if not live or not self.session.can_stay_alive:
+            self.app.exit()
+            return
+        self.overlay = LeaveDialog(live, can_stop=not self.session.is_read_only)
+
+    def _leave_key(self, dialog: LeaveDialog, key: str) -> None:
+        chosen = dialog.options[dialog.index][0] if key == "enter" else key
+        if chosen == "esc":
+            self.overlay = None
+        elif chosen == "l":
+            self.app.exit()
+        elif chosen == "s" and dialog.can_stop:
+            self.run_worker(self._stop_and_leave())
+
+    async def _stop_and_leave(self) -> None:
+        for run in self.session.view.runs:
+            if run.ended_at is None:
+                await self.session.bridge.command(StopRun(run=run.run))
+        self.app.exit()
+
+
+def key_name(event: events.Key) -> str:
+    """A pressed key as the key table writes it: its character, or its name where it has none."""
+    if event.character and event.character.isprintable() and event.character != " ":
+        return event.character
+    return event.key
+
+
+def _typed(shown: str) -> str:
+    return {"esc": "escape", "↓": "down", "↑": "up"}.get(shown, shown)

@@ -1,0 +1,203 @@
+"""What works alike on every screen: going elsewhere, palette, help, themes, undo, leaving."""
+
+from typing import ClassVar
+
+from engine.commands import Pause, Resume, SetCap, StopRun
+from engine.results import WorkerView
+from tui.keys import actions_on
+from tui.present.ink import TEXT, Span, words
+from tui.present.looks import look_of
+from tui.present.pickers import Choice, Picker
+from tui.present.standing import in_order, step_of, title_of
+from tui.screens.base import BoardScreen, Writing
+from tui.screens.session import Undoable
+
+_HIDDEN = frozenset({"leave", "down", "up", "left", "right"})
+
+
+class CommonScreen(BoardScreen):
+    """A screen with everything that no screen does differently."""
+
+    home: ClassVar[str] = "fleet"
+
+    # Going.
+
+    def go(self, screen: str) -> None:
+        """Go to another screen."""
+        self.run_worker(self._switch(screen))
+
+    async def _switch(self, screen: str) -> None:
+        await self.app.switch_mode(screen)
+
+    def do_go_fleet(self) -> None:
+        self.go("fleet")
+
+    def do_go_worker(self) -> None:
+        self.go("worker")
+
+    def do_go_diff(self) -> None:
+        self.go("diff")
+
+    def do_go_inbox(self) -> None:
+        self.go("inbox")
+
+    def do_go_plan(self) -> None:
+        self.go("plan")
+
+    def do_go_runs(self) -> None:
+        self.go("runs")
+
+    def do_back(self) -> None:
+        self.go(self.home)
+
+    def do_leave(self) -> None:
+        """Escape: one thing after another, and never out of the console."""
+        self.session.marks.clear()
+
+    def do_next_worker(self) -> None:
+        self._worker_by(1)
+
+    def do_previous_worker(self) -> None:
+        self._worker_by(-1)
+
+    def _worker_by(self, by: int) -> None:
+        run, here = self.session.run, self.session.worker_view
+        if run is None or here is None:
+            return
+        names = [worker.worker for worker in run.workers]
+        self.point_at(names[(names.index(here.worker) + by) % len(names)])
+
+    def point_at(self, worker: str) -> None:
+        """Put the cursor on a worker."""
+        self.session.worker = worker
+
+    # Leaving.
+
+    def do_quit(self) -> None:
+        self.leave_dialog()
+
+    def do_quit_now(self) -> None:
+        self.app.exit()
+
+    def do_to_shell(self) -> None:
+        self.app.action_suspend_process()
+
+    def do_redraw(self) -> None:
+        self.app.refresh(layout=True)
+
+    # Finding.
+
+    def do_palette(self) -> None:
+        """Every action of this screen with its key; those that cannot be done now come last."""
+        choices = []
+        for action in actions_on(self.kind):
+            if action.idea in _HIDDEN or not action.told:
+                continue
+            key = self.session.keymap.shown(action.id)
+            reason = self.refusal(action.idea)
+            choices.append(Choice(action.idea, action.told, key=key, reason=reason))
+        choices.sort(key=lambda choice: bool(choice.reason))
+        self.choose(Picker("All commands", choices), self.perform)
+
+    def do_pick(self) -> None:
+        """A worker by name."""
+        run = self.session.run
+        workers = in_order(run) if run else []
+        choices = [self._worker_choice(worker) for worker in workers]
+        self.choose(Picker("Workers", choices, hint="type a name"), self._picked_worker)
+
+    def _worker_choice(self, worker: WorkerView) -> Choice:
+        run = self.session.run
+        look = look_of(worker)
+        name = title_of(worker, step_of(run, worker)) if run else worker.worker
+        return Choice(worker.worker, name, look.word.lower(), key=look.glyph)
+
+    def _picked_worker(self, worker: str) -> None:
+        self.point_at(worker)
+
+    def do_show_theme(self) -> None:
+        choices = [
+            Choice(name, name, theme.description) for name, theme in self.session.themes.items()
+        ]
+        self.choose(Picker("Themes", choices), self._wear)
+
+    def _wear(self, theme: str) -> None:
+        self.app.theme = theme
+
+    def do_show_keys(self) -> None:
+        self.say(Span(f"Your key file is {self.session.key_file or 'not set'}.", TEXT))
+
+    # Undoing.
+
+    def do_undo(self) -> None:
+        if not self.session.done:
+            self.say_refused(self._key("undo"), "there is nothing to undo")
+            return
+        last = self.session.done.pop()
+        last.undo()
+        self.session.undone.append(last)
+        self.say(Span(f"undone: {last.said}", TEXT))
+
+    def do_redo(self) -> None:
+        if not self.session.undone:
+            self.say_refused(self._key("redo"), "nothing was undone")
+            return
+        last = self.session.undone.pop()
+        last.redo()
+        self.session.done.append(last)
+        self.say(Span(f"done again: {last.said}", TEXT))
+
+    # The run.
+
+    def do_pause_run(self) -> None:
+        run = self.session.run
+        if run is None:
+            self.say_refused(self._key("pause_run"), "there is no run")
+            return
+        pause, resume = Pause(run=run.run), Resume(run=run.run)
+        first, then = (resume, pause) if run.is_paused else (pause, resume)
+        said = "the run goes on" if run.is_paused else "the run is paused: nothing new begins"
+
+        def remember() -> None:
+            self.session.remember(
+                Undoable(said, lambda: self.send(then, "undone"), lambda: self.send(first, said))
+            )
+
+        self.send(first, said, remember)
+
+    def do_no_wide(self) -> None:
+        run = self.session.run
+        if run is None or run.ended_at is not None:
+            self.say_refused(self._key("no_wide"), "no run is going on")
+            return
+        live = sum(not worker.phase.is_settled for worker in run.workers)
+        said = words(Span(f"Stop the run? {live} workers end; their work is kept.", TEXT))
+        self.ask_first("no_wide", said, lambda: self.send(StopRun(run=run.run), "stopping the run"))
+
+    def do_cap(self) -> None:
+        run = self.session.run
+        if run is None:
+            self.say_refused("cap", "there is no run")
+            return
+        note = f"a number; now {run.cap}"
+        self.write(Writing("slots at once", note, self._set_cap, key="cap"))
+
+    def _set_cap(self, text: str) -> None:
+        run = self.session.run
+        if run is None or not text.isascii() or not text.isdigit() or int(text) < 1:
+            self.say_refused("cap", f"{text!r} is no number of slots")
+            return
+        before, cap = run.cap, int(text)
+        said = f"{cap} workers may hold a slot"
+
+        def remember() -> None:
+            undo = SetCap(run=run.run, cap=before)
+            self.session.remember(
+                Undoable(
+                    said,
+                    lambda: self.send(undo, f"{before} workers may hold a slot"),
+                    lambda: self.send(SetCap(run=run.run, cap=cap), said),
+                )
+            )
+
+        self.send(SetCap(run=run.run, cap=cap), said, remember)

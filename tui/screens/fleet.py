@@ -1,0 +1,202 @@
+"""Fleet: all workers of a run, those that need a human first."""
+
+from collections.abc import Sequence
+
+from engine.phases import Phase
+from engine.results import WorkerView
+from tui.present.cards import HEIGHT, question_fits
+from tui.present.fleet import FleetPage, Form, draw_fleet, move, visible
+from tui.present.ink import Page, Row
+from tui.present.scene import Scene
+from tui.present.sentences import sentence_of
+from tui.present.standing import Band, band_of, bands_of, in_order, step_of
+from tui.screens.acting import ActingScreen
+from tui.screens.session import Undoable
+
+_MOST_DETAIL = 2
+_LEAST_DETAIL = -4
+
+
+class FleetScreen(ActingScreen):
+    """The screen that everything begins and ends with."""
+
+    kind = "fleet"
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.page: FleetPage | None = None
+        self.top = 0
+        self.detail = 0
+        self.is_plan_order = False
+
+    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+        here = self.session.worker_view
+        focused = here.worker if here else ""
+        self.page = draw_fleet(
+            scene,
+            (cells, height),
+            focused,
+            detail=self.detail,
+            is_plan_order=self.is_plan_order,
+        )
+        self.top, page = visible(self.page, focused, self.top, (cells, height))
+        return page
+
+    def sentence(self, scene: Scene) -> Row:
+        worker, step = self.session.worker_view, self.session.step_view
+        return sentence_of(worker, step, scene.now) if worker and step else ()
+
+    def hints(self) -> Sequence[str]:
+        here = self.session.worker_view
+        if here and here.questions:
+            return ("down", "open", "yes", "yes_wide", "no", "steer", "pause", "mark", "pick")
+        if here and here.phase is Phase.REVIEWING:
+            return ("down", "open", "diff", "yes", "land", "retry_with", "no", "mark", "pick")
+        return ("down", "open", "diff", "no", "retry", "steer", "pause", "mark", "less", "palette")
+
+    def shows_whole_question(self, worker: WorkerView) -> bool:
+        place = self.page.place(worker.worker) if self.page else None
+        if place is None or place.height < HEIGHT:
+            return False
+        return question_fits(worker, place.width - 4, place.height - 6)
+
+    def pointed(self, target: str, times: int) -> None:
+        kind, _, name = target.partition(":")
+        if kind == "worker":
+            self.point_at(name)
+            if times > 1:
+                self.do_open()
+
+    # Moving.
+
+    def _move(self, direction: str) -> None:
+        here = self.session.worker_view
+        if self.page and here:
+            self.point_at(move(self.page.places, here.worker, direction))
+
+    def do_down(self) -> None:
+        self._move("down")
+
+    def do_up(self) -> None:
+        self._move("up")
+
+    def do_left(self) -> None:
+        self._move("left")
+
+    def do_right(self) -> None:
+        self._move("right")
+
+    def _places(self) -> list[str]:
+        return [place.worker for place in self.page.places] if self.page else []
+
+    def do_first(self) -> None:
+        self.point_at(next(iter(self._places()), ""))
+
+    def do_last(self) -> None:
+        self.point_at(next(reversed(self._places()), ""))
+
+    def _jump(self, by: int) -> None:
+        names, here = self._places(), self.session.worker_view
+        if names and here and here.worker in names:
+            index = names.index(here.worker) + by
+            self.point_at(names[max(min(index, len(names) - 1), 0)])
+
+    def do_half_down(self) -> None:
+        self._jump(max(self.size.height // 4, 1))
+
+    def do_half_up(self) -> None:
+        self._jump(-max(self.size.height // 4, 1))
+
+    def do_page_down(self) -> None:
+        self._jump(max(self.size.height // 2, 1))
+
+    def do_page_up(self) -> None:
+        self._jump(-max(self.size.height // 2, 1))
+
+    def do_next(self) -> None:
+        self._to_need(1)
+
+    def do_previous(self) -> None:
+        self._to_need(-1)
+
+    def _to_need(self, by: int) -> None:
+        run, here = self.session.run, self.session.worker_view
+        needs = [worker.worker for worker in bands_of(run)[Band.NEEDS_YOU]] if run else []
+        if not needs:
+            self.say_refused(self._key("next"), "no worker needs you")
+        elif here and here.worker in needs:
+            self.point_at(needs[(needs.index(here.worker) + by) % len(needs)])
+        else:
+            self.point_at(needs[0 if by > 0 else -1])
+
+    def do_unit_down(self) -> None:
+        self._to_step(1)
+
+    def do_unit_up(self) -> None:
+        self._to_step(-1)
+
+    def _to_step(self, by: int) -> None:
+        """The first worker of the next step that has any."""
+        run, here = self.session.run, self.session.worker_view
+        if run is None or here is None:
+            return
+        steps = [step for step in run.steps if step.workers]
+        index = [step.name for step in steps].index(here.step)
+        self.point_at(steps[(index + by) % len(steps)].workers[0].worker)
+
+    # Seeing.
+
+    def do_more(self) -> None:
+        self.detail = min(self.detail + 1, _MOST_DETAIL)
+
+    def do_less(self) -> None:
+        table_already = self.page is not None and self.page.form is Form.TABLE and self.detail == 0
+        self.detail = _LEAST_DETAIL if table_already else max(self.detail - 1, _LEAST_DETAIL)
+
+    def do_zoom(self) -> None:
+        self.go("worker")
+
+    def do_open(self) -> None:
+        here = self.session.worker_view
+        if here is None:
+            return
+        self.go("inbox" if here.questions and not here.phase.is_settled else "worker")
+
+    def do_show_order(self) -> None:
+        self.is_plan_order = not self.is_plan_order
+        self.say("plan order, in the table" if self.is_plan_order else "who needs you comes first")
+
+    # Marking.
+
+    def do_mark(self) -> None:
+        here = self.session.worker_view
+        if here is None:
+            return
+        marks, name = self.session.marks, here.worker
+        marks.symmetric_difference_update({name})
+
+        def toggle() -> None:
+            marks.symmetric_difference_update({name})
+
+        self.session.remember(Undoable(f"the mark on {name}", toggle, toggle))
+        self._move("right")
+        if self.session.worker == name:
+            self._move("down")
+
+    def do_select(self) -> None:
+        """Mark every worker of the band of the one under the cursor."""
+        run, here = self.session.run, self.session.worker_view
+        if run is None or here is None:
+            return
+        band = band_of(here, step_of(run, here))
+        same = {w.worker for w in in_order(run) if band_of(w, step_of(run, w)) is band}
+        before = set(self.session.marks)
+        self.session.marks |= same
+
+        def back() -> None:
+            self.session.marks = before
+
+        self.session.remember(Undoable("the marks", back, lambda: self.session.marks.update(same)))
+
+    def do_back(self) -> None:
+        self.leave_dialog()

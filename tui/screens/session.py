@@ -1,0 +1,136 @@
+"""What all screens share: the engine's bridge, what is chosen and marked, keys, colours, undo."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from engine.results import EngineView, RunView, StepView, WorkerView
+from tui.bridge import Bridge
+from tui.keys import Chords, Keymap
+from tui.present.figures import age
+from tui.present.ink import Role
+from tui.present.scene import Banner, Scene
+from tui.present.standing import Band, bands_of, in_order, step_of
+from tui.theming import Palette, Theme
+
+_GRACE_S = 2.0
+"""An engine that is silent for less than this is not called lost."""
+
+
+class Undoable(NamedTuple):
+    """Something that was done, and how to take it back and do it again."""
+
+    said: str
+    undo: Callable[[], None]
+    redo: Callable[[], None]
+
+
+@dataclass
+class Session:
+    """One console's memory. Screens read and change it; nothing of it is on disk."""
+
+    bridge: Bridge
+    clock: Callable[[], float]
+    keymap: Keymap
+    themes: Mapping[str, Theme]
+    palette: Palette
+    is_read_only: bool = False
+    is_ascii: bool = False
+    can_stay_alive: bool = True
+    can_animate: bool = True
+    key_file: str = ""
+    shell: Callable[[str, str], Sequence[str]] | None = None
+    run_id: str = ""
+    worker: str = ""
+    marks: set[str] = field(default_factory=set)
+    opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    put_off: set[str] = field(default_factory=set)
+    drafts: dict[str, str] = field(default_factory=dict)
+    done: list[Undoable] = field(default_factory=list)
+    undone: list[Undoable] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.chords = Chords(self.keymap)
+
+    @property
+    def view(self) -> EngineView:
+        """The newest view; an empty one before the first."""
+        return self.bridge.view or EngineView(repository="")
+
+    @property
+    def run(self) -> RunView | None:
+        """The run on screen: the one chosen, else the latest."""
+        runs = self.view.runs
+        chosen = next((run for run in runs if run.run == self.run_id), None)
+        return chosen or max(runs, key=lambda run: run.started_at, default=None)
+
+    @property
+    def worker_view(self) -> WorkerView | None:
+        """The worker under the cursor; the first one where the chosen one is not there."""
+        run = self.run
+        if run is None:
+            return None
+        found = next((worker for worker in run.workers if worker.worker == self.worker), None)
+        return found or next(iter(in_order(run)), None)
+
+    @property
+    def step_view(self) -> StepView | None:
+        """The step of the worker under the cursor."""
+        run, worker = self.run, self.worker_view
+        return step_of(run, worker) if run and worker else None
+
+    def live(self) -> int:
+        """How many workers live, in all runs."""
+        return sum(worker.is_live for run in self.view.runs for worker in run.workers)
+
+    def scene(self) -> Scene:
+        """Everything a screen may draw from, now."""
+        now, run = self.clock(), self.run
+        run_id = run.run if run else ""
+        keys = {
+            action_id.rpartition(".")[2]: self.keymap.shown(action_id)
+            for action_id in self.keymap.keys
+        }
+        return Scene(
+            view=self.view,
+            run=run,
+            now=now,
+            cpu=self.bridge.cpu(run_id),
+            told=tuple(told for told in self.bridge.told if told.run == run_id),
+            marks=frozenset(self.marks),
+            fresh=self.bridge.fresh(now) if self.can_animate else frozenset(),
+            keys=keys,
+            banner=self._banner(now),
+            is_plain=self.palette.is_plain,
+        )
+
+    def _banner(self, now: float) -> Banner | None:
+        lost = self.bridge.lost_since
+        if lost is not None and now - lost >= _GRACE_S:
+            said = f"since {age(now - lost)}. Agents go on under their keepers; nothing is lost."
+            return Banner("NO ENGINE", f"{said} Trying again.")
+        violated = self._violation()
+        if violated:
+            return violated
+        if self.is_read_only or self.view.is_read_only:
+            return Banner("WATCHING", "Nothing you press changes anything.", Role.WAITING)
+        return None
+
+    def _violation(self) -> Banner | None:
+        for worker in self.run.workers if self.run else ():
+            if worker.violations:
+                said = f"{worker.worker} touched {worker.violations[0]}, which is not its own."
+                return Banner("ISOLATION BROKEN", said)
+        return None
+
+    def inbox(self) -> list[WorkerView]:
+        """Who waits for a human, those put off last."""
+        run = self.run
+        waiting = bands_of(run)[Band.NEEDS_YOU] if run else []
+        return sorted(waiting, key=lambda worker: worker.worker in self.put_off)
+
+    def remember(self, undoable: Undoable) -> None:
+        """Something was done that can be taken back."""
+        self.done.append(undoable)
+        self.undone.clear()

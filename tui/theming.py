@@ -1,0 +1,296 @@
+"""Themes: read, checked and turned into colours. A hex value stands nowhere but in a theme file.
+
+A user's theme may leave roles out; the default theme fills them. A theme that cannot be read well
+is refused with every reason, and the default stays.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.color import Color
+from rich.style import Style
+from textual.theme import Theme as TextualTheme
+
+from tui.present.ink import Ink, Role
+
+DEFAULT = "loom"
+BUILT_IN = ("loom", "linen", "contrast", "clear", "indigo", "walnut")
+_MIXED = {Role.METER, Role.STRIP}
+_HEX = re.compile(r"#[0-9a-fA-F]{6}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+_GROUNDS = (Role.BACKGROUND, Role.SURFACE, Role.PANEL, Role.SELECTION)
+_STATES = (Role.DONE, Role.RUNNING, Role.WAITING, Role.FAILED, Role.LIMIT, Role.CLASH)
+_SYNTAX = (Role.KEYWORD, Role.STRING, Role.COMMENT, Role.NUMBER, Role.DEFINITION, Role.TYPE)
+_WORDS = (Role.ADDED_WORD, Role.REMOVED_WORD)
+_LINE_GROUNDS = (Role.ADDED_GROUND, Role.REMOVED_GROUND)
+
+_BELOW_TRUECOLOR = {
+    True: {Role.SELECTION: 236, Role.ADDED_WORD: 22, Role.REMOVED_WORD: 88},
+    False: {Role.SELECTION: 254, Role.ADDED_WORD: 157, Role.REMOVED_WORD: 217},
+}
+"""The grounds that stay apart on 256 colours; line grounds would fall together and are left out."""
+_PLAIN_FILLS = frozenset(
+    {
+        Role.SELECTION,
+        Role.WAITING_FILL,
+        Role.CLASH,
+        Role.FAILED,
+        Role.WAITING,
+        Role.ACCENT,
+        Role.MUTED,
+    }
+)
+
+
+class ThemeProblem(NamedTuple):
+    """One thing wrong with a theme file."""
+
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"
+
+
+class ThemeRefusedError(ValueError):
+    """A theme that cannot be used, with every reason."""
+
+    def __init__(self, problems: list[ThemeProblem]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(map(str, problems)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theme:
+    """A theme's colours by role."""
+
+    name: str
+    roles: Mapping[Role, str]
+    is_dark: bool = True
+    is_high_contrast: bool = False
+    description: str = ""
+
+    @cached_property
+    def colours(self) -> Mapping[Role, str]:
+        """Every role, the mixed tones included."""
+        toned = dict(self.roles)
+        grey, ground, text = (toned[r] for r in (Role.MUTED, Role.BACKGROUND, Role.TEXT))
+        toned[Role.STRIP] = mix(grey, ground, 0.25)
+        toned[Role.METER] = mix(grey, text, 0.25)
+        return toned
+
+    def as_textual(self) -> TextualTheme:
+        """The same for Textual's own widgets."""
+        colour = self.colours
+        return TextualTheme(
+            name=self.name,
+            primary=colour[Role.ACCENT],
+            accent=colour[Role.ACCENT],
+            secondary=colour[Role.RUNNING],
+            success=colour[Role.DONE],
+            warning=colour[Role.WAITING],
+            error=colour[Role.FAILED],
+            foreground=colour[Role.TEXT],
+            background=colour[Role.BACKGROUND],
+            surface=colour[Role.SURFACE],
+            panel=colour[Role.PANEL],
+            dark=self.is_dark,
+            variables={f"role-{role.value.replace('_', '-')}": colour[role] for role in Role},
+        )
+
+
+class Palette:
+    """Inks as terminal styles, for one theme and one kind of terminal."""
+
+    def __init__(self, theme: Theme, *, is_plain: bool = False, has_truecolor: bool = True) -> None:
+        self.theme = theme
+        self.is_plain = is_plain
+        self.has_truecolor = has_truecolor
+        self._styles: dict[Ink, Style] = {}
+
+    def style(self, ink: Ink) -> Style:
+        """The style of an ink."""
+        style = self._styles.get(ink)
+        if style is None:
+            style = self._styles[ink] = self._plain(ink) if self.is_plain else self._coloured(ink)
+        return style
+
+    @property
+    def paper(self) -> Style:
+        """The style of an empty cell."""
+        return self.style(Ink())
+
+    def _plain(self, ink: Ink) -> Style:
+        changed = ink.ground in _WORDS
+        return Style(
+            bold=ink.bold or changed,
+            italic=ink.italic,
+            underline=ink.underline or changed,
+            reverse=ink.ground in _PLAIN_FILLS,
+        )
+
+    def _coloured(self, ink: Ink) -> Style:
+        return Style(
+            color=self._colour(ink.role, is_behind=ink.is_behind),
+            bgcolor=self._ground(ink.ground or Role.BACKGROUND, is_behind=ink.is_behind),
+            bold=ink.bold,
+            italic=ink.italic,
+            underline=ink.underline,
+        )
+
+    def _colour(self, role: Role, *, is_behind: bool) -> Color:
+        value = self.theme.colours[role]
+        if is_behind:
+            share = 0.62 if self.theme.is_dark else 0.55
+            value = mix(self.theme.colours[Role.BACKGROUND], value, share)
+        return Color.parse(value)
+
+    def _ground(self, role: Role, *, is_behind: bool) -> Color:
+        if not self.has_truecolor:
+            if role in _LINE_GROUNDS:
+                role = Role.BACKGROUND
+            fixed = _BELOW_TRUECOLOR[self.theme.is_dark].get(role)
+            if fixed is not None:
+                return Color.from_ansi(fixed)
+        return self._colour(role, is_behind=is_behind)
+
+
+def built_in(name: str) -> Theme:
+    """One of the themes that ship."""
+    text = resources.files("themes").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return parse(text, f"{name}.toml")
+
+
+def load_all(user_folder: Path | None = None) -> tuple[dict[str, Theme], list[ThemeProblem]]:
+    """Every theme by name, the user's over those that ship, and what is wrong with the user's."""
+    themes = {name: built_in(name) for name in BUILT_IN}
+    problems: list[ThemeProblem] = []
+    for path in sorted(user_folder.glob("*.toml")) if user_folder else ():
+        try:
+            theme = parse(path.read_text(encoding="utf-8"), path.name)
+        except ThemeRefusedError as refused:
+            problems += refused.problems
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(ThemeProblem(path.name, f"cannot be read: {error}"))
+        else:
+            themes[theme.name] = theme
+    return themes, problems
+
+
+def parse(text: str, where: str) -> Theme:
+    """The theme in a TOML text; raises ThemeRefusedError with everything that is wrong."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ThemeRefusedError([ThemeProblem(where, f"not TOML: {error}")]) from error
+    problems = [ThemeProblem(where, message) for message in _shape_problems(data)]
+    if problems:
+        raise ThemeRefusedError(problems)
+    given = {Role(name): value.lower() for name, value in data.get("roles", {}).items()}
+    missing = {role for role in Role if role not in given and role not in _MIXED}
+    base = built_in(data.get("base", DEFAULT)).roles if missing else {}
+    theme = Theme(
+        name=data["name"],
+        roles={**base, **given},
+        is_dark=data.get("dark", True),
+        is_high_contrast=data.get("is_high_contrast", False),
+        description=data.get("description", ""),
+    )
+    problems = [ThemeProblem(where, message) for message in contrast_problems(theme)]
+    if problems:
+        raise ThemeRefusedError(problems)
+    return theme
+
+
+_KEYS = {"name", "description", "dark", "is_high_contrast", "base", "roles"}
+
+
+def _shape_problems(data: Mapping[str, object]) -> list[str]:
+    problems = [f"unknown key {key!r}" for key in data if key not in _KEYS]
+    name = data.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        problems.append("`name` must be lower-case letters, digits, `-` or `_`")
+    problems += [
+        f"`{key}` must be true or false"
+        for key in ("dark", "is_high_contrast")
+        if not isinstance(data.get(key, True), bool)
+    ]
+    if data.get("base", DEFAULT) not in BUILT_IN:
+        problems.append(f"`base` must be one of {', '.join(BUILT_IN)}")
+    if not isinstance(data.get("description", ""), str):
+        problems.append("`description` must be a text")
+    roles = data.get("roles", {})
+    if not isinstance(roles, dict):
+        return [*problems, "`roles` must be a table of colours"]
+    return problems + _role_problems(roles)
+
+
+def _role_problems(roles: Mapping[str, object]) -> list[str]:
+    known = {role.value for role in Role if role not in _MIXED}
+    problems = []
+    for role, value in roles.items():
+        if role not in known:
+            problems.append(f"unknown role {role!r}")
+        elif not isinstance(value, str) or not _HEX.fullmatch(value):
+            problems.append(f"{role}: {value!r} is no colour like '#57cfc0'")
+    return problems
+
+
+def contrast_problems(theme: Theme) -> list[str]:
+    """Every pair of colours that cannot be read well enough, with the figure and the rule."""
+    strict = 7.0 if theme.is_high_contrast else 4.5
+    rules: list[tuple[str, tuple[Role, ...], tuple[Role, ...], float]] = [
+        ("text", (Role.TEXT,), (*_GROUNDS, *_LINE_GROUNDS), 7.0),
+        ("muted", (Role.MUTED,), _GROUNDS, strict),
+        ("state", _STATES, _GROUNDS, strict),
+        ("accent", (Role.ACCENT,), _GROUNDS, 4.5),
+        ("syntax", _SYNTAX, _LINE_GROUNDS, 4.5),
+        ("text on a changed word", (Role.TEXT,), _WORDS, 4.5),
+        ("text on a fill", (Role.ON_WAITING,), (Role.WAITING_FILL,), 4.5),
+        ("text on a fill", (Role.ON_FILL,), (Role.CLASH, Role.FAILED), 4.5),
+    ]
+    problems = []
+    for rule, fronts, grounds, least in rules:
+        for front in fronts:
+            for ground in grounds:
+                found = contrast(theme.roles[front], theme.roles[ground])
+                if found < least:
+                    problems.append(
+                        f"{rule}: {front} on {ground} has contrast {found:.1f}, {least:g} is needed"
+                    )
+    return problems
+
+
+def contrast(front: str, ground: str) -> float:
+    """The contrast of two colours by the rule of the WCAG: 1 to 21."""
+    lighter, darker = sorted((_luminance(front), _luminance(ground)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _luminance(colour: str) -> float:
+    def linear(channel: int) -> float:
+        share = channel / 255
+        return share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4  # noqa: PLR2004 - WCAG
+
+    red, green, blue = (linear(channel) for channel in _channels(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def mix(first: str, second: str, share: float) -> str:
+    """The first colour with so much of the second in it."""
+    mixed = (
+        round(one + (two - one) * share)
+        for one, two in zip(_channels(first), _channels(second), strict=True)
+    )
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)

@@ -1,0 +1,79 @@
+"""The box for text that goes to an agent: steering, feedback, an answer, a comment, a reason."""
+
+from textual import events
+from textual.message import Message
+from textual.widgets import TextArea
+
+from tui.present.clean import clean_block
+
+
+class TextBox(TextArea):
+    """A small editor: enter sends, ctrl+j makes a new line, escape closes and keeps the draft."""
+
+    DEFAULT_CSS = """
+    TextBox {
+        dock: bottom; height: 4; margin: 0 1 2 1; padding: 0 1; border: none; display: none;
+        background: $surface; color: $foreground;
+    }
+    TextBox:focus { border: none; }
+    TextBox .text-area--cursor-line { background: $surface; }
+    """
+
+    class Sent(Message):
+        """The text was sent."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text_sent = text
+
+    class Closed(Message):
+        """The box was closed; its draft is kept."""
+
+    class EditorWanted(Message):
+        """The user wants to go on in their own editor."""
+
+    def __init__(self) -> None:
+        super().__init__(soft_wrap=True, show_line_numbers=False, tab_behavior="focus")
+        self.past: list[str] = []
+
+    async def _on_key(self, event: events.Key) -> None:
+        special = {
+            "enter": self._send,
+            "escape": self._close,
+            "ctrl+j": self._new_line,
+            "ctrl+g": self._open_editor,
+        }.get(event.key)
+        if event.key == "up" and not self.text and self.past:
+            special = self._recall
+        if special is None:
+            await super()._on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+        special()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Pasted text is foreign text."""
+        event.stop()
+        event.prevent_default()
+        self.insert(clean_block(event.text))
+
+    def _send(self) -> None:
+        text = self.text.strip()
+        if text:
+            self.past.append(text)
+        self.text = ""
+        self.post_message(self.Sent(text))
+
+    def _close(self) -> None:
+        self.post_message(self.Closed())
+
+    def _new_line(self) -> None:
+        self.insert("\n")
+
+    def _open_editor(self) -> None:
+        self.post_message(self.EditorWanted())
+
+    def _recall(self) -> None:
+        self.text = self.past[-1]
+        self.move_cursor(self.document.end)
