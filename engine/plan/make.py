@@ -26,6 +26,7 @@ from engine.plan.order import check_policy, ordered
 from engine.plan.runtime import runtime_of, workspace_of
 from engine.spec.nearest import nearest
 from engine.spec.pipeline import Manifest, PipelineSpec, RetrySpec, StepSpec
+from engine.spec.placeholders import placeholders
 from engine.spec.runtime import LimitsSpec
 from engine.spec.words import policy_parts
 
@@ -41,8 +42,9 @@ class PlanDefaults:
 
     Attributes:
         limits: What stands where neither step nor runtime says.
-        policy: In place of every step's policy, like the next five in place of theirs.
-        check: In place of every agent step's check.
+        policy: In place of the policy of every step that has several workers.
+        check: In place of the check of every step whose changes may be landed.
+        auto_merge: In place of the runtime's, as `target` and `base` are.
         timeout_minutes: In place of every step's time limit.
     """
 
@@ -65,7 +67,11 @@ class _Making:
 
 
 def make_plan(
-    manifest: Manifest, *, pipeline: str | None = None, defaults: PlanDefaults | None = None
+    manifest: Manifest,
+    *,
+    pipeline: str | None = None,
+    defaults: PlanDefaults | None = None,
+    source: str = "",
 ) -> Plan:
     """The plan of one pipeline.
 
@@ -73,6 +79,7 @@ def make_plan(
         manifest: What was read.
         pipeline: Its name; needed where there are several.
         defaults: What stands where the manifest is silent, and what overrules it.
+        source: Where it was read, for whoever looks at the plan later.
 
     Raises:
         PlanError: Where no plan can be made; CyclicDependency, UnknownDependency and
@@ -99,6 +106,7 @@ def make_plan(
         runtime=replace(runtime, **overruled),
         workspace=workspace_of(manifest.workspace),
         clamps=tuple(clamps.made),
+        source=source,
     )
 
 
@@ -118,10 +126,11 @@ def _pipeline(manifest: Manifest, name: str | None) -> PipelineSpec:
 
 def _step(spec: StepSpec, making: _Making) -> PlannedStep:
     workers, max_parallel = _workers(spec, making)
-    policy = parse_policy(making.defaults.policy or spec.policy)
+    has_several = len(workers) > 1
+    policy = parse_policy((has_several and making.defaults.policy) or spec.policy)
     check_policy(spec.name, policy, len(workers))
     merge = _merge(spec, making.manifest)
-    check = spec.check if spec.run else making.defaults.check or spec.check
+    check = (merge is not MergeMode.NONE and making.defaults.check) or spec.check
     return PlannedStep(
         name=spec.name,
         dependencies=spec.dependencies,
@@ -190,10 +199,18 @@ def _worker(
         id=WorkerId(spec.name, index),
         agent=agent,
         label=label,
-        prompt=spec.prompt or "",
+        prompt=_prompt(spec),
         persona_prompt=(persona and persona.prompt) or "",
         permissions=permissions_of(making.manifest, spec),
     )
+
+
+def _prompt(spec: StepSpec) -> str:
+    """The step's template, which names its files in one way or another."""
+    prompt = spec.prompt or ""
+    if not spec.files or "files" in placeholders(prompt):
+        return prompt
+    return f"{prompt.rstrip()}\n\nThe files this is about: {{files}}"
 
 
 def _merge(spec: StepSpec, manifest: Manifest) -> MergeMode:

@@ -27,7 +27,7 @@ def with_files(root: Node, read: Reader | None) -> tuple[Node, list[Finding]]:
             words = _read(name, read)
         except (OSError, ValueError) as error:
             problems.append(Finding(path, f"{name!r:.80} {_why(error)}"))
-            words = name
+            continue
         if key == "script" and "\n" not in words:
             words += "\n"  # so that nobody takes it for a path
         root = _replaced(root, path, key, words)

@@ -56,8 +56,8 @@ def test_a_step_that_agrees_is_read(step: str):
         (
             "prompt: x, concurrency: 1, strategy: {matrix: {items: [a]}}",
             (
-                "steps[0].concurrency: cannot stand beside `strategy.matrix`: a matrix has one worker "
-                "for each item, replicas have the same prompt|"
+                "steps[0].concurrency: cannot stand beside `strategy.matrix`: a matrix has one "
+                "worker for each item, replicas have the same prompt|"
             ),
         ),
         (
@@ -86,8 +86,8 @@ def test_a_step_that_agrees_is_read(step: str):
         (
             "prompt: x, policy: first(0)",
             (
-                "steps[0].policy: expected all, settled, race, first(N) or quorum(N), with N at least "
-                "1, found the text 'first(0)'|"
+                "steps[0].policy: expected all, settled, race, first(N) or quorum(N), with N at "
+                "least 1, found the text 'first(0)'|"
             ),
         ),
         (

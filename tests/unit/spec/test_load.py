@@ -71,8 +71,8 @@ def test_a_manifest_cannot_be_changed():
         (
             "runtime: {max_concurrent_workers: '3'}",
             (
-                "1:35: runtime.max_concurrent_workers: expected a whole number, found the text '3'; "
-                "leave the quotes out"
+                "1:35: runtime.max_concurrent_workers: expected a whole number, found the text '3'"
+                "; leave the quotes out"
             ),
         ),
         (

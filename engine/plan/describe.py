@@ -1,0 +1,48 @@
+"""A plan as plain data, for whoever shows it: what would run, in which order, with what."""
+
+from dataclasses import asdict
+from typing import Any
+
+from engine.plan.model import Plan, PlannedStep, PlannedWorker, Policy, PolicyKind
+from engine.plan.prompts import fill, hint_sentence
+
+
+def describe(plan: Plan) -> dict[str, Any]:
+    """The plan as a document that JSON can hold: workers in order, clamps, prompts, limits."""
+    return {
+        "name": plan.name,
+        "source": plan.source,
+        "workers": sum(len(step.workers) for step in plan.steps),
+        "at_once": plan.runtime.max_concurrent_workers,
+        "clamps": [asdict(clamp) for clamp in plan.clamps],
+        "runtime": asdict(plan.runtime),
+        "workspace": asdict(plan.workspace),
+        "steps": [_step(step) for step in plan.steps],
+    }
+
+
+def _step(step: PlannedStep) -> dict[str, Any]:
+    row = asdict(step)
+    row["policy"] = policy_words(step.policy)
+    row["candidates"] = len(step.workers) if step.has_candidates else 0
+    row["workers"] = [_worker(worker) for worker in step.workers]
+    return row
+
+
+def _worker(worker: PlannedWorker) -> dict[str, Any]:
+    row = asdict(worker)
+    del row["id"]
+    row["prompt"] = fill(worker.prompt, {})  # placeholders stand; literal braces as they will be
+    hint = None if worker.hint is None else hint_sentence(worker.hint)
+    return {"worker": str(worker.id), **row, "hint_sentence": hint}
+
+
+def policy_words(policy: Policy) -> str:
+    """A policy as a manifest writes it: `all`, `settled`, `race`, `first(2)`, `quorum(2)`."""
+    match policy.kind:
+        case PolicyKind.ALL | PolicyKind.SETTLED:
+            return policy.kind.value
+        case PolicyKind.FIRST if policy.n == 1:
+            return "race"
+        case PolicyKind.FIRST | PolicyKind.QUORUM:
+            return f"{policy.kind.value}({policy.n})"

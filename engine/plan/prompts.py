@@ -1,0 +1,103 @@
+"""Prompts as templates: what fills their placeholders, and the hint that goes with them.
+
+A value is put in as it is and never filled again, so that what one agent wrote cannot make another
+one's prompt say anything but that.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.plan.model import PlannedStep, PlannedWorker
+from engine.spec.placeholders import OF_STEP, SIMPLE, escaped, placeholders, substitute
+
+LONGEST_VALUE = 64 * 1024
+"""The most bytes one value puts into a prompt."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOutput:
+    """What a finished step gives to those that wait for it: its last message, and its branch."""
+
+    output: str
+    branch: str = ""
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with every known placeholder that has a value filled, in one pass.
+
+    A value longer than 64 KiB is cut, and says so. `{{item}}` becomes the literal text `{item}`;
+    all other braces stay.
+    """
+
+    def value_of(name: str) -> str | None:
+        value = values.get(name)
+        return None if value is None else cut(value)
+
+    return substitute(template, value_of)
+
+
+def cut(text: str, most: int = LONGEST_VALUE) -> str:
+    """The text, or as much of its beginning as fits together with a line that says what is gone."""
+    data = text.encode(errors="replace")
+    if len(data) <= most:
+        return text
+    room = most - len(_CUT.format(bytes=len(data)).encode())
+    kept = data[:room].decode(errors="ignore")
+    return kept + _CUT.format(bytes=len(data) - len(kept.encode()))
+
+
+_CUT = "\n[… cut here: {bytes} bytes more]"
+
+
+def prompt_values(
+    step: PlannedStep, worker: PlannedWorker, *, run: str, outputs: Mapping[str, StepOutput]
+) -> dict[str, str]:
+    """What fills the prompt of a worker; `outputs` has the steps it waits for, by name."""
+    values = {
+        "run": run,
+        "step": step.name,
+        "worker": str(worker.id),
+        "replica": str(worker.id.index),
+        "files": ", ".join(step.files),
+    }
+    if worker.item is not None:
+        values["item"] = worker.item
+    for name, given in outputs.items():
+        values[f"steps.{name}.output"] = given.output
+        values[f"steps.{name}.branch"] = given.branch
+    return values
+
+
+def command_environment(step: PlannedStep, worker: PlannedWorker, *, run: str) -> dict[str, str]:
+    """What a command step finds in its environment.
+
+    Its command line is never filled: a value in a shell command is run by the shell, whatever it is
+    quoted with.
+    """
+    environment = {
+        "PLAIT_RUN": run,
+        "PLAIT_STEP": step.name,
+        "PLAIT_WORKER": str(worker.id),
+        "PLAIT_REPLICA": str(worker.id.index),
+    }
+    return environment if worker.item is None else environment | {"PLAIT_ITEM": worker.item}
+
+
+def hint_sentence(count: int) -> str:
+    """The sentence that tells an agent how many sub-agents it may spawn."""
+    return f"You may spawn up to {count} concurrent sub-agents or workers for this step."
+
+
+__all__ = [
+    "LONGEST_VALUE",
+    "OF_STEP",
+    "SIMPLE",
+    "StepOutput",
+    "command_environment",
+    "cut",
+    "escaped",
+    "fill",
+    "hint_sentence",
+    "placeholders",
+    "prompt_values",
+]

@@ -1,0 +1,122 @@
+"""A first manifest for a repository, guessed from the names of its files and commented.
+
+Guesses are marked as such: nothing here has been tried.
+"""
+
+import json
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from fnmatch import filter as matching
+
+from engine.spec.words import ADAPTERS, NEEDS_ARGV
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectFacts:
+    """What is known of a repository.
+
+    Attributes:
+        files: The names at its top.
+        agents: The adapters found on this machine, the best first.
+    """
+
+    files: AbstractSet[str] = frozenset()
+    agents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Habit:
+    """What projects with such a file usually do."""
+
+    file: str
+    setup: str
+    check: str
+
+
+_VENV = "python3 -m venv .venv && .venv/bin/pip install -q"
+# The first that fits wins, so a lock file stands before the manifest that it locks.
+_HABITS = (
+    _Habit("uv.lock", "uv sync", "uv run pytest -q"),
+    _Habit("poetry.lock", "poetry install", "poetry run pytest -q"),
+    _Habit("Pipfile", "pipenv install --dev", "pipenv run pytest -q"),
+    _Habit("pyproject.toml", f"{_VENV} -e . pytest", ".venv/bin/python -m pytest -q"),
+    _Habit("requirements.txt", f"{_VENV} -r requirements.txt pytest", ".venv/bin/pytest -q"),
+    _Habit("setup.py", f"{_VENV} -e . pytest", ".venv/bin/python -m pytest -q"),
+    _Habit("Cargo.toml", "cargo fetch", "cargo test"),
+    _Habit("go.mod", "go mod download", "go test ./..."),
+    _Habit("pnpm-lock.yaml", "pnpm install --frozen-lockfile", "pnpm test"),
+    _Habit("yarn.lock", "yarn install --immutable", "yarn test"),
+    _Habit("bun.lock*", "bun install --frozen-lockfile", "bun test"),
+    _Habit("package-lock.json", "npm ci", "npm test"),
+    _Habit("package.json", "npm install", "npm test"),
+    _Habit("Gemfile", "bundle install", "bundle exec rake test"),
+    _Habit("pom.xml", "", "mvn -q test"),
+    _Habit("build.gradle*", "", "./gradlew test"),
+    _Habit("mix.exs", "mix deps.get", "mix test"),
+    _Habit("composer.json", "composer install", "composer test"),
+    _Habit("*.sln", "dotnet restore", "dotnet test"),
+    _Habit("*.csproj", "dotnet restore", "dotnet test"),
+    _Habit("CMakeLists.txt", "cmake -B build", "cmake --build build && ctest --test-dir build"),
+    _Habit("Makefile", "", "make test"),
+)
+_LOCAL = (".env", ".env.local", ".envrc")
+_FALLBACK = "claude"
+
+
+def init_manifest(facts: ProjectFacts) -> str:
+    """A commented `plait.yaml` fitted to the repository."""
+    habit = next((h for h in _HABITS if matching(facts.files, h.file)), None)
+    known = [a for a in facts.agents if a in ADAPTERS and a not in NEEDS_ARGV]
+    agent = known[0] if known else _FALLBACK
+    return _PAGE.format(
+        workspace=_workspace(habit, facts.files),
+        agents="\n".join(f"  {name}: {{adapter: {name}}}" for name in known or [agent]),
+        agent=agent,
+        check=_line("check", habit.check if habit else "", "make test"),
+    )
+
+
+def _workspace(habit: _Habit | None, files: AbstractSet[str]) -> str:
+    local = [name for name in _LOCAL if name in files]
+    include = f"  include: {json.dumps(local)}" if local else "  # include: [.env]"
+    setup = _line("setup", habit.setup if habit else "", "npm ci")
+    # A section of comments alone would say `workspace` and mean nothing.
+    has_any = local or (habit and habit.setup)
+    head = "workspace:" if has_any else "# workspace:"
+    return f"{head}\n{include}   # ignored files to copy in\n  {setup}"
+
+
+def _line(key: str, guess: str, example: str) -> str:
+    """The key with its guess, or an example in a comment."""
+    if guess:
+        return f"{key}: {json.dumps(guess)}   # a guess; correct it"
+    return f"# {key}: {json.dumps(example)}"
+
+
+_PAGE = """\
+# What plait runs here: `plait run plait.yaml`. Every key is explained in plait's docs/pipeline.md.
+# `plait validate plait.yaml` names every mistake; `plait plan plait.yaml` shows what would run.
+
+runtime:
+  max_concurrent_workers: 4       # at once, all steps together
+  limits: {{time_seconds: 3600}}    # for each attempt; also memory_mb, budget_usd, …
+  # auto_merge: true              # land without a review what passed its check
+
+# Every worker has a fresh workspace of its own; this makes it ready.
+{workspace}
+
+agents:
+{agents}
+
+pipelines:
+  - name: change
+    steps:
+      # Three candidates for one task; you choose, or take the best parts of each.
+      - name: implement
+        agent: {agent}
+        prompt: |
+          Describe here what is to be done.
+        concurrency: 3
+        policy: settled             # let all three finish
+        {check}
+"""
