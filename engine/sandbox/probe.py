@@ -1,7 +1,8 @@
 """Finding out what this machine can enforce, by doing it and looking at what came of it.
 
 Takes under a second, once: what was found is kept in a private folder until the next boot, another
-kernel, user or bubblewrap. A mechanism that only exists does not count; it has to hold.
+kernel, user or bubblewrap. What does not work is tried again each time, because the user may have
+followed the advice, or the machine was only short of something for a moment.
 """
 
 import hashlib
@@ -59,9 +60,7 @@ def probe(env: Mapping[str, str], cache_dir: Path) -> Machine:
     machine = _remembered(file, identity)
     if machine is None:
         machine = _probed(env, cache_dir.resolve(), identity)
-        fresh = file.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(machine.to_json()))
-        fresh.replace(file)
+        _remember(file, machine)
     return forced(machine, env)
 
 
@@ -71,6 +70,13 @@ def _remembered(file: Path, identity: str) -> Machine | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return machine if machine.identity == identity else None
+
+
+def _remember(file: Path, machine: Machine) -> None:
+    if machine.has(Mechanism.BWRAP) and machine.has(Mechanism.NETWORK_NAMESPACE):
+        fresh = file.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(machine.to_json()))
+        fresh.replace(file)
 
 
 def _identity(env: Mapping[str, str]) -> str:
