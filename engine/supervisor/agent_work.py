@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import anyio.to_thread
+
 from engine.agents.command import shell_launch, shell_parser
 from engine.agents.contract import Launch, LaunchRequest, StreamParser
 from engine.agents.registry import adapter_named
@@ -54,6 +56,11 @@ def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[Launch,
     return adapter.launch(request), adapter.parser(request)
 
 
+def parser_for(tools: Tools, state: RunState, w: Worker) -> StreamParser:
+    """A parser for what this worker's agent wrote or will write."""
+    return _launch(state, w, launch_request(tools, state, w))[1]
+
+
 async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bool) -> None:
     """Start the agent, or find it running, and report its end.
 
@@ -78,6 +85,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     except EngineError as error:
         run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
         return
+    await anyio.to_thread.run_sync(tools.layout.make, tools.layout.home(state.run, w.id))
     with Notebook(tools.layout.agent_db(state.run, w.id), w.attempt) as notebook:
         watch = Watch(
             attempt=attempt,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine import commands as c
-from engine.agents.registry import ADAPTERS
+from engine.agents.registry import adapters
 from engine.core import facts as f
 from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker
@@ -98,7 +98,7 @@ def _agent_named(state: RunState, name: str) -> AgentChoice | None:
         for planned in step.workers:
             if planned.agent is not None and planned.agent.name == name:
                 return planned.agent
-    return AgentChoice(name=name, adapter=name) if name in ADAPTERS else None
+    return AgentChoice(name=name, adapter=name) if name in adapters() else None
 
 
 def _merged(old: Limits, new: Limits | None) -> Limits | None:

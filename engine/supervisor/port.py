@@ -21,7 +21,7 @@ class EnginePort(Protocol):
         """Everything a console shows at this moment."""
 
     async def log(
-        self, run: str, worker: str, *, attempt: int | None = None, after: int = 0
+        self, run: str, worker: str, attempt: int | None = None, after: int = 0
     ) -> LogChunk:
         """A worker's log from a line on."""
 

@@ -105,6 +105,8 @@ class Watch:
         for frame in chunk.frames:
             at = self.started_at + frame.at_s
             self._count(frame)
+            if frame.stream is Stream.NOTE:
+                continue
             events = self.parser.feed(frame.stream, frame.data)
             self._note(events, at)
             self.notebook.add(events, at=at, offset=offset)
@@ -133,8 +135,9 @@ class Watch:
             self.sent += 1
             if frame.data in self._outbox:
                 self._outbox.remove(frame.data)
-        elif frame.stream is Stream.NOTE:
-            self.logbook.write(LogKind.NOTE, frame.data.decode(errors="replace"), frame.at_s)
+        elif frame.stream is Stream.NOTE and frame.data.startswith(b"truncated"):
+            text = "the recording met its cap: what follows was not kept"
+            self.logbook.write(LogKind.NOTE, text, self.started_at + frame.at_s)
 
     def _note(self, events: Sequence[a.AgentEvent], at: float) -> None:
         raw: list[str] = []

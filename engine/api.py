@@ -1,0 +1,253 @@
+"""The front door: an engine opened on a folder or repository, and the runs it works on."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
+from os import PathLike, environ
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+import anyio.to_thread
+
+from engine import commands as c
+from engine.core.report import report
+from engine.events import Told
+from engine.host.local import LocalHost
+from engine.plan.make import PlanDefaults, make_plan
+from engine.plan.model import Plan
+from engine.remote.server import serving
+from engine.results import EngineView, LogChunk, RunReport, RunView, StepResult
+from engine.sandbox.probe import probe
+from engine.spec.load import load_manifest, manifest_from
+from engine.store.files import EngineLock
+from engine.store.history import RunSummary
+from engine.store.layout import state_home
+from engine.supervisor.attempts import Starter
+from engine.supervisor.bus import Bus
+from engine.supervisor.clock import SystemClock
+from engine.supervisor.coordinator import Coordinator
+from engine.supervisor.live_run import LiveRun
+from engine.supervisor.place import Place, find_place
+from engine.supervisor.port import EnginePort
+from engine.supervisor.shelter import Shelter
+from engine.supervisor.tools import Tools
+from engine.supervisor.workshops import Workshops
+
+__all__ = ["Engine", "EnginePort", "Run"]
+
+
+class Run:
+    """One run of an engine: wait for it, look at it."""
+
+    def __init__(self, live: LiveRun) -> None:
+        self._live = live
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self._live.run
+
+    async def wait(self) -> RunReport:
+        """The report, once every worker has settled or a human is waited for."""
+        return await self._live.wait_end()
+
+    def report(self) -> RunReport:
+        """What it has come to so far."""
+        return report(self._live.state)
+
+    def step(self, name: str) -> StepResult:
+        """What one step has come to so far."""
+        return self.report().steps[name]
+
+
+class Engine:
+    """An engine that lives in this process; open it with `async with Engine.open(…)`."""
+
+    def __init__(self, coordinator: Coordinator, place: Place) -> None:
+        self._coordinator = coordinator
+        self._place = place
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        folder: str | PathLike[str] = ".",
+        *,
+        max_workers: int | None = None,
+        detach: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[Self]:
+        """An engine on a repository or a plain folder, alone there until it is closed.
+
+        Args:
+            folder: Anywhere inside the repository.
+            max_workers: The cap of all runs together; each run's own cap where it is None.
+            detach: Leave the agents running when it closes; else they end with it.
+            environment: In place of the process's own.
+
+        Raises:
+            LockHeld: Another engine works there; it says which.
+            WorkspaceError: The folder cannot be used.
+        """
+        env = dict(environ if environment is None else environment)
+        place = await find_place(Path(folder), env)
+        with _plain_errors():
+            async with AsyncExitStack() as stack:
+                await anyio.to_thread.run_sync(place.layout.make)
+                engine = await cls._assemble(
+                    stack, place, env, max_workers=max_workers, detach=detach
+                )
+                yield engine
+
+    @classmethod
+    async def _assemble(
+        cls,
+        stack: AsyncExitStack,
+        place: Place,
+        env: Mapping[str, str],
+        *,
+        max_workers: int | None,
+        detach: bool,
+    ) -> Self:
+        door = await stack.enter_async_context(serving(place.layout, env))
+        take = partial(EngineLock.take, place.layout.engine_lock, socket=door.socket)
+        stack.enter_context(await anyio.to_thread.run_sync(take))
+        machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
+        host = LocalHost(place.layout.root)
+        stack.push_async_callback(_close_host, host, detach=detach)
+        shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
+        starter = Starter(host=host, shelter=shelter, layout=place.layout, is_tethered=not detach)
+        tools = Tools(
+            starter=starter,
+            workshop=Workshops(place),
+            layout=place.layout,
+            bus=Bus(),
+            clock=SystemClock(),
+            project=place.project,
+            environ=env,
+        )
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        coordinator = Coordinator(tools, tasks, cap=max_workers)
+        stack.callback(coordinator.close)
+        stack.callback(tasks.cancel_scope.cancel)
+        await door.open(coordinator, tasks)
+        return cls(coordinator, place)
+
+    @property
+    def port(self) -> EnginePort:
+        """The interface that consoles use, here without a socket."""
+        return self._coordinator
+
+    @property
+    def project(self) -> Path:
+        """The folder it works for."""
+        return self._place.project
+
+    async def start(
+        self,
+        plan: str | PathLike[str] | Mapping[str, Any] | Plan,
+        *,
+        pipeline: str | None = None,
+        defaults: PlanDefaults | None = None,
+    ) -> Run:
+        """Begin a run from a manifest's path or text, from a dict, or from a plan.
+
+        Raises:
+            SpecError: The manifest is wrong; every problem is named.
+            PlanError: No plan can be made from it.
+            MechanismMissing: Something it requires cannot be enforced here.
+        """
+        if not isinstance(plan, Plan):
+            read = partial(plan_from, plan, folder=self._place.project, pipeline=pipeline)
+            plan = await anyio.to_thread.run_sync(partial(read, defaults=defaults))
+        return Run(await self._coordinator.start(plan))
+
+    async def resume(self, run: str) -> Run:
+        """Take up a run that was interrupted."""
+        from engine.ids import RunId  # noqa: PLC0415
+
+        return Run(await self._coordinator.resume(RunId(run)))
+
+    async def resume_unfinished(self) -> list[str]:
+        """Take up every run that was interrupted."""
+        return [str(run) for run in await self._coordinator.resume_unfinished()]
+
+    async def command(self, command: c.Command) -> c.Reply:
+        """Ask for something; it is accepted, or refused with a reason."""
+        return await self._coordinator.command(command)
+
+    def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
+        """What happened behind a number, then what happens."""
+        return self._coordinator.events(after_seq, run=run)
+
+    async def snapshot(self) -> EngineView:
+        """Everything a console shows at this moment."""
+        return await self._coordinator.snapshot()
+
+    async def view(self, run: str = "") -> RunView:
+        """One run as it stands; the latest where none is named."""
+        return await self._coordinator.view(run)
+
+    async def log(
+        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+    ) -> LogChunk:
+        """A worker's log from a line on."""
+        return await self._coordinator.log(run, worker, attempt, after)
+
+    async def history(self) -> list[RunSummary]:
+        """Every run of the repository, newest first."""
+        return await self._coordinator.history()
+
+    async def wait_idle(self) -> None:
+        """Return when nothing goes on but what waits for a human."""
+        await self._coordinator.wait_idle()
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """One error comes out as itself, not as a group of one that the task group made of it."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is group:
+            raise
+        raise error from error.__cause__
+
+
+async def _close_host(host: LocalHost, *, detach: bool) -> None:
+    with anyio.CancelScope(shield=True):
+        await host.aclose(detach=detach)
+
+
+def plan_from(
+    source: str | PathLike[str] | Mapping[str, Any],
+    *,
+    folder: Path,
+    pipeline: str | None = None,
+    defaults: PlanDefaults | None = None,
+) -> Plan:
+    """The plan that a manifest's path, its text or a dict leads to.
+
+    Raises:
+        SpecError: The manifest is wrong.
+        PlanError: No plan can be made from it.
+    """
+    if isinstance(source, Mapping):
+        manifest = manifest_from(source, file="<dict>")
+    else:
+        text = str(source)
+        is_text = "\n" in text
+        path = Path(text)
+        base = folder if is_text else path.resolve().parent
+        data = text.encode() if is_text else path.read_bytes()
+        name = "<text>" if is_text else text
+        manifest = load_manifest(data, file=name, read=partial(_read_inside, base))
+    return make_plan(manifest, pipeline=pipeline, defaults=defaults)
+
+
+def _read_inside(base: Path, path: str) -> bytes:
+    return (base / path).read_bytes()

@@ -1,0 +1,176 @@
+"""An engine in another process, seen through its socket: the same port as one in this process."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from engine.commands import Command, Reply
+from engine.errors import EngineError
+from engine.events import Told
+from engine.plan.model import Plan
+from engine.remote.protocol import VERSION, ProtocolError, Wire
+from engine.results import EngineView, LogChunk, RunView
+from engine.store.codec import dump, load
+from engine.store.history import RunSummary
+from engine.store.layout import Layout
+
+_HELLO_S = 5.0
+_BUFFERED = 4096
+
+
+class EngineGone(EngineError):
+    """The engine ended while it was being talked to."""
+
+    hint = "Its journal is whole; any command or console takes its runs up again."
+
+
+class RemoteEngine:
+    """An engine at the other end of a socket."""
+
+    def __init__(self, wire: Wire, tasks: TaskGroup, pid: int) -> None:
+        self._wire = wire
+        self._tasks = tasks
+        self.pid = pid
+        self._number = 0
+        self._waiting: dict[int, MemoryObjectSendStream[dict[str, Any]]] = {}
+        self._is_gone = False
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(cls, path: str) -> AsyncIterator[Self]:
+        """Talk to the engine that listens at a path.
+
+        Raises:
+            OSError: Nobody listens there.
+            ProtocolError: Something else does.
+        """
+        stream = await anyio.connect_unix(path)
+        wire = Wire(stream)
+        async with stream, anyio.create_task_group() as tasks:
+            messages = wire.messages()
+            hello: dict[str, Any] = {}
+            with anyio.move_on_after(_HELLO_S):
+                hello = await anext(messages, {})
+            if hello.get("plait") != "engine" or hello.get("v") != VERSION:
+                raise ProtocolError(f"what listens at {path} is no engine of this version")
+            remote = cls(wire, tasks, int(hello["pid"]))
+            tasks.start_soon(remote._listen, messages)
+            try:
+                yield remote
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def _listen(self, messages: AsyncIterator[dict[str, Any]]) -> None:
+        async for message in messages:
+            waiting = self._waiting.get(message.get("id", 0))
+            if waiting is not None:
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await waiting.send(message)
+        self._is_gone = True
+        for waiting in list(self._waiting.values()):
+            waiting.close()
+
+    async def _request(
+        self, do: str, **fields: Any
+    ) -> tuple[int, MemoryObjectReceiveStream[dict[str, Any]]]:
+        if self._is_gone:
+            raise EngineGone("the engine has ended")
+        self._number += 1
+        number = self._number
+        sender, receiver = anyio.create_memory_object_stream[dict[str, Any]](_BUFFERED)
+        self._waiting[number] = sender
+        try:
+            await self._wire.send({"id": number, "do": do, **fields})
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            self._forget(number, receiver)
+            raise EngineGone("the engine has ended") from error
+        return number, receiver
+
+    def _forget(self, number: int, receiver: MemoryObjectReceiveStream[dict[str, Any]]) -> None:
+        receiver.close()
+        sender = self._waiting.pop(number, None)
+        if sender is not None:
+            sender.close()
+
+    async def _ask(self, do: str, **fields: Any) -> Any:
+        number, receiver = await self._request(do, **fields)
+        try:
+            message = await receiver.receive()
+        except anyio.EndOfStream:
+            raise EngineGone("the engine has ended") from None
+        finally:
+            self._forget(number, receiver)
+        if "error" in message:
+            raise EngineError(message["error"], hint=message.get("hint", ""))
+        return message["ok"]
+
+    async def command(self, command: Command) -> Reply:
+        """Ask for something; it is accepted, or refused with a reason."""
+        reply: Reply = load(Reply, await self._ask("command", command=dump(command)))
+        return reply
+
+    async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
+        """What happened behind a number, then what happens."""
+        number, receiver = await self._request("events", after=after_seq, run=run)
+        try:
+            async for message in receiver:
+                if "item" not in message:
+                    return
+                yield load(Told, message["item"])
+        finally:
+            self._forget(number, receiver)
+
+    async def snapshot(self) -> EngineView:
+        """Everything a console shows at this moment."""
+        return load(EngineView, await self._ask("snapshot"))
+
+    async def log(
+        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+    ) -> LogChunk:
+        """A worker's log from a line on."""
+        fields = {"run": run, "worker": worker, "attempt": attempt, "after": after}
+        return load(LogChunk, await self._ask("log", **fields))
+
+    async def wait_idle(self) -> None:
+        """Return when nothing goes on but what waits for a human."""
+        await self._ask("wait_idle")
+
+    async def start(self, plan: Plan) -> str:
+        """Begin a run there; its id."""
+        return str(await self._ask("start", plan=dump(plan)))
+
+    async def resume(self, run: str) -> str:
+        """Have a run taken up there; its id."""
+        return str(await self._ask("resume", run=run))
+
+    async def view(self, run: str = "") -> RunView:
+        """One run as it stands; the latest where none is named."""
+        return load(RunView, await self._ask("view", run=run))
+
+    async def history(self) -> list[RunSummary]:
+        """Every run of the repository, newest first."""
+        return [load(RunSummary, item) for item in await self._ask("history")]
+
+    async def leave(self) -> None:
+        """Ask a detached engine to end once its consoles are gone."""
+        await self._ask("leave")
+
+
+async def living_engine(layout: Layout) -> str | None:
+    """The socket that `engine.json` names; whether anybody still listens shows on connecting."""
+    return await anyio.to_thread.run_sync(_named_socket, layout.engine_json)
+
+
+def _named_socket(path: Path) -> str | None:
+    try:
+        named = json.loads(path.read_bytes()).get("socket")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return named if isinstance(named, str) else None

@@ -1,0 +1,176 @@
+"""The door of an engine: a socket on which consoles and second shells see and steer it."""
+
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from anyio.abc import SocketStream, TaskGroup
+
+from engine.commands import Command
+from engine.errors import EngineBug, EngineError
+from engine.ids import RunId
+from engine.plan.model import Plan
+from engine.remote.protocol import VERSION, Wire, peer_uid
+from engine.store.codec import dump, load
+from engine.store.files import write_atomically
+from engine.store.layout import Layout
+from engine.supervisor.coordinator import Coordinator
+
+
+class Door:
+    """Where an engine listens; opened once there is an engine behind it."""
+
+    def __init__(self, layout: Layout, folder: Path) -> None:
+        self._layout = layout
+        self.socket = str(folder / "engine.sock")
+        self.asked_to_leave = anyio.Event()
+
+    async def open(self, coordinator: Coordinator, tasks: TaskGroup) -> None:
+        """Listen, and say where in `engine.json`."""
+        listener = await anyio.create_unix_listener(self.socket, mode=0o600)
+        who = {"pid": os.getpid(), "socket": self.socket, "v": VERSION}
+        write = partial(write_atomically, self._layout.engine_json, json.dumps(who).encode())
+        await anyio.to_thread.run_sync(write)
+        talk = partial(_talk, coordinator, self)
+        tasks.start_soon(partial(listener.serve, talk))
+
+
+@asynccontextmanager
+async def serving(layout: Layout, environ: Mapping[str, str]) -> AsyncIterator[Door]:
+    """A door, and afterwards no trace of it."""
+    folder = await anyio.to_thread.run_sync(_socket_folder, environ)
+    door = Door(layout, folder)
+    try:
+        yield door
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(_forget, layout, door.socket)
+
+
+def _socket_folder(environ: Mapping[str, str]) -> Path:
+    """A folder for this user alone with a path short enough for a socket (107 bytes)."""
+    runtime = Path(environ.get("XDG_RUNTIME_DIR") or "/nowhere")
+    own = Path(tempfile.gettempdir()) / f"plait-{os.getuid()}"
+    base = runtime / "plait" if runtime.is_dir() else own
+    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = base.stat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise EngineError(
+            f"{base} can be entered by others", hint=f"Remove it, or `chmod 700 {base}`."
+        )
+    folder = base / secrets.token_hex(4)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _forget(layout: Layout, socket: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):
+        if json.loads(layout.engine_json.read_bytes()).get("socket") == socket:
+            layout.engine_json.unlink()
+    shutil.rmtree(Path(socket).parent, ignore_errors=True)
+
+
+async def _talk(coordinator: Coordinator, door: Door, stream: SocketStream) -> None:
+    """One conversation; what goes wrong in it ends it and nothing else."""
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(stream)
+        if peer_uid(stream) != os.getuid():
+            return
+        wire = Wire(stream)
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, EngineError):
+            await wire.send({"v": VERSION, "plait": "engine", "pid": os.getpid()})
+            async with anyio.create_task_group() as tasks:
+                conversation = _Conversation(coordinator, door, wire)
+                async for message in wire.messages():
+                    tasks.start_soon(conversation.hear, message)
+                tasks.cancel_scope.cancel()
+
+
+class _Conversation:
+    """What one client may ask."""
+
+    def __init__(self, coordinator: Coordinator, door: Door, wire: Wire) -> None:
+        self._coordinator = coordinator
+        self._door = door
+        self._wire = wire
+        self._asks: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
+            "command": self._command,
+            "snapshot": self._snapshot,
+            "log": self._log,
+            "start": self._start,
+            "resume": self._resume,
+            "view": self._view,
+            "history": self._history,
+            "wait_idle": self._wait_idle,
+            "leave": self._leave,
+        }
+
+    async def hear(self, message: dict[str, Any]) -> None:
+        """Answer one request."""
+        number = message.get("id")
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            try:
+                if message.get("do") == "events":
+                    await self._events(message)
+                    return
+                ask = self._asks.get(str(message.get("do")))
+                if ask is None:
+                    raise EngineError(f"nobody knows how to {message.get('do')!r}")
+                await self._wire.send({"id": number, "ok": await ask(message)})
+            except EngineBug:
+                raise
+            except (EngineError, OSError, KeyError, ValueError, TypeError) as error:
+                hint = getattr(error, "hint", "")
+                await self._wire.send({"id": number, "error": str(error), "hint": hint})
+
+    async def _events(self, message: dict[str, Any]) -> None:
+        number, run = message.get("id"), message.get("run")
+        stream = self._coordinator.events(int(message.get("after", 0)), run=run)
+        async for told in stream:
+            await self._wire.send({"id": number, "item": dump(told)})
+        await self._wire.send({"id": number, "end": True})
+
+    async def _command(self, message: dict[str, Any]) -> Any:
+        return dump(await self._coordinator.command(load(Command, message["command"])))
+
+    async def _snapshot(self, message: dict[str, Any]) -> Any:
+        del message
+        return dump(await self._coordinator.snapshot())
+
+    async def _log(self, message: dict[str, Any]) -> Any:
+        chunk = await self._coordinator.log(
+            str(message["run"]), str(message["worker"]), message.get("attempt"), message["after"]
+        )
+        return dump(chunk)
+
+    async def _start(self, message: dict[str, Any]) -> Any:
+        return (await self._coordinator.start(load(Plan, message["plan"]))).run
+
+    async def _resume(self, message: dict[str, Any]) -> Any:
+        return (await self._coordinator.resume(RunId(str(message["run"])))).run
+
+    async def _view(self, message: dict[str, Any]) -> Any:
+        return dump(await self._coordinator.view(str(message["run"])))
+
+    async def _history(self, message: dict[str, Any]) -> Any:
+        del message
+        return [dump(summary) for summary in await self._coordinator.history()]
+
+    async def _wait_idle(self, message: dict[str, Any]) -> Any:
+        del message
+        await self._coordinator.wait_idle()
+        return True
+
+    async def _leave(self, message: dict[str, Any]) -> Any:
+        del message
+        self._door.asked_to_leave.set()
+        return True

@@ -1,0 +1,231 @@
+"""All runs of one engine: started, taken up, shown and steered through one port."""
+
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from engine import commands as c
+from engine.core import facts as f
+from engine.core.state import RunState
+from engine.errors import EngineError, StoreError
+from engine.events import Told
+from engine.ids import AttemptId, RunId
+from engine.plan.model import Plan
+from engine.results import EngineView, LogChunk, Machine, RunView
+from engine.store.history import RunSummary, Standing, list_runs
+from engine.supervisor.allotment import allot
+from engine.supervisor.journal import Journal
+from engine.supervisor.judge import find_worker, judge
+from engine.supervisor.live_run import LiveRun
+from engine.supervisor.replay import read_log
+from engine.supervisor.tools import Tools
+from engine.supervisor.view import run_view, view_of
+
+
+class Coordinator:
+    """The runs of one engine, and the one way in."""
+
+    def __init__(self, tools: Tools, tasks: TaskGroup, *, cap: int | None = None) -> None:
+        self._tools = tools
+        self._tasks = tasks
+        self._cap = cap
+        self._runs: dict[RunId, LiveRun] = {}
+        self._wanted: dict[RunId, int] = {}
+        self._is_sharing = False
+
+    @property
+    def runs(self) -> Mapping[RunId, LiveRun]:
+        """The runs this engine works on, oldest first."""
+        return self._runs
+
+    @property
+    def tools(self) -> Tools:
+        """The rooms this engine works with."""
+        return self._tools
+
+    async def start(self, plan: Plan) -> LiveRun:
+        """Begin a run.
+
+        Raises:
+            MechanismMissing: Something the plan requires cannot be enforced here.
+            StoreError: The run cannot be written down.
+        """
+        self._tools.starter.shelter.check_required(plan.runtime.require)
+        run = RunId(secrets.token_hex(3))
+        layout = self._tools.layout
+        await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))
+        meta = {"project": str(self._tools.project), "started": str(self._tools.clock.now())}
+        path = layout.run_db(run)
+        journal = await anyio.to_thread.run_sync(partial(Journal.create, run, path, plan, meta))
+        state = await anyio.to_thread.run_sync(journal.replay)
+        live = self._admit(journal, state)
+        live.begin()
+        return live
+
+    async def resume(self, run: RunId) -> LiveRun:
+        """Take up a run that no engine works on any more.
+
+        Raises:
+            StoreError: There is none of that name, or its journal cannot be replayed.
+        """
+        if run in self._runs:
+            return self._runs[run]
+        path = self._tools.layout.run_db(run)
+        journal = await anyio.to_thread.run_sync(partial(Journal.open, run, path))
+        try:
+            state = await anyio.to_thread.run_sync(journal.replay)
+        except StoreError:
+            journal.close()
+            raise
+        live = self._admit(journal, state)
+        live.go_on()
+        return live
+
+    async def resume_unfinished(self) -> list[RunId]:
+        """Take up every run that was interrupted; those that cannot be read are left alone."""
+        taken: list[RunId] = []
+        for summary in reversed(await self.history()):
+            if summary.standing in {Standing.UNFINISHED, Standing.WAITING}:
+                with suppress(EngineError):
+                    await self.resume(summary.id)
+                    taken.append(summary.id)
+        return taken
+
+    def _admit(self, journal: Journal, state: RunState) -> LiveRun:
+        live = LiveRun(journal, state, tools=self._tools, tasks=self._tasks)
+        self._wanted[live.run] = state.cap
+        self._runs[live.run] = live
+        live.on_change = self._share
+        return live
+
+    def _share(self) -> None:
+        """Keep all runs together below the engine's cap."""
+        if self._is_sharing or (self._cap is None and len(self._runs) == 1):
+            return
+        self._is_sharing = True
+        try:
+            lives = list(self._runs.values())
+            total = self._cap or max(self._wanted.values())
+            shares = allot(
+                [live.state for live in lives], [self._wanted[live.run] for live in lives], total
+            )
+            for live, share in zip(lives, shares, strict=True):
+                if share.cap != live.state.cap:
+                    live.feed(f.CapSet(cap=share.cap, at=self._tools.clock.now()))
+        finally:
+            self._is_sharing = False
+
+    def latest(self) -> LiveRun | None:
+        """The run that was begun last."""
+        return next(reversed(self._runs.values()), None)
+
+    def _find(self, name: str) -> LiveRun | None:
+        return self._runs.get(RunId(name)) if name else self.latest()
+
+    async def command(self, command: c.Command) -> c.Reply:
+        """Carry a command out, or say why not."""
+        name, command = _split(command)
+        live = self._find(name)
+        if live is None and name:
+            try:
+                live = await self.resume(RunId(name))
+            except (EngineError, ValueError) as error:
+                return c.Refused(f"there is no run {name!r}: {error}")
+        if live is None:
+            return c.Refused("there is no run", hint="Start one: plait run")
+        if live.trouble is not None:
+            return c.Refused(f"the run cannot be written down: {live.trouble}")
+        return self._carry_out(live, command)
+
+    def _carry_out(self, live: LiveRun, command: c.Command) -> c.Reply:
+        verdict = judge(live.state, command, at=self._tools.clock.now())
+        if isinstance(verdict, c.Refused):
+            return verdict
+        if isinstance(command, c.SetCap):
+            self._wanted[live.run] = command.cap
+        for fact in verdict.facts:
+            live.feed(fact)
+        return c.Accepted(verdict.note)
+
+    def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
+        """What happened behind a number, then what happens."""
+        return self._tools.bus.subscribe(run, after_seq)
+
+    async def snapshot(self) -> EngineView:
+        """Everything a console shows at this moment."""
+        capacity = await self._tools.starter.host.capacity()
+        return EngineView(
+            repository=str(self._tools.project),
+            runs=tuple(run_view(live) for live in self._runs.values()),
+            machine=Machine(
+                cores=capacity.cores,
+                memory_mb=capacity.memory_mb,
+                memory_available_mb=capacity.memory_available_mb,
+                disk_free_mb=capacity.disk_free_mb,
+            ),
+            at=self._tools.clock.now(),
+        )
+
+    async def log(
+        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+    ) -> LogChunk:
+        """A worker's log from a line on; an attempt of long ago is read from its recording."""
+        live = self._find(run)
+        state = live.state if live else await self._read_state(run)
+        found = find_worker(state, worker)
+        if isinstance(found, c.Refused):
+            return LogChunk(is_end=True)
+        number = attempt or found.attempt
+        logbook = live.logbooks.get((found.id, number)) if live else None
+        if logbook is None and number:
+            logbook = await read_log(self._tools, state, AttemptId(state.run, found.id, number))
+            if live is not None:
+                live.logbooks[found.id, number] = logbook
+        return logbook.read(after) if logbook else LogChunk(next_offset=after)
+
+    async def _read_state(self, run: str) -> RunState:
+        name = RunId(run) if run else next((s.id for s in await self.history()), RunId(""))
+        path = self._tools.layout.run_db(name)
+        opened = partial(Journal.open, name, path, read_only=True)
+        journal = await anyio.to_thread.run_sync(opened)
+        try:
+            return await anyio.to_thread.run_sync(journal.replay)
+        finally:
+            journal.close()
+
+    async def view(self, run: str) -> RunView:
+        """One run as it stands, living or read from its journal."""
+        live = self._find(run)
+        if live is not None:
+            return run_view(live)
+        return view_of(await self._read_state(run), {})
+
+    async def history(self) -> list[RunSummary]:
+        """Every run of the repository, newest first."""
+        return await anyio.to_thread.run_sync(list_runs, self._tools.layout)
+
+    async def wait_idle(self) -> None:
+        """Return when nothing goes on in any run but what waits for a human."""
+        for live in list(self._runs.values()):
+            await live.wait_rest()
+
+    def close(self) -> None:
+        """Give all journals back."""
+        self._tools.bus.close()
+        for live in self._runs.values():
+            live.close()
+
+
+def _split(command: c.Command) -> tuple[str, c.Command]:
+    """A command's run, also where it stands before the worker's name: `run/step/worker_1`."""
+    worker = getattr(command, "worker", None)
+    if command.run or worker is None or worker.count("/") < 2:  # noqa: PLR2004  run/step/worker
+        return command.run, command
+    run, _, rest = worker.partition("/")
+    return run, replace(command, worker=rest)

@@ -1,0 +1,63 @@
+"""Where an engine works: the project, and where its state and its workspaces lie."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.runner import Repo
+from engine.store.layout import Layout, state_home, workspace_root
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A project as an engine finds it; `repo` is None for a plain folder."""
+
+    project: Path
+    layout: Layout
+    workspaces: Path
+    repo: Repo | None
+
+
+async def find_place(start: Path, environ: Mapping[str, str]) -> Place:
+    """The repository that holds `start`, or `start` itself as a plain folder.
+
+    Raises:
+        WorkspaceError: There is no such folder, or its repository cannot be used.
+    """
+    home = state_home(environ)
+    folder = await anyio.to_thread.run_sync(_plain_folder, start, home)
+    if folder is not None:
+        return folder
+    repo = await Repo.open(start, environ)
+    common = Path(repo.common_dir)
+    return Place(
+        project=Path(repo.worktree) if repo.worktree else common,
+        layout=Layout(common),
+        workspaces=workspace_root(common, home),
+        repo=repo,
+    )
+
+
+def _plain_folder(start: Path, home: Path) -> Place | None:
+    """A folder that no repository holds; its state lies with ours, never in it."""
+    if not start.is_dir():
+        raise WorkspaceError(f"there is no folder {start}", hint="Name a folder that exists.")
+    start = start.resolve()
+    if any(_is_repository(folder) for folder in (start, *start.parents)):
+        return None
+    digest = hashlib.sha256(os.fsencode(start)).hexdigest()[:10]
+    common = home / "folders" / f"{start.name or 'root'}-{digest}"
+    common.mkdir(mode=0o700, parents=True, exist_ok=True)
+    root = workspace_root(start, home)
+    return Place(project=start, layout=Layout(common), workspaces=root, repo=None)
+
+
+def _is_repository(folder: Path) -> bool:
+    """Whether git would find a repository here: a `.git`, or a bare repository's own files."""
+    is_bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    return is_bare or (folder / ".git").exists()

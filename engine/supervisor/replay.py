@@ -1,0 +1,51 @@
+"""Reading an attempt's log back from its recording, long after its agent has gone."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+import anyio.to_thread
+
+from engine.agents import agent_events as a
+from engine.agents.contract import StreamParser
+from engine.core.state import RunState
+from engine.ids import AttemptId
+from engine.keeper.recording import ERR, IN, NOTE, OUT, parse
+from engine.supervisor.agent_work import parser_for
+from engine.supervisor.logbook import Logbook
+from engine.supervisor.tools import Tools
+
+_STREAMS = {OUT: "out", ERR: "err", IN: "in"}
+
+
+async def read_log(tools: Tools, state: RunState, attempt: AttemptId) -> Logbook:
+    """The log of one attempt, made anew from its recording."""
+    parser = parser_for(tools, state, state.workers[attempt.worker])
+    started = state.workers[attempt.worker].attempt_since or 0.0
+    path = tools.layout.recording(attempt)
+    read = partial(_read, path, parser, attempt.number, started)
+    return await anyio.to_thread.run_sync(read)
+
+
+def _read(path: Path, parser: StreamParser, number: int, started: float) -> Logbook:
+    logbook = Logbook(number, is_ended=True)
+    try:
+        block = path.read_bytes()
+    except FileNotFoundError:
+        return logbook
+    frames, _ = parse(block)
+    for seconds, stream, data in frames:
+        if stream != NOTE:
+            _write(logbook, parser.feed(_STREAMS[stream], data), started + seconds)
+    return logbook
+
+
+def _write(logbook: Logbook, events: Sequence[a.AgentEvent], at: float) -> None:
+    for is_raw, several in groupby(events, key=lambda event: isinstance(event, a.Raw)):
+        if is_raw:
+            lines = [event.line for event in several if isinstance(event, a.Raw)]
+            logbook.write_raw(lines, at, monotonic=0.0)
+        else:
+            for event in several:
+                logbook.note(event, at)
