@@ -4,6 +4,7 @@ Knows bytes, lines, words and the three versions of a file. Does not know git, d
 whoever has them brings the three versions here and carries the result away.
 """
 
+from engine.merge.both_sides import union
 from engine.merge.choices import (
     Choice,
     LineOf,
@@ -20,14 +21,13 @@ from engine.merge.journal import HunkAt
 from engine.merge.kinds import ConflictKind, kind_named
 from engine.merge.linediff import Change, LineDiff
 from engine.merge.memory import Memory, Remembered
-from engine.merge.options import FileResult, Option, Place, Whole, options
 from engine.merge.proposals import Asked, Proposal, Rule, best, propose
 from engine.merge.session import Carried, ResolutionSession
 from engine.merge.terms import Merge, flatten
 from engine.merge.text import Hunk, HunkKey, Lines, Piece, TextMerge, merge_texts, split_lines
 from engine.merge.threeway import Origin
-from engine.merge.union import union
-from engine.merge.weave import CandidateHunk, Composite, Refused, Spot, Version, Weaving, weave
+from engine.merge.weaving import CandidateHunk, Composite, Refused, Spot, Version, Weaving, weave
+from engine.merge.whole import FileResult, Option, Place, Whole, options
 from engine.merge.words import ChangedWords, DiffLine, changed_words, combine, compare
 
 __all__ = [

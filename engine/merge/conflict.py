@@ -1,6 +1,6 @@
 """A path that could not be merged: its kind, its three versions, and what is open about it.
 
-Knows versions as they stand in trees. What may be done about a conflict is `engine.merge.options`.
+Knows versions as they stand in trees. What may be done about a conflict is `engine.merge.whole`.
 """
 
 from dataclasses import dataclass, field, replace

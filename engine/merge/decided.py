@@ -18,8 +18,8 @@ from engine.merge.journal import (
     PlaceChosen,
     WholeChosen,
 )
-from engine.merge.options import FileResult, Place, Whole, gone, option
 from engine.merge.text import Hunk, HunkKey
+from engine.merge.whole import FileResult, Place, Whole, gone, option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.merge.choices import Choice, choice_from_json, choice_to_json
-from engine.merge.options import Place, Whole
 from engine.merge.packing import pack, unpack
 from engine.merge.text import HunkKey
+from engine.merge.whole import Place, Whole
 
 
 @dataclass(frozen=True, slots=True)

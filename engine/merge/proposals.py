@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from engine.merge.both_sides import union_of_hunk
 from engine.merge.choices import Pick, text_of
 from engine.merge.lists import united_items, united_lines
 from engine.merge.memory import Memory
@@ -17,6 +18,7 @@ from engine.merge.rules import (
     Three,
     both_edits,
     contained,
+    diff,
     edits,
     inserts_share_a_place,
     newer,
@@ -24,8 +26,6 @@ from engine.merge.rules import (
     respaced,
 )
 from engine.merge.text import Hunk
-from engine.merge.union import union_of_hunk
-from engine.merge.words import combine
 
 
 class Rule(StrEnum):
@@ -81,8 +81,8 @@ _LIKELY = 0.6
 _AGREE = 0.08
 _LONG, _VERY_LONG = 8, 24
 _LONG_COSTS, _VERY_LONG_COSTS = 0.08, 0.2
-_TOO_LONG = 400
-_TOO_MANY_TOKENS = 1600
+_TOO_LONG = 150
+_TOO_MANY_TOKENS = 1000
 
 
 def propose(
@@ -160,8 +160,8 @@ def _ideas(hunk: Hunk) -> Iterator[_Idea]:
     if max(len(hunk.base), len(hunk.target), len(hunk.incoming)) > _TOO_LONG:
         return
     yield from _from_lines(hunk)
-    three = Three.of(hunk)
-    if sum(map(len, three)) <= _TOO_MANY_TOKENS:
+    three = Three.of(hunk, most=_TOO_MANY_TOKENS)
+    if three:
         yield from _from_words(hunk, three)
 
 
@@ -202,7 +202,9 @@ def _edits_of_lines(hunk: Hunk) -> Iterator[_Idea]:
                 trust = 0.42 if name == "target" else 0.2
                 yield _Idea(Rule.BOTH, shared, f"both added here; the {name} side's first", trust)
     else:
-        yield _Idea(Rule.UNION, union_of_hunk(hunk), "both sides, shared lines once", 0.35)
+        yield _Idea(
+            Rule.UNION, union_of_hunk(hunk, differ=diff), "both sides, shared lines once", 0.35
+        )
 
 
 def _from_words(hunk: Hunk, three: Three) -> Iterator[_Idea]:
@@ -211,17 +213,16 @@ def _from_words(hunk: Hunk, three: Three) -> Iterator[_Idea]:
         yield _Idea(Rule.CONTAINED, text, reason, 0.66)
     for side, text in renamed(three):
         reason = f"the {side} side only gave new names; the other's text with those names"
-        yield _Idea(Rule.RENAMED, text, reason, 0.7)
+        yield _Idea(Rule.RENAMED, text, reason, 0.78)
     if not hunk.base:
         return
-    combined = combine(*map(b"".join, (hunk.base, hunk.target, hunk.incoming)))
+    combined = three.combined()
     if combined is not None:
         yield _Idea(Rule.WORDS, combined, "the edits touch different words", 0.6)
         return
-    mine, theirs = edits(three.base, three.target), edits(three.base, three.incoming)
-    for first, second, name in ((mine, theirs, "target"), (theirs, mine, "incoming")):
-        shared = both_edits(three.base, first, second, share=True)
+    for first, second in three.ways:
+        shared = both_edits(three.base, first.edits, second.edits, share=True)
         if shared is not None:
-            trust = 0.4 if name == "target" else 0.2
-            reason = f"the edits touch, word by word; the {name} side's first"
+            trust = 0.4 if first is three.target else 0.2
+            reason = f"the edits touch, word by word; the {first.name} side's first"
             yield _Idea(Rule.WORDS, shared, reason, trust)

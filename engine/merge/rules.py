@@ -6,13 +6,19 @@ decides; how far it is to be trusted is `engine.merge.proposals`.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
-from engine.merge.linediff import diff
+from engine.merge.linediff import Change
+from engine.merge.linediff import diff as exact_diff
 from engine.merge.text import Hunk, Lines
+from engine.merge.threeway import merged
 from engine.merge.words import tokens
 
 Tokens = Sequence[bytes]
+diff = partial(exact_diff, patience=24)
+"""Texts that differ in more than this are not put together well by any rule, only slowly."""
 
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]")
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
@@ -28,22 +34,52 @@ class Edit(NamedTuple):
     items: Sequence[bytes]
 
 
-class Three(NamedTuple):
-    """A hunk in tokens."""
+class Side(NamedTuple):
+    """One side of a hunk in tokens, and what it changed of the base's."""
 
-    base: list[bytes]
-    target: list[bytes]
-    incoming: list[bytes]
-
-    @classmethod
-    def of(cls, hunk: Hunk) -> "Three":
-        """The tokens of the three texts."""
-        return cls(*(tokens(b"".join(lines)) for lines in (hunk.base, hunk.target, hunk.incoming)))
+    name: str
+    tokens: list[bytes]
+    changes: list[Change]
 
     @property
-    def ways(self) -> tuple[tuple[list[bytes], list[bytes]], tuple[list[bytes], list[bytes]]]:
+    def edits(self) -> list[Edit]:
+        """The changes with what they put in."""
+        return [
+            Edit(change.before, change.before_end, self.tokens[change.after : change.after_end])
+            for change in self.changes
+        ]
+
+
+class Three(NamedTuple):
+    """A hunk in tokens, compared once for all rules."""
+
+    base: list[bytes]
+    target: Side
+    incoming: Side
+
+    @classmethod
+    def of(cls, hunk: Hunk, *, most: int) -> "Three | None":
+        """The tokens of the three texts, if they are not more than `most`."""
+        texts = (b"".join(lines) for lines in (hunk.base, hunk.target, hunk.incoming))
+        base, target, incoming = map(tokens, texts)
+        if len(base) + len(target) + len(incoming) > most:
+            return None
+        return cls(
+            base,
+            Side("target", target, diff(base, target)),
+            Side("incoming", incoming, diff(base, incoming)),
+        )
+
+    @property
+    def ways(self) -> tuple[tuple[Side, Side], tuple[Side, Side]]:
         """The sides in both orders."""
         return (self.target, self.incoming), (self.incoming, self.target)
+
+    def combined(self) -> bytes | None:
+        """Both edits, if no token was touched by both."""
+        sides = ((side.tokens, side.changes) for side in (self.target, self.incoming))
+        stretches = merged(self.base, *sides)
+        return None if stretches is None else b"".join(chain.from_iterable(stretches))
 
 
 def edits(base: Sequence[bytes], side: Sequence[bytes]) -> list[Edit]:
@@ -84,26 +120,30 @@ def inserts_share_a_place(first: Sequence[Edit], second: Sequence[Edit]) -> bool
 
 
 def contained(three: Three) -> Iterator[tuple[str, bytes]]:
-    """A side that has everything that the other changed, and more: `target` or `incoming`."""
-    names = ("incoming", "target")
-    for name, (less, more) in zip(names, three.ways, strict=True):
-        mine, theirs = diff(three.base, less), diff(three.base, more)
-        added = [token for change in mine for token in less[change.after : change.after_end]]
-        removed = {place for change in theirs for place in range(*change[:2])}
+    """A side that has everything that the other changed, and more."""
+    for less, more in three.ways:
+        added = [token for edit in less.edits for token in edit.items]
+        removed = {place for change in more.changes for place in range(*change[:2])}
         if (
             any(map(_WORD.match, added))
-            and all(removed.issuperset(range(*change[:2])) for change in mine)
-            and all(change.before == change.before_end for change in diff(less, more))
+            and all(removed.issuperset(range(*change[:2])) for change in less.changes)
+            and _holds(more.tokens, less.tokens)
         ):
-            yield name, b"".join(more)
+            yield more.name, b"".join(more.tokens)
+
+
+def _holds(more: Tokens, less: Tokens) -> bool:
+    """All of `less` is in `more`, in its order."""
+    left = iter(more)
+    return all(token in left for token in less)
 
 
 def renamed(three: Three) -> Iterator[tuple[str, bytes]]:
     """One side only gave names new names: the other side with those names."""
-    for name, (namer, other) in zip(("target", "incoming"), three.ways, strict=True):
-        names = _renames(three.base, namer)
-        if names and other != three.base:
-            yield name, b"".join(names.get(token, token) for token in other)
+    for namer, other in three.ways:
+        names = _renames(three.base, namer.tokens)
+        if names and other.changes:
+            yield namer.name, b"".join(names.get(token, token) for token in other.tokens)
 
 
 def _renames(base: Tokens, side: Tokens) -> dict[bytes, bytes]:

@@ -25,8 +25,8 @@ from engine.merge.journal import (
     entry_from_json,
     entry_to_json,
 )
-from engine.merge.options import FileResult, Place, Whole, option
 from engine.merge.text import Hunk, HunkKey, Piece, split_lines
+from engine.merge.whole import FileResult, Place, Whole, option
 
 _VERSION = 1
 _LINK = "120000"

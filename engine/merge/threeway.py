@@ -13,6 +13,10 @@ from engine.merge.linediff import Change, diff
 T = TypeVar("T", bound=Hashable)
 
 
+Changed = tuple[Sequence[T], list[Change]]
+"""A side, and what it changed of the base."""
+
+
 class Origin(StrEnum):
     """Who a part of the merged sequence comes from."""
 
@@ -43,7 +47,12 @@ def align(
     differ: Callable[[Sequence[T], Sequence[T]], list[Change]] = diff,
 ) -> list[Part]:
     """The parts of the three sequences, in order."""
-    left, right = differ(base, target), differ(base, incoming)
+    return parts_of(base, (target, differ(base, target)), (incoming, differ(base, incoming)))
+
+
+def parts_of(base: Sequence[T], one: "Changed[T]", other: "Changed[T]") -> list[Part]:
+    """The parts of a base and two sides whose changes are known already."""
+    (target, left), (incoming, right) = one, other
     parts: list[Part] = []
     at = shift_t = shift_i = 0
     for ours, theirs in _clusters(left, right):
@@ -70,12 +79,11 @@ def align(
     return parts
 
 
-def merged(
-    base: Sequence[T], target: Sequence[T], incoming: Sequence[T]
-) -> list[Sequence[T]] | None:
+def merged(base: Sequence[T], one: "Changed[T]", other: "Changed[T]") -> list[Sequence[T]] | None:
     """The stretches of the merged sequence, or None where the two changed the same place."""
+    target, incoming = one[0], other[0]
     taken: list[Sequence[T]] = []
-    for part in align(base, target, incoming):
+    for part in parts_of(base, one, other):
         if part.origin is Origin.CONFLICT:
             return None
         if part.origin is Origin.INCOMING:

@@ -81,10 +81,10 @@ def compare(base: Sequence[bytes], side: Sequence[bytes]) -> tuple[DiffLine, ...
 
 def combine(base: bytes, target: bytes, incoming: bytes) -> bytes | None:
     """Both edits in one text, if no token was touched by both; else None."""
-    three = tokens(base), tokens(target), tokens(incoming)
-    if sum(map(len, three)) > _TOO_MANY_TOKENS:
+    words, mine, theirs = tokens(base), tokens(target), tokens(incoming)
+    if len(words) + len(mine) + len(theirs) > _TOO_MANY_TOKENS:
         return None
-    stretches = merged(*three)
+    stretches = merged(words, (mine, diff(words, mine)), (theirs, diff(words, theirs)))
     return None if stretches is None else b"".join(chain.from_iterable(stretches))
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from engine.merge.both_sides import union
 from engine.merge.conflict import PLACED_KINDS, FileConflict, Side
-from engine.merge.kinds import ConflictKind, merged_plainly
+from engine.merge.kinds import STYLE_KINDS, ConflictKind, merged_plainly
 from engine.merge.linediff import diff
 from engine.merge.styles import Style
 from engine.merge.text import is_binary, split_lines
-from engine.merge.union import union
 
 
 class Whole(StrEnum):
@@ -161,10 +161,14 @@ def _size_of_change(base: Side | None, side: Side | None) -> str:
 
 
 def _merges(conflict: FileConflict) -> Iterator[Option]:
-    """Choices that put both texts together; they need texts, and one mode."""
+    """Choices that put both texts together; they need one mode and one place."""
     text = conflict.text
     mode = conflict.mode.resolved
-    if text is None or mode is None or conflict.kind in PLACED_KINDS:
+    if mode is None or conflict.kind in PLACED_KINDS:
+        return
+    if conflict.kind in STYLE_KINDS:
+        yield from _styled(conflict, mode)
+    if text is None:
         return
     path = conflict.path
     if not text.hunks:
@@ -175,14 +179,13 @@ def _merges(conflict: FileConflict) -> Iterator[Option]:
         effect = "both sides of every conflict, target first, shared lines once"
         content = union(text, differ=conflict.differ)
         yield Option(Whole.UNION, "both sides", effect, _only(conflict, path, mode, content))
-    yield from _styled(conflict, mode)
 
 
 def _styled(conflict: FileConflict, mode: str) -> Iterator[Option]:
     """What both say, written as either writes it."""
     target = conflict.target.content if conflict.target else None
     incoming = conflict.incoming.content if conflict.incoming else None
-    if target is None or incoming is None or Style.of(target) == Style.of(incoming):
+    if target is None or incoming is None:
         return
     base = conflict.base.content if conflict.base else None
     words = merged_plainly(base, target, incoming)

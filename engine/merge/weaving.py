@@ -111,15 +111,12 @@ class Weaving:
     def compose(self, keys: Iterable[HunkKey]) -> Composite | Refused:
         """What these hunks make together; KeyError for a key that is not here."""
         known = {hunk.key: hunk for hunk in self.hunks}
-        chosen = [known[key] for key in dict.fromkeys(keys)]
+        chosen = sorted((known[key] for key in set(keys)), key=_place)
         by_path: dict[bytes, list[CandidateHunk]] = {}
         for hunk in chosen:
             by_path.setdefault(hunk.path, []).append(hunk)
         clashes = tuple(
-            pair
-            for hunks in by_path.values()
-            for pair in combinations(sorted(hunks, key=_place), 2)
-            if _clash(*pair)
+            pair for hunks in by_path.values() for pair in combinations(hunks, 2) if _clash(*pair)
         )
         if clashes:
             return Refused(clashes)
@@ -208,7 +205,7 @@ def _clash(first: CandidateHunk, second: CandidateHunk) -> bool:
 
 
 def _applied(before: Version | None, hunks: Sequence[CandidateHunk]) -> Version | None:
-    """The version that hunks which do not clash make of a file."""
+    """The version that hunks in order of place, of which none clash, make of a file."""
     whole = next((hunk for hunk in hunks if hunk.whole), None)
     if whole or before is None:
         return whole.version if whole else None
@@ -216,7 +213,7 @@ def _applied(before: Version | None, hunks: Sequence[CandidateHunk]) -> Version 
     mode = next((hunk.mode for hunk in hunks if hunk.mode), before.mode)
     stretches: list[bytes] = []
     at = 0
-    for hunk in sorted((hunk for hunk in hunks if not hunk.mode), key=_place):
+    for hunk in (hunk for hunk in hunks if not hunk.mode):
         stretches.append(b"".join(old[at : hunk.start]))
         stretches.append(b"".join(hunk.lines))
         at = hunk.end
