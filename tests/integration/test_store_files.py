@@ -1,3 +1,4 @@
+import fcntl
 import os
 import shutil
 import signal
@@ -113,6 +114,24 @@ def test_a_child_would_keep_it_without_the_care_taken_at_fork(tmp_path: Path):
         running.wait()
         with pytest.raises(LockHeld):
             EngineLock.take(path, socket="/run/b.sock")
+
+
+def test_a_lock_file_exchanged_while_it_is_taken_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "engine.lock"
+    real, calls = fcntl.flock, []
+
+    def exchanged_once(number: int, how: int) -> None:
+        if not calls:
+            path.unlink()
+            path.touch()
+        calls.append(how)
+        real(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", exchanged_once)
+    with EngineLock.take(path, socket="a"), pytest.raises(LockHeld):
+        EngineLock.take(path, socket="b")
 
 
 def test_a_lock_file_without_words_is_refused_all_the_same(tmp_path: Path):

@@ -148,6 +148,21 @@ async def test_what_closing_raises_is_told():
     assert "still mounted" in first.value.__notes__[0]
 
 
+async def test_a_member_that_never_closes_holds_nobody_for_ever(monkeypatch: pytest.MonkeyPatch):
+    class Stubborn:
+        async def aclose(self) -> None:
+            await anyio.sleep_forever()
+
+        async def prompt(self, text: str) -> str:
+            return text
+
+    monkeypatch.setattr("engine.patterns.pool.CLOSE_SECONDS", 0.01)
+    with pytest.raises(ExceptionGroup) as caught:
+        async with Pool(Stubborn, size=1) as pool:
+            await pool.run("a")
+    assert isinstance(caught.value.exceptions[0], TimeoutError)
+
+
 async def test_bad_use_is_refused_by_name(agent: Member):
     with pytest.raises(ValueError, match="size must be at least 1"):
         Pool(agent, size=0)

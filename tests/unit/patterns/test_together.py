@@ -147,6 +147,26 @@ async def test_race_answers_the_first_success_and_cancels_the_losers():
     assert ended == ["loser", "loser"]
 
 
+async def test_what_losers_come_to_while_they_are_cancelled_counts_for_nothing():
+    async def stubborn() -> int:
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            return 9
+        return 0
+
+    async def sore() -> int:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise OSError
+
+    seen: list[tuple[int, int]] = []
+    works = [stubborn, sore, partial(give, 2, 3), stubborn]
+    assert await first(1, works, progress=lambda *told: seen.append(told)) == [2]
+    assert seen == [(1, 4)]
+
+
 async def test_race_begins_nothing_once_it_is_won():
     begun = []
 

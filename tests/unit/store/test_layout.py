@@ -56,7 +56,7 @@ def test_a_folder_that_cannot_be_made_says_so(tmp_path: Path):
     (tmp_path / "plait").write_text("in the way")
     with pytest.raises(StoreError, match="cannot be made"):
         Layout(tmp_path).make()
-    with pytest.raises(ValueError, match="not in"):
+    with pytest.raises(ValueError, match="is not below"):
         make_private(tmp_path / "a", below=tmp_path / "elsewhere")
 
 
