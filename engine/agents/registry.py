@@ -17,6 +17,7 @@ def adapters() -> Mapping[str, AgentAdapter]:
     """Every adapter by its name, in the order in which they are shown."""
     # Imported when first asked for: reading tables costs more than most commands want to pay.
     from engine.agents.acp import AcpAdapter, known_agents  # noqa: PLC0415
+    from engine.agents.calling import CallableAdapter  # noqa: PLC0415
     from engine.agents.claude import ClaudeAdapter  # noqa: PLC0415
     from engine.agents.codex import CodexAdapter  # noqa: PLC0415
     from engine.agents.command import CommandAdapter  # noqa: PLC0415
@@ -27,7 +28,7 @@ def adapters() -> Mapping[str, AgentAdapter]:
 
     known: list[AgentAdapter] = [ScriptedAdapter(), CommandAdapter(), ClaudeAdapter()]
     known += [CodexAdapter(), *(TableAdapter(table=shipped_table(name)) for name in TABLES)]
-    known += [AIDER, MINI, AcpAdapter(), *known_agents(), JsonLinesAdapter()]
+    known += [AIDER, MINI, AcpAdapter(), *known_agents(), JsonLinesAdapter(), CallableAdapter()]
     return {adapter.name: adapter for adapter in known}
 
 

@@ -1,0 +1,173 @@
+"""Drives Python functions: in a process of their own, or in a thread of the caller's.
+
+A function is named by reference, `module:name`; one that cannot be found again by its name (a
+lambda, a function within a function) is refused with that reason.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from engine.agents.agent_events import AgentEvent, AgentOutcome, Asked
+from engine.agents.call_program import CallContext, call, failure, result
+from engine.agents.contract import (
+    Capabilities,
+    Ending,
+    Found,
+    HintChannel,
+    Launch,
+    LaunchFile,
+    LaunchRequest,
+)
+from engine.agents.own_stream import OwnStream
+from engine.agents.prompting import system_text, user_text
+from engine.agents.records import line_of
+from engine.errors import AgentError
+
+_PROGRAM = Path(__file__).with_name("call_program.py")
+_PROGRAM_FILE = ".plait/call_program.py"
+_CALL_FILE = ".plait/call.json"
+
+
+def reference_of(function: Callable[..., Any]) -> str:
+    """The name by which another process finds this function again."""
+    name = getattr(function, "__qualname__", "")
+    module = getattr(function, "__module__", "") or ""
+    if _named(module, name) is not function:
+        shown = name or repr(function)
+        raise AgentError(
+            f"{shown} cannot be called in another process: it has no name to be found by",
+            hint="Define it with `def` at the top of a module, or run it in a thread.",
+        )
+    if module != "__main__":
+        return f"{module}:{name}"
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    if file is None:
+        raise AgentError(
+            f"{name} was typed at a prompt, so another process cannot find it",
+            hint="Put it into a file, or run it in a thread.",
+        )
+    return f"{Path(file).resolve()}:{name}"
+
+
+def _named(module: str, name: str) -> object:
+    found: object = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallableAdapter:
+    """A Python function as an agent: the option `call` names it, `path` where it is imported from.
+
+    The function takes the prompt and, if it wants, a `CallContext`; what it returns is its result,
+    what it raises its failure. It may be `async`.
+    """
+
+    name: str = "callable"
+    install_hint: str = "any Python function: set `call`"
+    capabilities: Capabilities = field(
+        default_factory=lambda: Capabilities(
+            hint=HintChannel.SYSTEM_PROMPT, usage=True, cost=True, two_way=True
+        )
+    )
+
+    def launch(self, request: LaunchRequest) -> Launch:
+        """This interpreter, with the caller's import path."""
+        reference = request.choice.options.get("call", "")
+        if ":" not in reference:
+            raise AgentError(
+                f"the agent {request.choice.name!r} names no function",
+                hint="Say which: `call: package.module:function`.",
+            )
+        path = _path(request)
+        about = {**_about(request), "call": reference, "path": path}
+        return Launch(
+            argv=(
+                *(sys.executable, "-I"),
+                *(f"{request.home}/{file}" for file in (_PROGRAM_FILE, _CALL_FILE)),
+            ),
+            env=dict(request.choice.env),
+            files=(
+                LaunchFile(path=_PROGRAM_FILE, data=_PROGRAM.read_bytes()),
+                LaunchFile(path=_CALL_FILE, data=json.dumps(about).encode()),
+            ),
+            keeps_stdin=True,
+            reads=(sys.prefix, sys.base_prefix, *path),
+        )
+
+    def parser(self, request: LaunchRequest) -> OwnStream:
+        """Our own protocol, which the program speaks."""
+        return OwnStream(request, speaks=True)
+
+    async def find(self, environment: Mapping[str, str]) -> Found:
+        """Always there."""
+        del environment
+        return Found(
+            name=self.name,
+            path=sys.executable,
+            login="needs none",
+            driven="a process of its own, or a thread",
+            capabilities=self.capabilities,
+            install_hint=self.install_hint,
+        )
+
+
+async def call_in_thread(
+    function: Callable[..., Any],
+    request: LaunchRequest,
+    *,
+    tell: Callable[[AgentEvent], None],
+    ask: Callable[[Asked], str] = lambda _: "deny",
+) -> AgentOutcome:
+    """Call a function in a thread, and say how it went; nothing but the caller confines it.
+
+    A thread cannot be ended from outside: when this is cancelled, the function runs on until it
+    returns, and nobody hears of it any more. `tell` and `ask` are called in that thread.
+    """
+    stream = OwnStream(request, speaks=True)
+
+    def hear(record: dict[str, Any]) -> list[AgentEvent]:
+        events = stream.feed("out", line_of(record))
+        for event in events:
+            tell(event)
+        return events
+
+    def question(record: dict[str, Any]) -> str:
+        return next((ask(event) for event in hear(record) if isinstance(event, Asked)), "deny")
+
+    def work() -> None:
+        context = CallContext(_about(request), hear, question)
+        try:
+            hear(result(call(function, context)))
+        except Exception as error:  # noqa: BLE001 - whatever it raised is how this agent failed
+            hear(failure(error))
+
+    await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+    return stream.finish(Ending(exit_code=0))
+
+
+def _about(request: LaunchRequest) -> dict[str, Any]:
+    return {
+        "prompt": user_text(request, is_resumed=False),
+        "workspace": request.workspace,
+        "worker": request.worker,
+        "attempt": request.attempt,
+        "feedback": request.feedback,
+        "system": system_text(request),
+    }
+
+
+def _path(request: LaunchRequest) -> list[str]:
+    """Where to import from: the manifest's folder and what is named, else the caller's own path."""
+    named = request.choice.options.get("path")
+    if named is not None:
+        return [str(Path(request.folder, part)) for part in named.split(":")]
+    own = [str(Path(part).resolve()) for part in sys.path if not part.endswith(".zip")]
+    return [*([request.folder] if request.folder else []), *own]

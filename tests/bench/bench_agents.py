@@ -1,0 +1,71 @@
+"""How long a record of a real agent takes to be understood, beside `json.loads` of the same line.
+
+Run it by itself: `python -m tests.bench.bench_agents`. It prints a table and judges nothing.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.agents.contract import LaunchRequest
+from engine.agents.lines import LineSplitter
+from engine.agents.registry import adapter_named
+from engine.plan.model import AgentChoice
+
+TRANSCRIPTS = Path(__file__).parents[1] / "fixtures" / "transcripts"
+AGENTS = ("claude", "codex", "gemini", "opencode", "copilot", "qwen", "pi", "cline")
+ROUNDS = 7
+
+
+def best(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def measure(agent: str) -> tuple[float, float, float]:
+    """Microseconds a record: the parser, json.loads alone, and bytes a record."""
+    data = b"".join(
+        path.read_bytes()
+        for path in sorted((TRANSCRIPTS / agent).glob("*.ndjson"))
+        if not path.stem.startswith("control")
+    )
+    data *= max(1, 4_000_000 // len(data))
+    lines = data.splitlines()
+    choice = AgentChoice(name=agent, adapter=agent)
+    request = LaunchRequest(choice=choice, prompt="", workspace="/repo", home="/home")
+
+    def parse() -> None:
+        parser = adapter_named(agent).parser(request)
+        for start in range(0, len(data), 65536):
+            parser.feed("out", data[start : start + 65536])
+
+    def load() -> None:
+        for line in lines:
+            json.loads(line)
+
+    each = 1e6 / len(lines)
+    return best(parse) * each, best(load) * each, len(data) / len(lines)
+
+
+def main() -> None:
+    print(f"{'agent':10} {'parse µs':>9} {'json.loads µs':>14} {'ratio':>6} {'bytes':>7}")
+    for agent in AGENTS:
+        parse, load, size = measure(agent)
+        print(f"{agent:10} {parse:9.2f} {load:14.2f} {parse / load:6.2f} {size:7.0f}")
+    data = b"a line of output as it comes\n" * 400_000
+
+    def split() -> None:
+        splitter = LineSplitter()
+        for start in range(0, len(data), 65536):
+            splitter.feed(data[start : start + 65536])
+
+    print(f"split: {400_000 / best(split) / 1e6:.1f} million lines a second")
+
+
+if __name__ == "__main__":
+    main()
