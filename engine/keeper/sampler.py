@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MB = 1 << 20
 _FASTEST = 5e9  # bytes a second that one machine can touch
+_FASTEST_FORKS = 1e4  # a second
 _SOONEST_S, _LATEST_S = 0.020, 0.5
 _KERNEL_S = 0.25  # the kernel holds the limit; this is how soon its verdict is noticed
 _IDLE_S, _IDLE_LATEST_S = 1.0, 4.0
@@ -66,14 +67,12 @@ class Sampler:
         began, cpu_before = time.monotonic(), self.cpu_s
         self._read()
         self.memory_peak = max(self.memory_peak, self.memory)
-        self._check_processes()
-        memory_s = self._check_memory(began)
+        wait_s = min(self._check_processes(), self._check_memory(began))
         if self.cpu_s > cpu_before + 0.005:  # half a tick: it is at work
             self._interval_s = _IDLE_S
         else:
             self._interval_s = min(self._interval_s * 1.5, _IDLE_LATEST_S)
-        watched = self.limits.get("pids") is not None
-        return min(memory_s, _LATEST_S if watched else self._interval_s)
+        return min(wait_s, self._interval_s)
 
     def read_cpu(self) -> float:
         """Processor seconds used until now, between two looks too."""
@@ -102,7 +101,11 @@ class Sampler:
         cgroups, own = self._tree.cgroups, os.getpid()
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         memory, threads, cpu_s, orphans = 0, 0, used.ru_utime + used.ru_stime, []
-        for process in filter(None, map(proc.look, proc.descendants(own))):
+        pids = proc.descendants(own)
+        allowed = self.limits.get("pids")
+        if allowed is not None and len(pids) > allowed and not cgroups.has("pids"):
+            raise Excess("pids", allowed, len(pids), "processes")  # a bomb grows while we look
+        for process in filter(None, map(proc.look, pids)):
             memory += process.rss
             threads += process.threads
             cpu_s += process.cpu_s
@@ -117,10 +120,10 @@ class Sampler:
             self._orphans = orphans
             self.on_orphans(orphans)
 
-    def _check_processes(self) -> None:
+    def _check_processes(self) -> float:
         allowed = self.limits.get("pids")
         if allowed is None:
-            return
+            return _IDLE_LATEST_S
         if self._tree.cgroups.has("pids"):
             self._pinned = self._pinned + 1 if self.processes >= allowed else 0
             is_over = self._pinned >= _PINNED_LOOKS
@@ -128,6 +131,8 @@ class Sampler:
             is_over = self.processes > allowed
         if is_over:
             raise Excess("pids", allowed, self.processes, "processes")
+        headroom = max(0.0, allowed - self.processes)
+        return min(max(headroom / _FASTEST_FORKS, _SOONEST_S), _LATEST_S)
 
     def _check_memory(self, began: float) -> float:
         allowed_mb = self.limits.get("memory_mb")

@@ -8,11 +8,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 from engine.keeper import cgroups, files, proc, recording, wire
+from engine.keeper.tree import catch, signal_all
 
 LOST = "KEEPER_LOST"
 _GIVE_UP_S = 5.0
@@ -40,8 +40,8 @@ def end_all(keeper: dict[str, Any]) -> list[int]:
     for path in paths:
         cgroups.kill(path)
     pause, deadline = threading.Event(), time.monotonic() + _GIVE_UP_S
-    while living := _stop_until_quiet(lambda: _find(keeper, paths)):
-        _signal(living, signal.SIGKILL)
+    while living := _living(catch(_find(keeper, paths))):
+        signal_all(living, signal.SIGKILL)
         cgroups.thaw(paths)
         if time.monotonic() > deadline:
             return sorted(living)
@@ -49,22 +49,16 @@ def end_all(keeper: dict[str, Any]) -> list[int]:
     return []
 
 
-def _stop_until_quiet(find: Callable[[], set[int]]) -> set[int]:
-    """Stop them until nobody new is found: so those are caught who fork faster than we kill."""
-    stopped: set[int] = set()
-    while new := find() - stopped:
-        _signal(new, signal.SIGSTOP)
-        stopped |= new
-    return stopped
-
-
 def _find(keeper: dict[str, Any], paths: list[str]) -> set[int]:
     known = [keeper.get("agent"), keeper.get("init"), *keeper.get("orphans", [])]
     roots = [each["pid"] for each in known if each and proc.is_alive(each["pid"], each["start"])]
     roots += [pid for path in paths for pid in cgroups.members(path)]
     roots += proc.marked(keeper["mark"]) if keeper.get("mark") else []
-    everybody = {*roots, *(pid for root in roots for pid in proc.descendants(root))}
-    looked_at = filter(None, map(proc.look, everybody - {os.getpid()}))
+    return set(roots) - {os.getpid()}
+
+
+def _living(pids: set[int]) -> set[int]:
+    looked_at = filter(None, map(proc.look, pids))
     return {process.pid for process in looked_at if not process.is_dead}
 
 
@@ -90,9 +84,3 @@ def _content(directory_fd: int, keeper: dict[str, Any], unkillable: list[int]) -
         "unkillable": unkillable,
         "ended_at": time.time(),
     }
-
-
-def _signal(pids: Iterable[int], number: int) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)

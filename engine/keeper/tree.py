@@ -64,18 +64,21 @@ class Tree:
     def interrupt(self) -> None:
         """SIGINT to the agent itself."""
         inside = proc.children(self.init) if self.init else []
-        _signal([inside[0] if inside else self.leader], signal.SIGINT)
+        signal_all([inside[0] if inside else self.leader], signal.SIGINT)
 
     def terminate(self) -> None:
         """Ask everybody to end, once: a second time would kill what a clean-up has just started."""
         self.thaw_all()
         members = self.members()
         members += [pid for pid in self.members() if pid not in members]
-        _signal(members, signal.SIGTERM)
-        _signal(members, signal.SIGCONT)  # a stopped process would not act on it
+        signal_all(members, signal.SIGTERM)
+        signal_all(members, signal.SIGCONT)  # a stopped process would not act on it
 
     def sweep(self, wake_fd: int) -> list[int]:
         """End everybody; returns those who could not be ended."""
+        # Where we may: among thousands that want to run an ordinary process hardly gets a turn.
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
         deadline = time.monotonic() + _GIVE_UP_S
         waker = select.poll()
         waker.register(wake_fd, select.POLLIN)
@@ -104,7 +107,7 @@ class Tree:
             for process in filter(None, map(proc.look, new)):
                 if process.state != "T":  # whom the agent stopped itself stays stopped later
                     self._stopped[process.pid] = process.start
-                    _signal([process.pid], signal.SIGSTOP)
+                    signal_all([process.pid], signal.SIGSTOP)
 
     def thaw(self, why: str) -> None:
         """Let everybody go on whom a freeze stopped, unless somebody else wants them frozen."""
@@ -115,7 +118,7 @@ class Tree:
         # Children first: a shell that sees its stopped command believes it was suspended by a user.
         for pid, start in reversed(self._stopped.items()):
             if proc.is_alive(pid, start):
-                _signal([pid], signal.SIGCONT)
+                signal_all([pid], signal.SIGCONT)
         self._stopped.clear()
 
     def thaw_all(self) -> None:
@@ -126,34 +129,56 @@ class Tree:
     def _kill_round(self) -> None:
         self.rounds += 1
         if self.init:
-            _signal([self.init], signal.SIGKILL)
+            signal_all([self.init], signal.SIGKILL)
         self.cgroups.kill()
-        # Stopping before killing: whoever forks faster than it is killed would never be caught.
-        stopped: set[int] = set()
-        while new := [pid for pid in self._everybody() if pid not in stopped]:
-            _signal(new, signal.SIGSTOP)
-            stopped.update(new)
-        _signal(stopped, signal.SIGKILL)
+        signal_all(catch(proc.children(os.getpid())), signal.SIGKILL)
         self.cgroups.freeze(is_frozen=False)  # in version 1 the frozen do not die
 
     def _everybody(self) -> list[int]:
         return proc.descendants(os.getpid())
 
 
-def _signal(pids: Iterable[int], number: int) -> None:
+def end_strays(pids: list[int]) -> None:
+    """End these and all below them."""
+    signal_all(catch(pids), signal.SIGKILL)
+
+
+def catch(roots: Iterable[int]) -> set[int]:
+    """Stop these and everybody below them, until nobody new is found; returns all of them.
+
+    Each is stopped before its children are listed, so that the list is final: whoever forks faster
+    than others are killed would never be caught otherwise. Its whole process group is stopped with
+    it, because the kernel does that in one step which no fork can slip through.
+    """
+    caught: set[int] = set()
+    groups = {os.getpgrp()}
+    is_quiet = False
+    while not is_quiet:
+        is_quiet = True
+        waiting = list(roots)
+        walked = set(waiting)
+        for pid in waiting:  # grows while it is walked
+            if pid not in caught:
+                is_quiet = False
+                caught.add(pid)
+                _stop(pid, groups)
+            below = [child for child in proc.children(pid) if child not in walked]
+            walked.update(below)
+            waiting += below
+    return caught
+
+
+def _stop(pid: int, groups: set[int]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGSTOP)
+        group = os.getpgid(pid)
+        if group not in groups:
+            groups.add(group)
+            os.killpg(group, signal.SIGSTOP)
+
+
+def signal_all(pids: Iterable[int], number: int) -> None:
+    """Send a signal to each that is still there."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-
-
-def end_strays(pids: list[int]) -> None:
-    """End these and all below them: whoever starts others faster is stopped first."""
-    stopped: set[int] = set()
-    while new := [pid for root in pids for pid in _with_descendants(root) if pid not in stopped]:
-        _signal(new, signal.SIGSTOP)
-        stopped.update(new)
-    _signal(stopped, signal.SIGKILL)
-
-
-def _with_descendants(pid: int) -> list[int]:
-    return [pid, *proc.descendants(pid)]
