@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "base": "WORKTREE Base resolve_base dirty_paths",
+    "base": "WORKTREE Base StackConflict dirty_paths resolve_base stack_base stage_worktree",
     "collection": "Change CollectRefused CollectRequest collect",
     "composition": "Composed LandRequest Style compose",
     "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch is_ancestor"
@@ -29,12 +29,16 @@ _HOMES = {
     "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",
     "names": "PREFIX RefNames check_prefix",
     "objects": "RefMove RefMoved Wording read_blobs resolve tree_of write_blob write_commit",
+    "radar": "Snapshot snapshot",
+    "removal": "Removed Verdict drop_missing examine is_contained remove remove_branch restore",
+    "checktree": "CheckTree fill_check_tree holds",
+    "undo": "undo_landing",
     "runner": "Call Repo Where",
     "settings": "Signature UserSettings",
     "workspace": "Strategy Workspace WorkspaceRequest prepare",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = tuple(_HOME_OF)  # noqa: PLE0605 (computed from the table above, so that it is said once)
+__all__ = tuple(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,8 @@ from anyio import to_thread
 from engine.errors import GitFailed
 from engine.git.embedded import Embedded, keep_embedded
 from engine.git.inside import AgentRefs, InsideGit, Site, Wrap, outside, read_refs, sane_name
-from engine.git.objects import Wording, commit_bytes, set_refs, tree_of
-from engine.git.runner import WRITE, Call, Repo, Where
+from engine.git.objects import Wording, commit_bytes, refs_below, resolve, set_refs, tree_of
+from engine.git.runner import HERE, WRITE, Call, Repo, Where
 from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, SetAside, stage_all
 from engine.git.workspace import Workspace
@@ -108,10 +108,17 @@ async def collect(
         repo, workspace, request.wrap, paths=paths, author=request.author
     )
     change = replace(change, embedded=embedded)
-    refused, refs = await _import(repo, git, workspace, change)
+    refused = await _import(repo, git, workspace, change.head)
     if refused is not None:
-        return CollectRefused(reason=refused, workspace=workspace.path, git_dir=workspace.git_dir)
-    change = replace(change, refs=refs)
+        head = await commit_inside(git, change.tree, workspace.base, request)
+        await _name_arrivals(git, head, {}, ())
+        if await _import(repo, git, workspace, head) is not None:
+            return CollectRefused(
+                reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
+            )
+        note = f"Its history was not accepted ({refused}); its files arrived as one commit."
+        change = replace(change, head=head, has_left_over=True, notes=(*change.notes, note))
+    change = replace(change, refs=await _arrived(repo, workspace))
     await _settle(repo, workspace, change.head)
     return change
 
@@ -122,19 +129,16 @@ async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest)
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
     kinds = await git.kinds([*({seen.head} if seen.head else ()), *seen.refs.values()])
     notes: list[str] = []
-    start = seen.head if kinds.get(seen.head or "") == "commit" else None
+    start = await _start(git, seen, kinds)
     if start is None:
-        notes.append("The agent's HEAD named no commit, so its files were put on the base.")
         start = workspace.base
-    await git("read-tree", "--reset", start)
+        notes.append("The agent's HEAD could not be used, so its files were put on the base.")
+        await git("read-tree", "--reset", start)
     staged = await stage_all(git, git.site.worktree, big_file=request.big_file)
     head = start
     had = (await git("rev-parse", f"{start}^{{tree}}")).decode().strip()
     if staged.tree != had:
-        wording = Wording(message=request.message, author=request.author)
-        content = commit_bytes(staged.tree, [start], wording)
-        words = ("hash-object", "-t", "commit", "-w", "--stdin")
-        head = (await git(*words, stdin=content)).decode().strip()
+        head = await commit_inside(git, staged.tree, start, request)
     kept = {r: o for r, o in seen.refs.items() if o in kinds and before.refs.get(r) != o}
     missing = sorted(ref for ref, oid in seen.refs.items() if oid not in kinds)
     notes += [f"The agent's {ref} named an object that is not there." for ref in missing[:20]]
@@ -152,6 +156,25 @@ async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest)
         embedded=tuple(Embedded(path=path) for path in (*staged.embedded, *staged.submodules)),
         notes=tuple(notes),
     )
+
+
+async def _start(git: InsideGit, seen: AgentRefs, kinds: dict[str, str]) -> str | None:
+    """The agent's own commit, laid into our index; None if there is none that can be."""
+    if seen.head is None or kinds.get(seen.head) != "commit":
+        return None
+    try:
+        await git("read-tree", "--reset", seen.head)
+    except GitFailed:
+        return None  # objects are missing, or its tree reaches into a git directory
+    return seen.head
+
+
+async def commit_inside(git: InsideGit, tree: str, parent: str, request: CollectRequest) -> str:
+    """A commit of ours, written where the agent's objects are."""
+    wording = Wording(message=request.message, author=request.author)
+    content = commit_bytes(tree, [parent], wording)
+    words = ("hash-object", "-t", "commit", "-w", "--stdin")
+    return (await git(*words, stdin=content)).decode().strip()
 
 
 async def _lost(git: InsideGit, seen: AgentRefs, kept: Sequence[str]) -> list[str]:
@@ -184,27 +207,27 @@ async def _name_arrivals(
     await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
 
 
-async def _import(
-    repo: Repo, git: InsideGit, workspace: Workspace, change: Change
-) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-    """Fetch everything; where a side ref is refused, at least the head. Why not, or the refs."""
+async def _import(repo: Repo, git: InsideGit, workspace: Workspace, head: str) -> str | None:
+    """Fetch everything; where a side ref is refused, at least the head. Why not even that."""
     pinned = workspace.refs.pinned
-    refused = await _fetch(repo, git, f"+{_ARRIVING}/*:{pinned}/*")
+    refused = await fetch_from(repo, git, f"+{_ARRIVING}/*:{pinned}/*")
     if refused is not None:
-        only_head = await _fetch(repo, git, f"+{_ARRIVING}/head:{pinned}/head")
-        if only_head is not None:
-            return only_head, ()
-    words = ("for-each-ref", "--format=%(refname) %(objectname)", pinned)
-    listing = (await repo.read(*words)).decode(errors="surrogateescape")
-    pairs = [line.split(" ") for line in listing.split("\n") if line]
-    arrived = dict(pairs)
-    if arrived.get(f"{pinned}/head") != change.head:
-        return "the head did not arrive", ()
-    own = {f"{pinned}/head", f"{pinned}/base"}
-    return None, tuple((ref, oid) for ref, oid in pairs if ref not in own)
+        refused = await fetch_from(repo, git, f"+{_ARRIVING}/head:{pinned}/head")
+    if refused is None and await resolve(repo, workspace.refs.head) != head:
+        return "the head did not arrive"
+    return refused
 
 
-async def _fetch(repo: Repo, git: InsideGit, refspec: str) -> str | None:
+async def _arrived(repo: Repo, workspace: Workspace) -> tuple[tuple[str, str], ...]:
+    """The agent's other refs, as they are kept now."""
+    names = workspace.refs
+    found = await refs_below(repo, names.pinned)
+    return tuple((ref, found[ref]) for ref in sorted(found) if ref not in {names.head, names.base})
+
+
+async def fetch_from(
+    repo: Repo, git: InsideGit, refspec: str, *, where: Where = HERE
+) -> str | None:
     """Fetch from our git directory inside the sandbox; why it was refused, or None."""
     words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
     words += ["--no-auto-maintenance", f"--upload-pack={git.upload_pack}", git.git_dir, refspec]
@@ -215,7 +238,7 @@ async def _fetch(repo: Repo, git: InsideGit, refspec: str) -> str | None:
         timeout_s=1800,
     )
     async with repo.lock.held():
-        done = await repo.run(*words, call=call)
+        done = await repo.run(*words, call=call, where=where)
     return done.stderr.decode(errors="replace").strip() if done.exit_code else None
 
 

@@ -92,12 +92,17 @@ async def prepare_landing(repo: Repo, composed: Composed) -> LandPrepared | Land
     Raises:
         DirtyTarget: The user's own edits are in the way (`OFFERS` says what can be done).
     """
-    return await _prepare(repo, composed.ref, composed.old, composed.new)
+    return await prepare_move(repo, composed.ref, composed.old, composed.new)
 
 
-async def _prepare(
+async def prepare_move(
     repo: Repo, target: str, old: str | None, new: str | None
 ) -> LandPrepared | LandRefused:
+    """The same for any move of a branch, back as well as forward.
+
+    Raises:
+        DirtyTarget: The user's own edits are in the way.
+    """
     if await resolve(repo, target) != old:
         return LandRefused(reason=Refusal.MOVED)
     found = await _checkout_of(repo, target)

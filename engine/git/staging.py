@@ -81,7 +81,8 @@ async def stage_all(git: Git, worktree: str, *, big_file: int) -> Staged:
         await git("update-index", "-z", "--index-info", stdin=stdin)
     if found.present:
         stdin = b"".join(name + b"\0" for name in found.present)
-        await git("update-index", "--add", "--replace", "-z", "--stdin", stdin=stdin)
+        words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+        await git(*words, stdin=stdin)
     tree = (await git("write-tree")).decode().strip()
     return Staged(
         tree=tree,

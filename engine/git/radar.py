@@ -1,0 +1,60 @@
+"""Snapshots of work that is still going on, for predicting which workers will conflict.
+
+They live in an object folder of their own that no sandbox sees: nothing of an unfinished attempt
+enters the user's repository. A snapshot is also a point from which an attempt can be tried again.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.git.collection import CollectRequest, commit_inside, fetch_from
+from engine.git.inside import InsideGit, Site, read_refs
+from engine.git.runner import Repo, Where
+from engine.git.staging import stage_all
+from engine.git.workspace import Workspace
+
+_NAME = "refs/radar/now"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A working tree as it was, as a commit on what its HEAD named."""
+
+    commit: str
+    tree: str
+
+
+async def snapshot(
+    repo: Repo, workspace: Workspace, request: CollectRequest, *, objects: Path
+) -> Snapshot | None:
+    """What a worker's tree holds now; None if it cannot be read or was not accepted."""
+    if workspace.git_dir is None:
+        return None
+    directory = Path(workspace.directory)
+    warm = directory / "radar.index"
+    site = Site(
+        worktree=workspace.path,
+        agent_git=workspace.git_dir,
+        folder=directory / "radar",
+        index=warm if await to_thread.run_sync(warm.exists) else directory / "index",
+        start=directory / "start",
+    )
+    git = await InsideGit.make(repo, site, request.wrap)
+    seen = await to_thread.run_sync(read_refs, Path(workspace.git_dir))
+    kinds = await git.kinds([seen.head] if seen.head else [])
+    head = seen.head if seen.head in kinds else None
+    await git("read-tree", "--reset", head or workspace.base)
+    staged = await stage_all(git, workspace.path, big_file=request.big_file)
+    commit = await commit_inside(git, staged.tree, head or workspace.base, request)
+    await to_thread.run_sync(_keep, git.git_dir, warm, commit)
+    await to_thread.run_sync(lambda: objects.mkdir(mode=0o700, parents=True, exist_ok=True))
+    refused = await fetch_from(repo, git, _NAME, where=Where(objects=str(objects)))
+    return Snapshot(commit, staged.tree) if refused is None else None
+
+
+def _keep(git_dir: str, warm: Path, commit: str) -> None:
+    shutil.copyfile(Path(git_dir, "index"), warm)
+    Path(git_dir, "packed-refs").write_text(f"{commit} {_NAME}\n", encoding="utf-8")

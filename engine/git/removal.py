@@ -1,0 +1,233 @@
+"""Taking workspaces and branches away: only what is provably kept elsewhere, and never at once.
+
+One rule for all of it, with a reason for each thing that stays. What goes is renamed into the trash
+and can be put back.
+"""
+
+import errno
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from anyio import to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.collection import Change, CollectRefused, CollectRequest, collect
+from engine.git.diff import is_ancestor, merge_base
+from engine.git.merge3 import Merger
+from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, tree_of
+from engine.git.runner import WRITE, Repo, Where
+from engine.git.workspace import Strategy, Workspace
+from engine.git.worktrees import admin_dir, checkouts, drop_entry
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether a workspace may go. With no reasons to stay it may."""
+
+    workspace: Workspace
+    reasons: tuple[str, ...] = ()
+    change: Change | None = None
+
+    @property
+    def is_safe(self) -> bool:
+        """Everything in it is kept elsewhere."""
+        return not self.reasons
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removed:
+    """A workspace that went, and where its files are now."""
+
+    workspace: Workspace
+    kept_in: str
+
+
+async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> Verdict:
+    """Whether a workspace may go, proved by collecting it once more.
+
+    Ignored files do not keep it: they go to the trash with it, whole.
+    """
+    if not await to_thread.run_sync(os.path.lexists, workspace.path):
+        return Verdict(workspace=workspace)
+    busy = await to_thread.run_sync(_processes_in, workspace.path)
+    if busy:
+        names = ", ".join(busy[:_SHOWN])
+        return Verdict(workspace=workspace, reasons=(f"{names} is working in it",))
+    if workspace.strategy is Strategy.DIRECTORY:
+        return await to_thread.run_sync(_examine_directory, workspace)
+    change = await collect(repo, workspace, request)
+    if isinstance(change, CollectRefused):
+        reason = f"its work was not accepted: {change.reason}"
+        return Verdict(workspace=workspace, reasons=(reason,))
+    reasons = [
+        f"{os.fsdecode(one.path)!r} ({one.size} bytes, {one.reason}) is in no commit"
+        for one in change.set_aside
+    ]
+    reasons += [
+        f"the repository in {os.fsdecode(one.path)!r} is kept nowhere else: {one.note}"
+        for one in change.embedded
+        if one.bundle is None
+    ]
+    return Verdict(workspace=workspace, reasons=tuple(reasons), change=change)
+
+
+def _examine_directory(workspace: Workspace) -> Verdict:
+    included = {os.fsdecode(one.path) for one in workspace.included if not one.refused}
+    root = Path(workspace.path)
+    own = [
+        str(Path(folder, name).relative_to(root))
+        for folder, _, names in os.walk(root)
+        for name in names
+        if str(Path(folder, name).relative_to(root)) not in included
+    ]
+    if not own:
+        return Verdict(workspace=workspace)
+    reason = f"{own[0]!r} and {len(own) - 1} more files are kept nowhere else"
+    return Verdict(workspace=workspace, reasons=(reason,))
+
+
+def _processes_in(path: str) -> list[str]:
+    """Processes that stand in a folder."""
+    found: list[str] = []
+    root = Path(path).resolve()
+    for process in psutil.process_iter(["pid", "name"]):
+        try:
+            is_inside = Path(process.cwd()).is_relative_to(root)
+        except (psutil.Error, OSError, ValueError):
+            continue
+        if is_inside and process.info["pid"] != os.getpid():
+            found.append(f"{process.info['name']} (process {process.info['pid']})")
+    return found
+
+
+async def remove(repo: Repo, verdict: Verdict, trash: Path) -> Removed:
+    """Move a workspace that may go into `trash`, a new folder of its own.
+
+    Raises:
+        WorkspaceError: It may not go.
+    """
+    workspace = verdict.workspace
+    if not verdict.is_safe:
+        raise WorkspaceError(f"{workspace.path} stays: {verdict.reasons[0]}")
+    kept_in = await to_thread.run_sync(_to_trash, workspace, trash)
+    if workspace.strategy is Strategy.WORKTREE:
+        async with repo.lock.held():
+            await drop_entry(repo, Path(workspace.path))
+    return Removed(workspace=workspace, kept_in=str(kept_in))
+
+
+def _to_trash(workspace: Workspace, trash: Path) -> Path:
+    trash.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = trash / "tree"
+    if not os.path.lexists(workspace.path):
+        return trash
+    try:
+        Path(workspace.path).rename(target)
+    except OSError as failed:
+        if failed.errno != errno.EXDEV:
+            raise
+        # Another file system: beside itself it can still be renamed at once and lose nothing.
+        target = Path(f"{workspace.path}.trash")
+        Path(workspace.path).rename(target)
+    return target
+
+
+async def restore(repo: Repo, removed: Removed) -> None:
+    """Put a workspace back where it was, registered as it was.
+
+    Raises:
+        WorkspaceError: Something else is there now.
+    """
+    workspace = removed.workspace
+    path = Path(workspace.path)
+    if await to_thread.run_sync(os.path.lexists, path):
+        raise WorkspaceError(f"{path} is in the way", hint="Move it aside.")
+    if workspace.strategy is not Strategy.WORKTREE:
+        await to_thread.run_sync(_move_back, removed.kept_in, path, None)
+        return
+    names = workspace.refs
+    head = await resolve(repo, names.head) or workspace.base
+    async with repo.lock.held():
+        await drop_entry(repo, path)
+        reason = ("--lock", "--reason", f"plait {workspace.attempt}")
+        words = ("worktree", "add", "-q", *reason, "--detach", "--no-checkout")
+        await repo.run(*words, str(path), head, call=WRITE)
+        admin = await to_thread.run_sync(admin_dir, path)
+        await to_thread.run_sync(_move_back, removed.kept_in, path, path / ".git")
+        where = Where(git_dir=admin, worktree=repo.void)
+        await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
+        is_taken = any(place.branch == names.branch_ref for place in await checkouts(repo))
+        if not is_taken:
+            if await resolve(repo, names.branch_ref) is None:
+                await set_refs(repo, [(names.branch_ref, head)], say="plait: restore")
+            where = Where(git_dir=admin)
+            await repo.run("symbolic-ref", "HEAD", names.branch_ref, call=WRITE, where=where)
+
+
+def _move_back(kept_in: str, path: Path, gitfile: Path | None) -> None:
+    """Rename back; the `.git` file of the new registration takes the place of the old one."""
+    content = gitfile.read_bytes() if gitfile is not None else None
+    if content is not None:
+        shutil.rmtree(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Path(kept_in).rename(path)
+    if content is not None:
+        (path / ".git").unlink(missing_ok=True)
+        (path / ".git").write_bytes(content)
+
+
+async def is_contained(repo: Repo, merger: Merger, head: str, target: str) -> bool:
+    """Everything in a commit is in the target, whether merged, squashed or rebased there."""
+    if await is_ancestor(repo, head, target):
+        return True
+    since = await merge_base(repo, head, target)
+    if since is None:
+        return False
+    merged = await merger.merge3(since, target, head)
+    return merged.is_clean and merged.tree == await tree_of(repo, target)
+
+
+async def remove_branch(
+    repo: Repo, merger: Merger, workspace: Workspace, *, targets: Sequence[str]
+) -> str:
+    """Delete a worker's branch if its work is in a target and pinned; why it stays, or nothing."""
+    names = workspace.refs
+    tip = await resolve(repo, names.branch_ref)
+    if tip is None:
+        return ""
+    pinned = await resolve(repo, names.head)
+    if pinned is None or not await is_ancestor(repo, tip, pinned):
+        return "it holds commits that no attempt has"
+    if any(place.branch == names.branch_ref for place in await checkouts(repo)):
+        return "it is checked out"
+    landed = [t for t in targets if await is_contained(repo, merger, tip, t)]
+    if tip != workspace.base and not landed:
+        return "its work is in no target yet"
+    try:
+        move = RefMove(names.branch_ref, None, tip)
+        await move_refs(repo, [move], say="plait: clean")
+    except RefMoved:
+        return "it moved just now"
+    return ""
+
+
+async def drop_missing(repo: Repo, workspace_root: Path) -> tuple[str, ...]:
+    """Forget registered worktrees of ours below a root whose folder is gone; which they were."""
+    listing = await repo.read("worktree", "list", "--porcelain", "-z")
+    dropped: list[str] = []
+    for record in os.fsdecode(listing).split("\0\0"):
+        lines = record.split("\0")
+        path = Path(lines[0].removeprefix("worktree "))
+        is_ours = any(line.startswith("locked plait ") for line in lines)
+        is_below = path.is_relative_to(workspace_root)
+        if is_ours and is_below and not await to_thread.run_sync(os.path.lexists, path):
+            async with repo.lock.held():
+                await drop_entry(repo, path)
+            dropped.append(str(path))
+    return tuple(dropped)
