@@ -113,6 +113,8 @@ def shown(value: object) -> str:
             return "nothing"
         case bool():
             return "true" if value else "false"
+        case int() if abs(value) > _HUGE:
+            return "a huge number"
         case int() | float():
             return f"the number {value}"
         case str():
@@ -125,6 +127,8 @@ def shown(value: object) -> str:
 
 
 _SHOWN = 40
+_HUGE = 10**30
+"""Python itself refuses to write numbers of more than some thousand digits."""
 
 
 def keys_at(model: type[BaseModel], path: Path) -> tuple[str, ...]:

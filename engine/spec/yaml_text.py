@@ -16,8 +16,8 @@ from engine.spec.tree import DEEPEST, NOWHERE, Fields, Items, Node, Place, Scala
 LARGEST_BYTES = 1 << 20
 MOST_NODES = 20_000
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_INT = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"-?[0-9]{1,17}\.[0-9]{1,17}([eE][-+]?[0-9]{1,3})?")
+_INT = re.compile(r"-?(0|[1-9][0-9]{0,400})")
+_FLOAT = re.compile(r"-?[0-9]{1,40}\.[0-9]{1,40}([eE][-+]?[0-9]{1,3})?")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 # The C parser is ten times faster; the pure one reads the same language where it is not built.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -230,6 +230,11 @@ def test_a_wrong_dict_is_told_by_its_key(values: dict[str, object], complaint: s
     assert str(caught.value).startswith(complaint)
 
 
+def test_a_number_that_python_would_not_write_is_refused():
+    with pytest.raises(SpecError, match="expected a list, found a huge number"):
+        manifest_from({"pipelines": 10**6000})
+
+
 def test_a_dict_that_holds_itself_is_refused():
     values: dict[str, object] = {}
     values["runtime"] = values
