@@ -40,7 +40,9 @@ def end_all(keeper: dict[str, Any]) -> list[int]:
     for path in paths:
         cgroups.kill(path)
     pause, deadline = threading.Event(), time.monotonic() + _GIVE_UP_S
-    while living := _living(catch(_find(keeper, paths))):
+    living: set[int] = set()
+    # Whoever was killed is asked after until it is gone: while it ends it has no mark any more.
+    while living := _living(living | catch(_find(keeper, paths))):
         signal_all(living, signal.SIGKILL)
         cgroups.thaw(paths)
         if time.monotonic() > deadline:

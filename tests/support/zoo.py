@@ -30,14 +30,11 @@ def _live(folder: str, kind: str) -> None:
     _note(folder, kind, "pid")
     if kind == "stopped":
         os.kill(os.getpid(), signal.SIGSTOP)
+    _, unread = os.pipe()
     while kind == "blocked":
-        os.write(_full_pipe(), b"x" * 65536)
+        os.write(unread, b"x" * 65536)
     while True:
         signal.pause()
-
-
-def _full_pipe() -> int:
-    return os.pipe()[1]
 
 
 def _child(life: Callable[[], None]) -> None:

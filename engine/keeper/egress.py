@@ -1,0 +1,329 @@
+"""The way out for an agent that may reach some hosts only: a proxy outside, a forwarder inside.
+
+Standard library only. Two launchers, each of which leaves a helper behind and becomes the program
+that follows: `around FOLDER HOST… -- PROGRAM …` listens on a unix socket in that folder and lets
+through what the list allows; `inside SOCKET -- PROGRAM …`, in a sandbox without network, brings
+TCP on the loopback to that socket. The proxy speaks HTTP (CONNECT and plain) and SOCKS 5. It knows
+names and ports; what flows after a host was allowed it does not look at.
+"""
+
+import contextlib
+import ctypes
+import errno
+import ipaddress
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+PORT = 41789
+SOCKET_NAME, LOG_NAME = "egress.sock", "egress.log"
+_WEB_PORTS = (80, 443)
+_CONNECTIONS, _NOTES, _HEAD, _CHUNK = 256, 4096, 1 << 16, 1 << 16
+_CONNECT_S = 30.0
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_SOCKS, _SOCKS_CONNECT = 5, 1
+_SOCKS_IPV4, _SOCKS_NAME, _SOCKS_IPV6 = 1, 3, 4
+_GRANTED, _UNREACHABLE, _FORBIDDEN, _UNSUPPORTED = 0, 4, 2, 7
+
+Connect = Callable[[str, int], socket.socket]
+
+
+class Refused(Exception):
+    """This host and port are not on the list."""
+
+
+class Gate:
+    """Decides about hosts by a list, and notes every decision once, as a line of JSON."""
+
+    def __init__(self, hosts: Iterable[str], log_fd: int) -> None:
+        self._rules = [_rule(host) for host in hosts]
+        self._log_fd = log_fd
+        self._noted: set[tuple[str, int]] = set()
+        self._lock = threading.Lock()
+
+    def connect(self, host: str, port: int) -> socket.socket:
+        """A connection to a host on the list.
+
+        Raises:
+            Refused: It is not on the list, or its name leads back to this machine.
+            OSError: It cannot be reached.
+        """
+        name = host.lower().rstrip(".")
+        is_allowed = any(_matches(rule, name, port) for rule in self._rules)
+        self._note(name, port, is_allowed=is_allowed)
+        if not is_allowed:
+            raise Refused(f"{name}:{port}")
+        return _reach(name, port)
+
+    def _note(self, host: str, port: int, *, is_allowed: bool) -> None:
+        with self._lock:
+            if (host, port) in self._noted or len(self._noted) >= _NOTES:
+                return
+            self._noted.add((host, port))
+        line = {"egress": "allowed" if is_allowed else "denied", "host": host, "port": port}
+        with contextlib.suppress(OSError):  # a full disk must not close the way out
+            os.write(self._log_fd, json.dumps(line).encode() + b"\n")
+
+
+def _rule(text: str) -> tuple[str, tuple[int, ...]]:
+    host, colon, port = text.lower().rpartition(":")
+    if colon and port.isdigit() and (":" not in host or host.endswith("]")):
+        return host.strip("[]"), (int(port),)
+    return text.lower().strip("[]"), _WEB_PORTS
+
+
+def _matches(rule: tuple[str, tuple[int, ...]], host: str, port: int) -> bool:
+    pattern, ports = rule
+    if port not in ports:
+        return False
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+
+
+def _reach(host: str, port: int) -> socket.socket:
+    """Connect; a name must not lead to this machine, where the user's own services listen."""
+    failure: OSError = OSError(errno.EHOSTUNREACH, "no address")
+    for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        there = ipaddress.ip_address(address[0])
+        is_own = there.is_loopback or there.is_link_local or there.is_unspecified
+        if is_own and host not in ("localhost", str(there)):
+            raise Refused(f"{host}:{port} leads to {there}")
+        found = socket.socket(family, kind)
+        try:
+            found.settimeout(_CONNECT_S)
+            found.connect(address)
+            found.settimeout(None)
+        except OSError as problem:
+            failure = problem
+            found.close()
+        else:
+            return found
+    raise failure
+
+
+def serve(listener: socket.socket, handle: Callable[[socket.socket], None]) -> None:
+    """Handle every connection in a thread of its own; never returns while the listener lives."""
+    free = threading.BoundedSemaphore(_CONNECTIONS)
+
+    def one(client: socket.socket) -> None:
+        try:
+            with client:
+                handle(client)
+        except (OSError, ValueError):
+            pass  # whoever is at the other end sees the connection close
+        finally:
+            free.release()
+
+    while True:
+        free.acquire()
+        client, _ = listener.accept()
+        threading.Thread(target=one, args=(client,), daemon=True).start()
+
+
+def answer(client: socket.socket, connect: Connect) -> None:
+    """Serve one client of the proxy, whichever of its languages it speaks."""
+    if client.recv(1, socket.MSG_PEEK) == bytes([_SOCKS]):
+        _answer_socks(client, connect)
+    else:
+        _answer_http(client, connect)
+
+
+def _answer_http(client: socket.socket, connect: Connect) -> None:
+    head, rest = _read_head(client)
+    lines = head.split("\r\n")
+    method, target, version = lines[0].split(" ", 2)
+    try:
+        if method == "CONNECT":
+            host, port = _host_and_port(target, 443)
+            with connect(host, port) as there:
+                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                there.sendall(rest)
+                _relay(client, there)
+            return
+        authority, slash, path = target.removeprefix("http://").partition("/")
+        host, port = _host_and_port(authority, 80)
+        with connect(host, port) as there:
+            kept = [line for line in lines[1:] if not _is_for_proxy(line)]
+            request = [f"{method} {slash}{path} {version}" if slash else f"{method} / {version}"]
+            request += [f"Host: {authority}", *kept, "Connection: close", "", ""]
+            there.sendall("\r\n".join(request).encode("latin-1") + rest)
+            _relay(client, there)
+    except Refused as refusal:
+        client.sendall(_page("403 Forbidden", f"{refusal} is not on the allow-list"))
+    except OSError as problem:
+        client.sendall(_page("502 Bad Gateway", f"{target} cannot be reached: {problem.strerror}"))
+
+
+def _is_for_proxy(line: str) -> bool:
+    name = line.partition(":")[0].strip().lower()
+    return name in ("host", "connection") or name.startswith("proxy-")
+
+
+def _page(status: str, text: str) -> bytes:
+    body = f"plait: {text}\n".encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body
+
+
+def _read_head(client: socket.socket) -> tuple[str, bytes]:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        more = client.recv(_CHUNK)
+        if not more or len(data) > _HEAD:
+            raise ValueError("no request")
+        data += more
+    head, _, rest = data.partition(b"\r\n\r\n")
+    return head.decode("latin-1"), rest
+
+
+def _host_and_port(text: str, default: int) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, port = text, str(default)
+    return host.strip("[]"), int(port)
+
+
+def _answer_socks(client: socket.socket, connect: Connect) -> None:
+    _, methods = _exactly(client, 2)
+    _exactly(client, methods)
+    client.sendall(bytes([_SOCKS, 0]))
+    _, command, _, kind = _exactly(client, 4)
+    if kind == _SOCKS_NAME:
+        host = _exactly(client, _exactly(client, 1)[0]).decode("ascii")
+    else:
+        size = {_SOCKS_IPV4: 4, _SOCKS_IPV6: 16}.get(kind, 0)
+        host = str(ipaddress.ip_address(_exactly(client, size)))
+    port = int.from_bytes(_exactly(client, 2), "big")
+    if command != _SOCKS_CONNECT:
+        client.sendall(_socks_reply(_UNSUPPORTED))
+        return
+    try:
+        there = connect(host, port)
+    except Refused:
+        client.sendall(_socks_reply(_FORBIDDEN))
+    except OSError:
+        client.sendall(_socks_reply(_UNREACHABLE))
+    else:
+        with there:
+            client.sendall(_socks_reply(_GRANTED))
+            _relay(client, there)
+
+
+def _socks_reply(code: int) -> bytes:
+    return bytes([_SOCKS, code, 0, _SOCKS_IPV4]) + bytes(6)
+
+
+def _exactly(client: socket.socket, size: int) -> bytes:
+    data = client.recv(size, socket.MSG_WAITALL)
+    if len(data) != size:
+        raise ValueError("the client left")
+    return data
+
+
+def _relay(one: socket.socket, other: socket.socket) -> None:
+    """Pass bytes both ways until both have said all they had to say."""
+    ways = {one: other, other: one}
+    while ways:
+        for source in select.select(list(ways), [], [])[0]:
+            data = source.recv(_CHUNK)
+            if data:
+                ways[source].sendall(data)
+            else:
+                with contextlib.suppress(OSError):
+                    ways[source].shutdown(socket.SHUT_WR)
+                del ways[source]
+
+
+def forward(path: str) -> Callable[[socket.socket], None]:
+    """What the forwarder inside does with each connection."""
+
+    def pass_on(client: socket.socket) -> None:
+        with socket.socket(socket.AF_UNIX) as proxy:
+            proxy.connect(path)
+            _relay(client, proxy)
+
+    return pass_on
+
+
+def around(folder: str, hosts: Sequence[str]) -> None:
+    """Leave a proxy behind that ends with this process, whatever it becomes."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(SOCKET_NAME, dir_fd=place)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"/proc/self/fd/{place}/{SOCKET_NAME}")  # the real path may be too long to bind
+    listener.listen(_CONNECTIONS)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    log_fd = os.open(LOG_NAME, flags, 0o600, dir_fd=place)
+    os.close(place)
+
+    def help_on() -> None:
+        gate = Gate(hosts, log_fd)
+        serve(listener, lambda client: answer(client, gate.connect))
+
+    _leave_behind(help_on, keep=(listener.fileno(), log_fd))
+    listener.close()
+    os.close(log_fd)
+
+
+def inside(path: str) -> None:
+    """Leave a forwarder behind; without a proxy outside there is no network, and that is all."""
+    if not os.path.exists(path):  # noqa: PTH110 - pathlib costs 5 ms of imports
+        return
+    listener = socket.create_server(("127.0.0.1", PORT), backlog=_CONNECTIONS)
+    _leave_behind(lambda: serve(listener, forward(path)), keep=(listener.fileno(),))
+    listener.close()
+
+
+def _leave_behind(work: Callable[[], None], keep: tuple[int, ...]) -> None:
+    """A helper that holds none of the agent's pipes, ignores what ends agents, and dies with it."""
+    parent = os.getpid()
+    if os.fork():
+        return
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(_PR_SET_NAME, b"plait-egress", 0, 0, 0)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nowhere, fd)
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - the same imports
+        if int(name) not in (0, 1, 2, *keep):
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+    try:
+        if os.getppid() == parent:
+            work()
+    finally:
+        os._exit(0)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`around FOLDER HOST… -- PROGRAM …` or `inside SOCKET -- PROGRAM …`; see above.
+
+    Returns:
+        126 when the helper could not be started, 127 when the program could not be executed.
+    """
+    end = arguments.index("--")
+    role, place, *hosts = arguments[:end]
+    program = list(arguments[end + 1 :])
+    try:
+        around(place, hosts) if role == "around" else inside(place)
+    except OSError as problem:
+        print(f"egress: {problem}", file=sys.stderr)
+        return 126
+    try:
+        os.execvp(program[0], program)  # noqa: S606 - to become the program is the purpose
+    except OSError as problem:
+        print(f"egress: {program[0]}: {problem}", file=sys.stderr)
+    return 127
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
