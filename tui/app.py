@@ -8,24 +8,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import anyio
 from textual.app import App
 from textual.filter import LineFilter, NoColor
 
 from engine.results import LogLine
-from tui.bridge import Bridge, EnginePort, LogGrew
+from tui.bridge import Bridge, LogGrew
 from tui.keys import read_key_file
 from tui.screens.base import BoardScreen
 from tui.screens.fleet import FleetScreen
 from tui.screens.session import Session
+from tui.screens.worker import WorkerScreen
 from tui.theming import DEFAULT, Palette, Theme, load_all
 from tui.widgets.terminal import SturdyDriver
 
+if TYPE_CHECKING:
+    from engine.api import EnginePort
+
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
-_SCREENS: dict[str, type[BoardScreen]] = {"fleet": FleetScreen}
+_SCREENS: dict[str, type[BoardScreen]] = {"fleet": FleetScreen, "worker": WorkerScreen}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,7 @@ class Options:
     Attributes:
         is_plain: Without any colour; None asks `NO_COLOR`.
         is_ascii: With no sign but ASCII.
+        has_truecolor: Whether the terminal shows all colours; None asks the terminal.
         config: The user's folder with `keys.toml` and `themes/`.
         shell: The command that opens a shell inside a worker's sandbox, from run and worker.
         can_stay_alive: Whether agents go on when this console is left.
@@ -43,6 +48,7 @@ class Options:
 
     is_plain: bool | None = None
     is_ascii: bool = False
+    has_truecolor: bool | None = None
     config: Path | None = None
     shell: Callable[[str, str], Sequence[str]] | None = None
     can_stay_alive: bool = True
@@ -58,7 +64,7 @@ class PlaitApp(App[None]):
 
     def __init__(
         self,
-        port: EnginePort,
+        port: "EnginePort",
         *,
         read_only: bool = False,
         theme: str | None = None,
@@ -68,6 +74,7 @@ class PlaitApp(App[None]):
         config, clock = options.config, options.clock
         self.is_plain = "NO_COLOR" in os.environ if options.is_plain is None else options.is_plain
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
+        self._has_truecolor = options.has_truecolor
         themes, theme_problems = load_all(config / "themes" if config else None)
         for known in themes.values():
             self.register_theme(known.as_textual())
@@ -99,7 +106,9 @@ class PlaitApp(App[None]):
     # Colours.
 
     def _palette(self, theme: Theme) -> Palette:
-        has_truecolor = self.console.color_system in {"truecolor", None}
+        has_truecolor = self._has_truecolor
+        if has_truecolor is None:
+            has_truecolor = self.console.color_system in {"truecolor", None}
         return Palette(theme, is_plain=self.is_plain, has_truecolor=has_truecolor)
 
     def get_line_filters(self) -> Sequence[LineFilter]:

@@ -5,9 +5,9 @@ An engine that is gone is told, not raised: agents go on without a console.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import anyio
 from textual.message import Message
@@ -15,8 +15,11 @@ from textual.message import Message
 from engine.commands import Command, Refused, Reply
 from engine.errors import EngineError
 from engine.events import OutputAppended, Told, UsageSampled
-from engine.results import EngineView, LogChunk, LogLine, WorkerView
+from engine.results import EngineView, LogLine, WorkerView
 from tui.present.clean import clean_tree
+
+if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
+    from engine.api import EnginePort
 
 _KEPT_EVENTS = 500
 _KEPT_SAMPLES = 120
@@ -25,25 +28,6 @@ _LONGEST_PAUSE_S = 5.0
 _CHUNKS_PER_FRAME = 20
 GONE = (EngineError, OSError, anyio.EndOfStream, anyio.ClosedResourceError)
 """What a port raises when its engine cannot be reached any more."""
-
-
-class EnginePort(Protocol):
-    """The engine as a console sees it, in process or over a socket."""
-
-    async def command(self, command: Command) -> Reply:
-        """Ask for something; it may be refused with a reason."""
-
-    def events(self, after_seq: int = 0) -> AsyncIterator[Told]:
-        """What is told, from a place in the journal on."""
-
-    async def snapshot(self) -> EngineView:
-        """Everything there is to show now."""
-
-    async def log(self, run: str, worker: str, attempt: int | None, after: int = 0) -> LogChunk:
-        """A worker's log from an offset on."""
-
-    async def wait_idle(self) -> None:
-        """Until nothing is in flight any more."""
 
 
 class EngineMoved(Message):
@@ -84,7 +68,7 @@ class Bridge:
     """Keeps the newest view, the latest events and the cpu histories; tells when they moved."""
 
     def __init__(
-        self, port: EnginePort, post: Callable[[Message], object], clock: Callable[[], float]
+        self, port: "EnginePort", post: Callable[[Message], object], clock: Callable[[], float]
     ) -> None:
         self.port = port
         self.view: EngineView | None = None

@@ -38,6 +38,7 @@ _BELOW_TRUECOLOR = {
 """The grounds that stay apart on 256 colours; line grounds would fall together and are left out."""
 _PLAIN_FILLS = frozenset(
     {
+        Role.BACKGROUND,
         Role.SELECTION,
         Role.WAITING_FILL,
         Role.CLASH,

@@ -1,6 +1,6 @@
 """The same rows with ASCII alone, for terminals and fonts that have nothing else."""
 
-from tui.present.ink import Row, Span, width_of
+from tui.present.ink import Role, Row, Span, width_of
 
 _SIGNS = "●○◦·«◆▼≠□↻✓≡✗∅■»≈≤‖▲┃┇┊►▌…▄╭╮╰╯│─━┏┓┗┛├└┤┬┴┼▁▂▃▅▆▇█┄▏▕▀↑↓←→“”"
 _LETTERS = '*o,.<@v![^+=x0]>~%P^]:.>>>#++++|-=####|`|+++_.-+*##-||#^v<>""'
@@ -19,4 +19,9 @@ def ascii_text(text: str) -> str:
 
 def ascii_row(row: Row) -> Row:
     """A row in ASCII."""
-    return tuple(Span(ascii_text(span.text), span.ink) for span in row)
+    return tuple(Span(ascii_text(_upright(span)), span.ink) for span in row)
+
+
+def _upright(span: Span) -> str:
+    """A focused frame's upright is not the wall of a limit, though both are drawn alike."""
+    return span.text.replace("┃", "#") if span.ink.role is Role.FOCUS else span.text

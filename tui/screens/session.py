@@ -42,6 +42,7 @@ class Session:
     shell: Callable[[str, str], Sequence[str]] | None = None
     run_id: str = ""
     worker: str = ""
+    diff_place: str = ""
     marks: set[str] = field(default_factory=set)
     opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
