@@ -11,13 +11,24 @@ import anyio
 import anyio.to_thread
 
 from engine import commands as c
+from engine.agents.registry import find_agents
 from engine.core.report import report
+from engine.errors import WorkspaceError
 from engine.events import Told
 from engine.host.local import LocalHost
+from engine.ids import AttemptId, RunId, WorkerId
+from engine.limits import Enforcement
+from engine.plan.describe import describe
+from engine.plan.from_prompts import plan_from_prompts
 from engine.plan.make import PlanDefaults, make_plan
-from engine.plan.model import Plan
-from engine.remote.server import serving
+from engine.plan.model import Plan, RetryMode
+from engine.plan.starter import ProjectFacts, init_manifest
+from engine.remote.client import RemoteEngine, living_engine
+from engine.remote.public import event_json, report_json, view_json
+from engine.remote.server import Door, serving
+from engine.remote.spawn import spawn_engine
 from engine.results import EngineView, LogChunk, RunReport, RunView, StepResult
+from engine.sandbox.ladder import doctor
 from engine.sandbox.probe import probe
 from engine.spec.load import load_manifest, manifest_from
 from engine.store.files import EngineLock
@@ -30,11 +41,33 @@ from engine.supervisor.coordinator import Coordinator
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
+from engine.supervisor.replay import output_bytes
 from engine.supervisor.shelter import Shelter
 from engine.supervisor.tools import Tools
 from engine.supervisor.workshops import Workshops
 
-__all__ = ["Engine", "EnginePort", "Run"]
+__all__ = [
+    "Engine",
+    "EnginePort",
+    "Plan",
+    "PlanDefaults",
+    "ProjectFacts",
+    "RetryMode",
+    "Run",
+    "RunSummary",
+    "attach",
+    "describe",
+    "event_json",
+    "find_agents",
+    "init_manifest",
+    "machine_rows",
+    "plan_from",
+    "plan_from_prompts",
+    "raw_output",
+    "reach",
+    "report_json",
+    "view_json",
+]
 
 
 class Run:
@@ -64,9 +97,10 @@ class Run:
 class Engine:
     """An engine that lives in this process; open it with `async with Engine.open(…)`."""
 
-    def __init__(self, coordinator: Coordinator, place: Place) -> None:
+    def __init__(self, coordinator: Coordinator, place: Place, door: Door) -> None:
         self._coordinator = coordinator
         self._place = place
+        self._door = door
 
     @classmethod
     @asynccontextmanager
@@ -132,7 +166,7 @@ class Engine:
         stack.callback(coordinator.close)
         stack.callback(tasks.cancel_scope.cancel)
         await door.open(coordinator, tasks)
-        return cls(coordinator, place)
+        return cls(coordinator, place, door)
 
     @property
     def port(self) -> EnginePort:
@@ -161,13 +195,11 @@ class Engine:
         if not isinstance(plan, Plan):
             read = partial(plan_from, plan, folder=self._place.project, pipeline=pipeline)
             plan = await anyio.to_thread.run_sync(partial(read, defaults=defaults))
-        return Run(await self._coordinator.start(plan))
+        return Run(await self._coordinator.begin(plan))
 
     async def resume(self, run: str) -> Run:
         """Take up a run that was interrupted."""
-        from engine.ids import RunId  # noqa: PLC0415
-
-        return Run(await self._coordinator.resume(RunId(run)))
+        return Run(await self._coordinator.take_up(RunId(run)))
 
     async def resume_unfinished(self) -> list[str]:
         """Take up every run that was interrupted."""
@@ -203,6 +235,15 @@ class Engine:
         """Return when nothing goes on but what waits for a human."""
         await self._coordinator.wait_idle()
 
+    async def wait_unneeded(self, *, patience_s: float = 60.0) -> None:
+        """Return when it was asked to leave, or when nothing runs and nobody looks for a while."""
+        while not self._door.asked_to_leave.is_set():
+            with anyio.move_on_after(patience_s):
+                await self._door.asked_to_leave.wait()
+            is_resting = all(live.is_at_rest for live in self._coordinator.runs.values())
+            if is_resting and not self._door.clients:
+                return
+
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
@@ -221,6 +262,76 @@ def _plain_errors() -> Iterator[None]:
 async def _close_host(host: LocalHost, *, detach: bool) -> None:
     with anyio.CancelScope(shield=True):
         await host.aclose(detach=detach)
+
+
+@asynccontextmanager
+async def reach(
+    folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[tuple[EnginePort, bool]]:
+    """The engine that lives for a folder, or one opened for the occasion; whether it lived."""
+    env = dict(environ if environment is None else environment)
+    place = await find_place(Path(folder), env)
+    with _plain_errors():
+        async with AsyncExitStack() as stack:
+            socket = await living_engine(place.layout)
+            if socket is not None:
+                try:
+                    remote = await stack.enter_async_context(RemoteEngine.connect(socket))
+                except OSError:
+                    remote = None
+                if remote is not None:
+                    yield remote, True
+                    return
+            engine = await stack.enter_async_context(Engine.open(folder, environment=env))
+            yield engine.port, False
+
+
+@asynccontextmanager
+async def attach(
+    folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[EnginePort]:
+    """The detached engine of a folder, started if none lives; it goes on when this ends."""
+    env = dict(environ if environment is None else environment)
+    place = await find_place(Path(folder), env)
+    with _plain_errors():
+        async with AsyncExitStack() as stack:
+            socket = await living_engine(place.layout)
+            try:
+                if socket is None:
+                    raise FileNotFoundError(place.layout.engine_json)
+                remote = await stack.enter_async_context(RemoteEngine.connect(socket))
+            except OSError:
+                socket = await spawn_engine(place.project, place.layout, env)
+                remote = await stack.enter_async_context(RemoteEngine.connect(socket))
+            yield remote
+
+
+async def machine_rows(environment: Mapping[str, str] | None = None) -> tuple[Enforcement, ...]:
+    """What this machine can enforce at best, one row a dimension, with how to get more."""
+    env = dict(environ if environment is None else environment)
+    machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
+    return doctor(machine)
+
+
+async def raw_output(
+    folder: str | PathLike[str], run: str, worker: str, attempt: int | None = None
+) -> bytes:
+    """What an attempt wrote, byte for byte, read from its recording.
+
+    Raises:
+        StoreError: There is no such run.
+        WorkspaceError: It has no such worker.
+    """
+    env = dict(environ)
+    place = await find_place(Path(folder), env)
+    async with reach(folder, environment=env) as (port, _):
+        view = await port.view(run)
+    names = [w for w in view.workers if w.worker == worker or w.worker.endswith(f"/{worker}")]
+    if len(names) != 1:
+        raise WorkspaceError(f"{worker!r} is no worker of the run {view.run}")
+    number = attempt or names[0].attempt
+    found = AttemptId(RunId(view.run), WorkerId.parse(names[0].worker), number)
+    return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(found))
 
 
 def plan_from(

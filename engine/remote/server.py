@@ -17,7 +17,6 @@ from anyio.abc import SocketStream, TaskGroup
 
 from engine.commands import Command
 from engine.errors import EngineBug, EngineError
-from engine.ids import RunId
 from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, Wire, peer_uid
 from engine.store.codec import dump, load
@@ -33,6 +32,11 @@ class Door:
         self._layout = layout
         self.socket = str(folder / "engine.sock")
         self.asked_to_leave = anyio.Event()
+        self.clients = 0
+
+    def leave(self) -> None:
+        """A client has gone."""
+        self.clients -= 1
 
     async def open(self, coordinator: Coordinator, tasks: TaskGroup) -> None:
         """Listen, and say where in `engine.json`."""
@@ -86,6 +90,8 @@ async def _talk(coordinator: Coordinator, door: Door, stream: SocketStream) -> N
         if peer_uid(stream) != os.getuid():
             return
         wire = Wire(stream)
+        door.clients += 1
+        stack.callback(door.leave)
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, EngineError):
             await wire.send({"v": VERSION, "plait": "engine", "pid": os.getpid()})
             async with anyio.create_task_group() as tasks:
@@ -153,10 +159,10 @@ class _Conversation:
         return dump(chunk)
 
     async def _start(self, message: dict[str, Any]) -> Any:
-        return (await self._coordinator.start(load(Plan, message["plan"]))).run
+        return await self._coordinator.start(load(Plan, message["plan"]))
 
     async def _resume(self, message: dict[str, Any]) -> Any:
-        return (await self._coordinator.resume(RunId(str(message["run"])))).run
+        return await self._coordinator.resume(str(message["run"]))
 
     async def _view(self, message: dict[str, Any]) -> Any:
         return dump(await self._coordinator.view(str(message["run"])))

@@ -49,7 +49,15 @@ class Coordinator:
         """The rooms this engine works with."""
         return self._tools
 
-    async def start(self, plan: Plan) -> LiveRun:
+    async def start(self, plan: Plan) -> str:
+        """Begin a run; its id."""
+        return (await self.begin(plan)).run
+
+    async def resume(self, run: str) -> str:
+        """Take up a run that was interrupted; its id."""
+        return (await self.take_up(RunId(run))).run
+
+    async def begin(self, plan: Plan) -> LiveRun:
         """Begin a run.
 
         Raises:
@@ -68,7 +76,7 @@ class Coordinator:
         live.begin()
         return live
 
-    async def resume(self, run: RunId) -> LiveRun:
+    async def take_up(self, run: RunId) -> LiveRun:
         """Take up a run that no engine works on any more.
 
         Raises:
@@ -93,7 +101,7 @@ class Coordinator:
         for summary in reversed(await self.history()):
             if summary.standing in {Standing.UNFINISHED, Standing.WAITING}:
                 with suppress(EngineError):
-                    await self.resume(summary.id)
+                    await self.take_up(summary.id)
                     taken.append(summary.id)
         return taken
 
@@ -134,7 +142,7 @@ class Coordinator:
         live = self._find(name)
         if live is None and name:
             try:
-                live = await self.resume(RunId(name))
+                live = await self.take_up(RunId(name))
             except (EngineError, ValueError) as error:
                 return c.Refused(f"there is no run {name!r}: {error}")
         if live is None:
@@ -199,7 +207,7 @@ class Coordinator:
         finally:
             journal.close()
 
-    async def view(self, run: str) -> RunView:
+    async def view(self, run: str = "") -> RunView:
         """One run as it stands, living or read from its journal."""
         live = self._find(run)
         if live is not None:

@@ -5,7 +5,9 @@ from typing import Protocol
 
 from engine.commands import Command, Reply
 from engine.events import Told
-from engine.results import EngineView, LogChunk
+from engine.plan.model import Plan
+from engine.results import EngineView, LogChunk, RunView
+from engine.store.history import RunSummary
 
 
 class EnginePort(Protocol):
@@ -24,6 +26,18 @@ class EnginePort(Protocol):
         self, run: str, worker: str, attempt: int | None = None, after: int = 0
     ) -> LogChunk:
         """A worker's log from a line on."""
+
+    async def start(self, plan: Plan) -> str:
+        """Begin a run; its id."""
+
+    async def resume(self, run: str) -> str:
+        """Take up a run that was interrupted; its id."""
+
+    async def view(self, run: str = "") -> RunView:
+        """One run as it stands; the latest where none is named."""
+
+    async def history(self) -> list[RunSummary]:
+        """Every run of the repository, newest first."""
 
     async def wait_idle(self) -> None:
         """Return when nothing goes on but what waits for a human."""

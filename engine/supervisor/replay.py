@@ -49,3 +49,12 @@ def _write(logbook: Logbook, events: Sequence[a.AgentEvent], at: float) -> None:
         else:
             for event in several:
                 logbook.note(event, at)
+
+
+def output_bytes(path: Path) -> bytes:
+    """What an attempt wrote on stdout and stderr, in the order in which it came."""
+    try:
+        frames, _ = parse(path.read_bytes())
+    except FileNotFoundError:
+        return b""
+    return b"".join(data for _, stream, data in frames if stream in {OUT, ERR})

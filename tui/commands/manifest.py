@@ -2,8 +2,9 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from engine.api import plan_from, plan_rows
+from engine.api import describe, plan_from
 from engine.errors import PlanError, SpecError
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
 
@@ -21,18 +22,14 @@ def run(args: argparse.Namespace) -> int:
         plan = plan_from(Path(args.plan), folder=Path.cwd(), pipeline=args.pipeline)
     except (SpecError, PlanError) as error:
         return _tell_problems(error, is_json=args.json)
-    if args.command == "validate":
-        workers = sum(len(step.workers) for step in plan.steps)
-        if args.json:
-            put_json({"ok": True, "problems": []})
-        else:
-            put(f"{args.plan} is well-formed: {len(plan.steps)} steps, {workers} workers")
-        return EXIT_OK
-    described = plan_rows(plan)
-    if args.json:
-        put_json(described)
+    described = describe(plan)
+    if args.command == "plan":
+        put_json(described) if args.json else put(plan_text(described))
+    elif args.json:
+        put_json({"ok": True, "problems": []})
     else:
-        put(described_text(described))
+        count = described["workers"]
+        put(f"{args.plan} is well-formed: {len(plan.steps)} steps, {count} workers")
     return EXIT_OK
 
 
@@ -48,8 +45,34 @@ def _tell_problems(error: SpecError | PlanError, *, is_json: bool) -> int:
     return EXIT_USAGE
 
 
-def described_text(described: dict[str, object]) -> str:
+def plan_text(described: dict[str, Any]) -> str:
     """A plan in lines for people."""
-    from engine.api import plan_text  # noqa: PLC0415  one reader of plans is enough
+    lines = [f"{described['name']}: {described['workers']} workers, {described['at_once']} at once"]
+    lines += [
+        f"  clamped: {clamp['where']} asked {clamp['asked']}, given {clamp['given']}: "
+        f"{clamp['reason']}"
+        for clamp in described["clamps"]
+    ]
+    for step in described["steps"]:
+        lines += _step_lines(step)
+    return "\n".join(lines)
 
-    return plan_text(described)
+
+def _step_lines(step: dict[str, Any]) -> list[str]:
+    after = f" after {', '.join(step['dependencies'])}" if step["dependencies"] else ""
+    check = f", check `{step['check']}`" if step["check"] else ""
+    lines = [f"{step['name']}{after}: {step['policy']}, merge {step['merge']}{check}"]
+    for worker in step["workers"]:
+        who = worker["agent"]["name"] if worker["agent"] else f"$ {step['run']}"
+        label = f" [{worker['label']}]" if worker["label"] and worker["label"] != who else ""
+        lines.append(f"  {worker['worker']}  {who}{label}")
+        if worker["prompt"]:
+            lines.append(f"    {worker['prompt'].splitlines()[0][:100]}")
+        if worker["hint_sentence"]:
+            lines.append(f"    {worker['hint_sentence']}")
+    limits = {name: value for name, value in step["limits"].items() if value is not None}
+    if limits:
+        lines.append(
+            "  limits: " + ", ".join(f"{name} {value:g}" for name, value in limits.items())
+        )
+    return lines

@@ -1,0 +1,68 @@
+"""Starting an engine that outlives whoever starts it: a process of its own, in its own session."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from engine.errors import EngineError
+from engine.remote.client import living_engine
+from engine.store.layout import Layout
+
+_PATIENCE_S = 20.0
+_LOOK_S = 0.02
+
+
+def _spawn(folder: Path, log: Path, environ: Mapping[str, str]) -> int:
+    """Start `plait serve` with nothing of the terminal in its hands."""
+    null = os.open(os.devnull, os.O_RDWR)
+    said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        return os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-m", "tui.cli", "serve", "-C", str(folder)],
+            {**environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, null, 0),
+                (os.POSIX_SPAWN_DUP2, said, 1),
+                (os.POSIX_SPAWN_DUP2, said, 2),
+            ],
+            setsid=True,
+        )
+    finally:
+        os.close(null)
+        os.close(said)
+
+
+async def spawn_engine(folder: Path, layout: Layout, environ: Mapping[str, str]) -> str:
+    """The socket of a detached engine for this folder, started now.
+
+    Raises:
+        EngineError: It did not come up; its own words are in the message.
+    """
+    log = layout.root / "engine.log"
+    await anyio.to_thread.run_sync(layout.make)
+    pid = await anyio.to_thread.run_sync(_spawn, folder, log, environ)
+    with anyio.move_on_after(_PATIENCE_S):
+        while True:
+            socket = await living_engine(layout)
+            if socket is not None and await anyio.to_thread.run_sync(os.path.exists, socket):
+                return socket
+            if await anyio.to_thread.run_sync(_is_over, pid):
+                break
+            await anyio.sleep(_LOOK_S)  # a starting process has nothing to wait for but its file
+    text = await anyio.to_thread.run_sync(_tail, log)
+    raise EngineError(f"no engine could be started: {text}", hint=f"Its log is {log}.")
+
+
+def _is_over(pid: int) -> bool:
+    done, _ = os.waitpid(pid, os.WNOHANG)
+    return done == pid
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"

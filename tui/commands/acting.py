@@ -1,0 +1,117 @@
+"""`plait cancel`, `retry`, `pause`, `answer`, `steer`: what a second shell says to a run."""
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+
+from engine import commands as c
+from engine.api import EnginePort, RetryMode, reach
+from engine.limits import Limits
+from tui.commands.base import EXIT_FAILED, EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+
+_LIMITS = Limits.__annotations__
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whom, and what."""
+    add_repo(parser)
+    name = parser.get_default("command")
+    many = name in {"cancel", "pause"}
+    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    if many:
+        parser.add_argument("workers", nargs="*", metavar="WORKER")
+    else:
+        parser.add_argument("worker", metavar="WORKER", help="[RUN/]STEP/worker_I, or its tail")
+    if name == "cancel":
+        parser.add_argument("--all", action="store_true", help="everything that has not settled")
+        parser.add_argument("--kill", action="store_true", help="at once, without grace")
+    if name == "retry":
+        parser.add_argument("-m", dest="feedback", default="", metavar="FEEDBACK")
+        parser.add_argument("--mode", choices=[str(mode) for mode in RetryMode], default="fresh")
+        parser.add_argument("--limit", action="append", default=[], metavar="memory_mb=2048")
+        parser.add_argument("-a", dest="agent", metavar="AGENT")
+    if name == "answer":
+        parser.add_argument("text", metavar="allow|deny|TEXT")
+    if name == "steer":
+        parser.add_argument("text", metavar="TEXT")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Say it to the engine that lives, or open one for the occasion."""
+    commands = _commands(args)
+    if not commands:
+        say("name a worker, or --all")
+        return EXIT_USAGE
+    return in_loop(partial(tell, args.repo, commands))
+
+
+def _commands(args: argparse.Namespace) -> list[c.Command]:
+    match args.command:
+        case "cancel":
+            return _cancels(args)
+        case "pause":
+            workers = args.workers or [None]
+            return [c.Pause(worker=worker, run=args.run) for worker in workers]
+        case "retry":
+            return [
+                c.RetryWorker(
+                    worker=args.worker,
+                    run=args.run,
+                    mode=RetryMode(args.mode),
+                    feedback=args.feedback,
+                    limits=limits_from(args.limit),
+                    agent=args.agent,
+                )
+            ]
+        case "answer":
+            return [c.Answer(worker=args.worker, answer=args.text, run=args.run)]
+        case _:
+            return [c.Steer(worker=args.worker, text=args.text, run=args.run)]
+
+
+def _cancels(args: argparse.Namespace) -> list[c.Command]:
+    if args.all:
+        return [c.StopRun(run=args.run, is_kill=args.kill)]
+    return [c.StopWorker(worker=worker, run=args.run, is_kill=args.kill) for worker in args.workers]
+
+
+def limits_from(words: Sequence[str]) -> Limits | None:
+    """Limits as `name=value` words say them; a wrong one ends the command with what is known."""
+    if not words:
+        return None
+    values: dict[str, float] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if name not in _LIMITS or number <= 0:
+            known = ", ".join(_LIMITS)
+            raise SystemExit(f"--limit {word}: expected NAME=NUMBER with a name of: {known}")
+        is_whole = "int" in str(_LIMITS[name])
+        values[name] = int(number) if is_whole else number
+    return Limits(**values)  # type: ignore[arg-type]
+
+
+async def tell(repo: str, commands: Sequence[c.Command]) -> int:
+    """Carry commands out; an engine opened for them stays until all is at rest."""
+    async with reach(repo) as (port, has_lived):
+        code = EXIT_OK
+        for command in commands:
+            code = max(code, await tell_one(port, command))
+        if not has_lived and code == EXIT_OK:
+            await port.wait_idle()
+    return code
+
+
+async def tell_one(port: EnginePort, command: c.Command) -> int:
+    """Carry one command out and say what became of it."""
+    reply = await port.command(command)
+    if isinstance(reply, c.Refused):
+        say(f"refused: {reply.reason}")
+        if reply.hint:
+            say(reply.hint)
+        return EXIT_FAILED
+    say(reply.note)
+    return EXIT_OK

@@ -1,0 +1,180 @@
+"""Following a run without a console: events as JSON or lines, until its end or a human's turn."""
+
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+import anyio
+
+from engine import commands as c
+from engine import events as ev
+from engine.api import EnginePort, event_json
+from engine.events import Told
+from engine.phases import Phase, StopCause
+from engine.results import Outcome, RunReport
+from tui.commands.base import EXIT_INTERRUPTED, EXIT_OK, say
+from tui.commands.exits import exit_code
+from tui.present.clean import clean
+
+_QUIET = {Phase.QUEUED, Phase.WAITING, Phase.COLLECTING}
+
+
+@dataclass
+class Following:
+    """How a run is followed, and what is open in it."""
+
+    is_json: bool = False
+    on_question: str = "wait"
+    questions: set[tuple[str, str]] = field(default_factory=set)
+    interrupts: int = 0
+
+
+async def follow(port: EnginePort, run: str, following: Following) -> int:
+    """Tell what happens until the run ends or waits for a human; the exit code."""
+    async with _interruptible(port, run, following):
+        report = await _until_end(port, run, following)
+    if following.interrupts:
+        return EXIT_INTERRUPTED
+    if report is None:
+        return EXIT_OK
+    if not following.is_json:
+        _tell_report(report)
+    return exit_code(report)
+
+
+@asynccontextmanager
+async def _interruptible(port: EnginePort, run: str, following: Following) -> AsyncIterator[None]:
+    """The first Ctrl-C asks the run to stop, the second kills; work is kept either way."""
+
+    async def listen() -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                following.interrupts += 1
+                is_kill = following.interrupts > 1
+                say("stopping at once …" if is_kill else "stopping; once more kills …")
+                await port.command(c.StopRun(run=run, is_kill=is_kill))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listen)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def _until_end(port: EnginePort, run: str, following: Following) -> RunReport | None:
+    async for told in port.events(0, run=run):
+        _tell(told, following)
+        match told.event:
+            case ev.Asked():
+                await _on_question(port, run, following, told.event)
+            case ev.Answered():
+                following.questions.discard((told.event.worker, told.event.question))
+            case ev.WorkerMoved():
+                _drop_questions(following, told.event)
+            case ev.RunFinished():
+                return told.event.report
+            case ev.RunWaiting() if not following.questions or following.on_question != "wait":
+                return told.event.report
+            case _:
+                continue
+    return None
+
+
+def _drop_questions(following: Following, event: ev.WorkerMoved) -> None:
+    gone = {key for key in following.questions if key[0] == event.worker}
+    following.questions -= gone
+
+
+async def _on_question(port: EnginePort, run: str, following: Following, event: ev.Asked) -> None:
+    following.questions.add((event.worker, event.question.id))
+    if following.on_question == "fail":
+        await port.command(c.StopWorker(worker=event.worker, run=run))
+    elif following.on_question == "deny":
+        await port.command(
+            c.Answer(worker=event.worker, answer="deny", question=event.question.id, run=run)
+        )
+
+
+def _tell(told: Told, following: Following) -> None:
+    if following.is_json:
+        sys.stdout.write(json.dumps(event_json(told), ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+        return
+    line = sentence(told)
+    if line:
+        say(line)
+
+
+def sentence(told: Told) -> str:
+    """One event as a line for people; empty where it would only be noise."""
+    words = _words(told.event)
+    worker = getattr(told.event, "worker", "")
+    return f"{worker:<28} {words}" if worker and words else words
+
+
+@singledispatch
+def _words(event: ev.Event) -> str:
+    del event
+    return ""
+
+
+@_words.register
+def _(event: ev.WorkerMoved) -> str:
+    if event.after in _QUIET:
+        return ""
+    return f"{event.after} ({event.cause})" if event.cause else str(event.after)
+
+
+@_words.register
+def _(event: ev.Asked) -> str:
+    return f"asks: {clean(event.question.text)}"
+
+
+@_words.register
+def _(event: ev.LimitHitSeen) -> str:
+    return f"met its limit: {event.hit}"
+
+
+@_words.register
+def _(event: ev.Clamped) -> str:
+    clamp = event.clamp
+    return f"clamped: {clamp.where}: {clamp.asked} → {clamp.given} ({clamp.reason})"
+
+
+@_words.register
+def _(event: ev.ChoiceWanted) -> str:
+    return f"{event.step}: choose one of {', '.join(event.candidates)}"
+
+
+@_words.register
+def _(event: ev.ConflictsFound) -> str:
+    return f"conflicts in {clean(', '.join(event.paths))}"
+
+
+@_words.register
+def _(event: ev.IsolationViolated) -> str:
+    return f"REACHED OUTSIDE ITS TREE: {clean(event.path)}"
+
+
+@_words.register
+def _(event: ev.Landed) -> str:
+    return f"landed on {event.target} as {event.new[:10]}"
+
+
+def _tell_report(report: RunReport) -> None:
+    say("")
+    for name, step in report.steps.items():
+        say(f"{name}: {step.outcome} ({step.success_count} of {step.total_workers})")
+        for result in step.worker_results:
+            if result.outcome in {Outcome.FAILED, Outcome.CANCELLED} and result.error:
+                first = clean(result.error).splitlines()[0]
+                say(f"  {result.worker}: {_cause(result.cause)}{first}")
+    for want in report.waits_for:
+        say(f"waits for you: {clean(want)}")
+
+
+def _cause(cause: StopCause | None) -> str:
+    return f"{cause}: " if cause else ""

@@ -1,0 +1,77 @@
+"""`plait logs`: what a worker wrote, as text, or byte for byte as it came."""
+
+import argparse
+import sys
+from functools import partial
+
+import anyio
+
+from engine.api import EnginePort, raw_output, reach
+from engine.events import OutputAppended, WorkerMoved
+from engine.results import LogKind, LogLine
+from tui.commands.base import EXIT_OK, add_repo, in_loop, put
+from tui.present.clean import clean
+
+_MARKS = {
+    LogKind.SAYS: "",
+    LogKind.OUTPUT: "  ",
+    LogKind.THOUGHT: "· ",
+    LogKind.TOOL: "$ ",
+    LogKind.TOOL_END: "  ",
+    LogKind.ERROR: "! ",
+    LogKind.NOTE: "- ",
+    LogKind.YOU: "> ",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whose log, and how much of it."""
+    add_repo(parser)
+    parser.add_argument("worker", metavar="WORKER")
+    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--attempt", type=int, help="in place of the newest")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until it ends")
+    parser.add_argument("--raw", action="store_true", help="its own bytes, unchanged")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it."""
+    return in_loop(partial(_print_raw if args.raw else _print, args))
+
+
+async def _print_raw(args: argparse.Namespace) -> int:
+    data = await raw_output(args.repo, args.run, args.worker, args.attempt)
+    sys.stdout.buffer.write(data)
+    return EXIT_OK
+
+
+async def _print(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        after = await _print_new(port, args, 0)
+        if args.follow:
+            await _follow(port, args, after)
+    return EXIT_OK
+
+
+async def _print_new(port: EnginePort, args: argparse.Namespace, after: int) -> int:
+    chunk = await port.log(args.run, args.worker, args.attempt, after)
+    for line in chunk.lines:
+        put(log_text(line))
+    sys.stdout.flush()
+    return -1 if chunk.is_end else chunk.next_offset
+
+
+async def _follow(port: EnginePort, args: argparse.Namespace, after: int) -> None:
+    view = await port.view(args.run)
+    news = port.events(view.seq, run=view.run)
+    while after >= 0:
+        with anyio.move_on_after(1.0):
+            async for told in news:
+                if isinstance(told.event, OutputAppended | WorkerMoved):
+                    break
+        after = await _print_new(port, args, after)
+
+
+def log_text(line: LogLine) -> str:
+    """One line of a log for a terminal: nothing in it can act on the terminal."""
+    return f"{_MARKS[line.kind]}{clean(line.text)}"

@@ -1,0 +1,95 @@
+"""`plait run`: a plan or prompts, headless or in the console."""
+
+import argparse
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+from engine.api import Plan, PlanDefaults, attach, plan_from, plan_from_prompts, reach
+from tui.commands.base import (
+    EXIT_OK,
+    add_repo,
+    in_loop,
+    put,
+    say,
+)
+from tui.commands.following import Following, follow
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to run, with whom, and how to watch it."""
+    add_repo(parser)
+    parser.add_argument("what", nargs="?", metavar="PLAN|PROMPT|-", help="a manifest or a prompt")
+    parser.add_argument("-p", dest="prompts", action="append", default=[], metavar="PROMPT")
+    parser.add_argument("-a", dest="agents", action="append", default=[], metavar="AGENT[:N]")
+    parser.add_argument("-n", dest="replicas", type=int, metavar="N", help="how many candidates")
+    parser.add_argument("--pipeline", help="which pipeline of the manifest")
+    parser.add_argument("--policy", help="all|settled|first:N|race|quorum:N")
+    parser.add_argument("--base", metavar="REV|WORKTREE")
+    parser.add_argument("--target", metavar="BRANCH")
+    parser.add_argument("--check", metavar="CMD", help="the command that must pass")
+    parser.add_argument("--timeout-minutes", type=float)
+    parser.add_argument("--auto-merge", action="store_true", default=None)
+    parser.add_argument("--headless", action="store_true", help="no console")
+    parser.add_argument("--json", action="store_true", help="NDJSON events on stdout")
+    parser.add_argument("--detach", action="store_true", help="leave it running, print its id")
+    parser.add_argument(
+        "--on-question",
+        choices=("fail", "deny", "wait"),
+        default="wait",
+        help="what a headless run does when an agent asks (default: wait for `plait answer`)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the plan, then run it where it was asked for."""
+    plan = make(args)
+    if args.detach:
+        return in_loop(partial(_detached, args.repo, plan))
+    if args.headless or args.json or not sys.stdout.isatty():
+        following = Following(is_json=args.json, on_question=args.on_question)
+        return in_loop(partial(_headless, args.repo, plan, following))
+    from tui.commands.console import open_console  # noqa: PLC0415  a headless run needs none of it
+
+    return in_loop(partial(open_console, args.repo, plan=plan))
+
+
+def make(args: argparse.Namespace) -> Plan:
+    """The plan of a command line: an existing file or *.yaml is one, anything else is a prompt."""
+    defaults = PlanDefaults(
+        policy=args.policy,
+        check=args.check,
+        auto_merge=args.auto_merge,
+        target=args.target,
+        base=args.base,
+        timeout_minutes=args.timeout_minutes,
+    )
+    prompts = list(args.prompts)
+    what = args.what
+    if what == "-":
+        prompts.append(sys.stdin.read())
+    elif what is not None and not _is_plan(what):
+        prompts.append(what)
+    elif what is not None or not prompts:
+        path = Path(what or "plait.yaml")
+        return plan_from(path, folder=Path.cwd(), pipeline=args.pipeline, defaults=defaults)
+    return plan_from_prompts(prompts, args.agents, replicas=args.replicas, defaults=defaults)
+
+
+def _is_plan(what: str) -> bool:
+    return what.endswith((".yaml", ".yml")) or ("\n" not in what and os.path.isfile(what))  # noqa: PTH113  any text may come, Path refuses some
+
+
+async def _headless(repo: str, plan: Plan, following: Following) -> int:
+    async with reach(repo) as (port, _):
+        run = await port.start(plan)
+        return await follow(port, run, following)
+
+
+async def _detached(repo: str, plan: Plan) -> int:
+    async with attach(repo) as port:
+        run = await port.start(plan)
+    put(run)
+    say(f"`plait attach` opens the console, `plait status {run}` tells how it stands")
+    return EXIT_OK

@@ -1,0 +1,89 @@
+"""`plait status` and `plait runs`: how a run stands, and which runs there are."""
+
+import argparse
+from datetime import datetime
+from functools import partial
+
+from engine.api import RunSummary, reach, view_json
+from engine.results import RunView, WorkerView
+from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
+from tui.present.clean import clean
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which run, and how to tell."""
+    add_repo(parser)
+    if parser.get_default("command") == "status":
+        parser.add_argument("run_id", nargs="?", default="", metavar="RUN")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look, without changing anything."""
+    return in_loop(partial(_runs if args.command == "runs" else _status, args))
+
+
+async def _status(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        if not args.run_id and not await port.history():
+            say("no run has been started here; `plait run` starts one")
+            return EXIT_OK
+        view = await port.view(args.run_id)
+    put_json(view_json(view)) if args.json else put(status_text(view))
+    return EXIT_OK
+
+
+def status_text(view: RunView) -> str:
+    """A run in lines for people."""
+    lines = [f"run {view.run} ({clean(view.name)}): {view.outcome}{_state(view)}"]
+    for step in view.steps:
+        lines.append(f"{step.name}: {step.outcome}")
+        lines += [f"  {_worker_line(worker)}" for worker in step.workers]
+    return "\n".join(lines)
+
+
+def _state(view: RunView) -> str:
+    if view.is_paused:
+        return ", paused"
+    return ", waits for you" if view.is_waiting else ""
+
+
+def _worker_line(worker: WorkerView) -> str:
+    parts = [f"{worker.worker:<26} {worker.phase:<11}"]
+    if worker.label:
+        parts.append(f"[{clean(worker.label)}]")
+    if worker.attempt > 1:
+        parts.append(f"attempt {worker.attempt}")
+    if worker.cause:
+        parts.append(str(worker.cause))
+    if worker.questions:
+        parts.append(f"asks: {clean(worker.questions[0].text).splitlines()[0]}")
+    elif worker.error:
+        parts.append(clean(worker.error).splitlines()[0])
+    elif worker.change and worker.change.head:
+        change = worker.change
+        parts.append(f"{change.files} files +{change.insertions} -{change.deletions}")
+    return "  ".join(parts)
+
+
+async def _runs(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        history = await port.history()
+    if args.json:
+        put_json([_summary_json(summary) for summary in history])
+        return EXIT_OK
+    for summary in history:
+        began = datetime.fromtimestamp(summary.started).astimezone().strftime("%Y-%m-%d %H:%M")
+        verdict = summary.verdict or ""
+        put(f"{summary.id}  {began}  {summary.standing:<10} {verdict:<9} {clean(summary.name)}")
+    return EXIT_OK
+
+
+def _summary_json(summary: RunSummary) -> dict[str, object]:
+    return {
+        "run": summary.id,
+        "name": summary.name,
+        "started": summary.started,
+        "standing": str(summary.standing),
+        "outcome": summary.verdict,
+    }
