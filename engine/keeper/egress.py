@@ -13,7 +13,6 @@ import errno
 import ipaddress
 import json
 import os
-import select
 import signal
 import socket
 import sys
@@ -225,17 +224,22 @@ def _exactly(client: socket.socket, size: int) -> bytes:
 
 
 def _relay(one: socket.socket, other: socket.socket) -> None:
-    """Pass bytes both ways until both have said all they had to say."""
-    ways = {one: other, other: one}
-    while ways:
-        for source in select.select(list(ways), [], [])[0]:
-            data = source.recv(_CHUNK)
-            if data:
-                ways[source].sendall(data)
-            else:
-                with contextlib.suppress(OSError):
-                    ways[source].shutdown(socket.SHUT_WR)
-                del ways[source]
+    """Pass bytes both ways until both have said all they had to say.
+
+    Each way has a thread: neither may wait for the other, or two that only send would stop both.
+    """
+    back = threading.Thread(target=_pass, args=(other, one), daemon=True)
+    back.start()
+    _pass(one, other)
+    back.join()
+
+
+def _pass(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(_CHUNK):
+            target.sendall(data)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
 
 
 def forward(path: str) -> Callable[[socket.socket], None]:

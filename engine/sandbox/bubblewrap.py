@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine.sandbox import outlet
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import Access, Sight, View
@@ -27,10 +28,14 @@ def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, .
         *_mounts(request, view),
         *_names(machine),
         *_sealed_proc(machine, request),
+        *outlet.mounts(request),
+        "--remount-ro",
+        "/",
         "--chdir",
         str(request.workspace.resolve()),
         "--",
         *_process_limit(machine, request),
+        *outlet.inside(machine, request),
     )
 
 
@@ -69,7 +74,7 @@ def _mounts(request: ConfineRequest, view: View) -> Iterator[str]:
     for sight in view.sights:
         yield from _mount(sight, sealed)
     # What lies in memory only would be lost without a word: better refuse to write there.
-    for folder in (*sealed, "/"):
+    for folder in sealed:
         yield from ("--remount-ro", folder)
 
 

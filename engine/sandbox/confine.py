@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.errors import MechanismMissing
 from engine.limits import Dimension, Enforcement, Limits
-from engine.sandbox import bubblewrap, cgroups, fence, ladder, scope
+from engine.sandbox import bubblewrap, cgroups, fence, ladder, outlet, scope
 from engine.sandbox.holes import link_into_home
 from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.profile import Cgroup, Profile
@@ -110,7 +110,11 @@ def _with_bubblewrap(
     scoped = machine.has(Mechanism.LANDLOCK) and fence.is_scoped(machine)
     return replace(
         profile,
-        wrapper=(*profile.wrapper, *bubblewrap.words(machine, request, view)),
+        wrapper=(
+            *profile.wrapper,
+            *outlet.around(machine, request),
+            *bubblewrap.words(machine, request, view),
+        ),
         has_pid_namespace=True,
         # The machine's abstract sockets (a desktop's, a debugger's) lie in the network namespace.
         landlock_is_scoped=scoped and request.network is Network.OPEN,

@@ -52,7 +52,7 @@ def launcher(machine: Machine, profile: Profile) -> tuple[str, ...]:
     scoped = ("--scoped",) if profile.landlock_is_scoped else ()
     flags = (*scoped, f"--sockets={profile.sockets}")
     pairs = [word for path, access in profile.landlock_rules for word in (access, path)]
-    return (*machine.launcher, "run", *flags, *pairs, "--")
+    return (*machine.python, machine.launcher, "run", *flags, *pairs, "--")
 
 
 def _without(folder: Path, hidden: Iterable[Path], view: View) -> Iterator[Path]:

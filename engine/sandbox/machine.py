@@ -62,7 +62,9 @@ class Machine:
         hierarchies: Where cgroups can be made, best first.
         root_only: As root, paths that other users may not read, which must be hidden by hand.
         bwrap: Path of bubblewrap.
-        launcher: The words that start the Landlock launcher.
+        python: The words that start the interpreter for the launchers.
+        python_home: Where that is installed.
+        launcher: The Landlock launcher; the other one, `egress.py`, lies beside it.
         passwd: Files bound over `/etc/passwd` and `/etc/group`, for a user id without a name.
         demanded: The rung of file isolation that PLAIT_SANDBOX insists on.
         forced_off: What PLAIT_SANDBOX and PLAIT_FORCE_OFF forbid.
@@ -74,7 +76,9 @@ class Machine:
     hierarchies: tuple[Hierarchy, ...] = ()
     root_only: tuple[str, ...] = ()
     bwrap: str = "bwrap"
-    launcher: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    python_home: str = ""
+    launcher: str = ""
     passwd: tuple[str, ...] = ()
     landlock_abi: int = 0
     demanded: str = ""

@@ -106,7 +106,9 @@ def _probed(env: Mapping[str, str], cache_dir: Path, identity: str) -> Machine:
         hierarchies=(*places, *((scope_place,) if scope_place else ())),
         root_only=tuple(_root_only()) if os.getuid() == 0 else (),
         bwrap=_bwrap(env) or "bwrap",
-        launcher=(sys.executable, "-I", "-S", str(_LAUNCHER)),
+        python=(os.path.realpath(sys.executable), "-I", "-S"),
+        python_home=sys.base_prefix,
+        launcher=str(_LAUNCHER),
         passwd=_named_ids(cache_dir) if os.getuid() == 0 else (),
     )
     with tempfile.TemporaryDirectory(dir=cache_dir) as folder:
@@ -183,8 +185,9 @@ _SOCKETS = "import socket; socket.socketpair(); print('pair'); socket.socket(soc
 
 def _try_seccomp(machine: Machine, env: Mapping[str, str]) -> Finding:
     """Whether sockets can be refused, by asking for one."""
-    program = (machine.launcher[0], "-I", "-S", "-c", _SOCKETS)
-    done = _run([*machine.launcher, "run", "--sockets=none", "--", *program], env)
+    program = (*machine.python, "-c", _SOCKETS)
+    words = (*machine.python, machine.launcher, "run", "--sockets=none", "--", *program)
+    done = _run([*words], env)
     works = done is not None and done.stdout == "pair\n" and "PermissionError" in done.stderr
     said = done.stderr.strip().splitlines()[-1:] if done is not None else ["it did not answer"]
     reason = "" if works else "; ".join(said)
@@ -244,7 +247,7 @@ def _output(argv: list[str]) -> str:
 
 
 def _landlock_abi(machine: Machine) -> int:
-    said = _output([*machine.launcher, "abi"]).strip()
+    said = _output([*machine.python, machine.launcher, "abi"]).strip()
     return int(said) if said.isdigit() else 0
 
 

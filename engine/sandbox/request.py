@@ -59,8 +59,10 @@ class ConfineRequest:
         has_terminal: The agent runs on a terminal of its own.
         needs_own_sandbox: The agent makes user namespaces of its own and cannot be told not to.
         is_read_only: Workspace and private clone may only be read: for git commands that look.
-        allowed_hosts: With an allow-list, `host` or `host:port`, `*.host` for all below it.
-        egress_socket: With an allow-list, where the proxy outside listens.
+        allowed_hosts: With an allow-list, `host` (for the web's ports) or `host:port`, `*.host` for
+            all below it.
+        egress_dir: With an allow-list, a folder of the attempt's that it does not see: the proxy
+            puts its socket there, and `egress.log`, a line of JSON for each decision.
     """
 
     name: str
@@ -77,7 +79,7 @@ class ConfineRequest:
     holes: Holes = field(default_factory=Holes)
     network: Network = Network.OPEN
     allowed_hosts: tuple[str, ...] = ()
-    egress_socket: Path | None = None
+    egress_dir: Path | None = None
     limits: Limits = field(default_factory=Limits)
     has_terminal: bool = False
     needs_own_sandbox: bool = False
@@ -86,6 +88,8 @@ class ConfineRequest:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"not a name for a cgroup: {self.name!r}")
+        if self.network is Network.ALLOW_LIST and self.egress_dir is None:
+            raise ValueError("an allow-list needs a folder for its proxy")
         for path in (self.workspace, self.home, *self.git_objects, *self.hide, *self.read_only):
             if not path.is_absolute():
                 raise ValueError(f"not an absolute path: {path}")

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.errors import WorkspaceError
+from engine.sandbox import outlet
 from engine.sandbox.holes import hole_paths, hole_sockets
 from engine.sandbox.machine import Machine
 from engine.sandbox.request import ConfineRequest, Network
@@ -75,7 +76,7 @@ def look(machine: Machine, request: ConfineRequest) -> View:
     sights = [
         *_same(system, Access.READ),
         *_same(toolchains.folders, Access.READ),
-        *_same(request.read_only, Access.READ),
+        *_same((*request.read_only, *outlet.shown(machine, request)), Access.READ),
         *_name_resolution(request),
         *_same(request.git_objects, Access.READ),
         *_own_folders(request),
@@ -150,5 +151,3 @@ def _holes(request: ConfineRequest) -> Iterator[Sight]:
         # Under both names: the variable that leads to it may go through a link (`/var/run`).
         yield Sight(inside=path, outside=path.resolve(), access=Access.WRITE)
         yield from _same((path,), Access.WRITE)
-    if request.egress_socket is not None:
-        yield from _same((request.egress_socket,), Access.WRITE)

@@ -17,7 +17,9 @@ FULL = Machine(
         Hierarchy(mechanism=Mechanism.SYSTEMD, version=2, controllers=_ALL, parent="/scope"),
         Hierarchy(mechanism=Mechanism.CGROUP1, version=1, controllers=_ALL, parent="/c1"),
     ),
-    launcher=("python", "landlock.py"),
+    python=("python",),
+    python_home="/usr",
+    launcher="/plait/landlock.py",
     landlock_abi=7,
 )
 """Everything works, and nothing of it is looked at."""
