@@ -20,6 +20,7 @@ Tokens = Sequence[bytes]
 diff = partial(exact_diff, patience=24)
 """Texts that differ in more than this are not put together well by any rule, only slowly."""
 
+_FAR_MORE = 3
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]")
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
 _NUMBER = re.compile(rb"\d+(?:\.\d+)*(?:[.-]?(?:dev|alpha|beta|rc|a|b)\.?\d*)?")
@@ -40,6 +41,11 @@ class Side(NamedTuple):
     name: str
     tokens: list[bytes]
     changes: list[Change]
+
+    @property
+    def added(self) -> int:
+        """How many tokens the side put in."""
+        return sum(change.after_end - change.after for change in self.changes)
 
     @property
     def edits(self) -> list[Edit]:
@@ -80,6 +86,20 @@ class Three(NamedTuple):
         sides = ((side.tokens, side.changes) for side in (self.target, self.incoming))
         stretches = merged(self.base, *sides)
         return None if stretches is None else b"".join(chain.from_iterable(stretches))
+
+    def combined_without_blanks(self) -> bytes | None:
+        """Both edits, but of the incoming one only what is more than other blanks.
+
+        Who lines up what follows a changed name changes blanks that the target may have changed
+        its mind about. None where the incoming side changed no blanks.
+        """
+        said = [edit for edit in self.incoming.edits if not self._is_blank(edit)]
+        if len(said) == len(self.incoming.edits) or not said:
+            return None
+        return both_edits(self.base, self.target.edits, said)
+
+    def _is_blank(self, edit: Edit) -> bool:
+        return not b"".join((*self.base[edit.start : edit.end], *edit.items)).strip()
 
 
 def edits(base: Sequence[bytes], side: Sequence[bytes]) -> list[Edit]:
@@ -123,13 +143,31 @@ def contained(three: Three) -> Iterator[tuple[str, bytes]]:
     """A side that has everything that the other changed, and more."""
     for less, more in three.ways:
         added = [token for edit in less.edits for token in edit.items]
-        removed = {place for change in more.changes for place in range(*change[:2])}
+        removed = _removed(more)
         if (
-            any(map(_WORD.match, added))
-            and all(removed.issuperset(range(*change[:2])) for change in less.changes)
-            and _holds(more.tokens, less.tokens)
+            all(removed.issuperset(range(*change[:2])) for change in less.changes)
+            and (any(map(_WORD.match, added)) or not (added or more.added))
+            and _holds(more.tokens, less.tokens if added else more.tokens)
         ):
             yield more.name, b"".join(more.tokens)
+
+
+def superseded(three: Three) -> Iterator[tuple[str, bytes]]:
+    """A side that took away or rewrote all the words that the other changed a little."""
+    for less, more in three.ways:
+        removed = _removed(more)
+        around = (
+            range(max(change.before - 1, 0), change.before_end + 1) for change in less.changes
+        )
+        touched = {place for places in around for place in places if place < len(three.base)}
+        small = _FAR_MORE * (less.added + len(_removed(less))) <= more.added + len(removed)
+        if less.changes and small and removed.issuperset(touched):
+            yield more.name, b"".join(more.tokens)
+
+
+def _removed(side: Side) -> set[int]:
+    """The places of the base whose tokens a side took away."""
+    return {place for change in side.changes for place in range(*change[:2])}
 
 
 def _holds(more: Tokens, less: Tokens) -> bool:
@@ -186,13 +224,12 @@ def _rank(number: bytes) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
 
 
 def respaced(hunk: Hunk) -> Iterator[tuple[str, bytes]]:
-    """One side changed blanks only: the other side's words with those blanks."""
+    """One side changed blanks only: the other side's words, with those blanks where they fit."""
     ways = (("target", hunk.target, hunk.incoming), ("incoming", hunk.incoming, hunk.target))
     for name, spaced, other in ways:
         if spaced != hunk.base and _squeezed(spaced) == _squeezed(hunk.base):
             text = _with_blanks_of(hunk.base, spaced, other)
-            if text is not None:
-                yield name, text
+            yield name, b"".join(other) if text is None else text
 
 
 def _squeezed(lines: Lines) -> list[bytes]:
