@@ -19,6 +19,8 @@ from tui.bridge import Bridge, LogGrew
 from tui.keys import read_key_file
 from tui.screens.base import BoardScreen
 from tui.screens.fleet import FleetScreen
+from tui.screens.inbox import InboxScreen
+from tui.screens.others import PlanScreen, RunsScreen
 from tui.screens.session import Session
 from tui.screens.worker import WorkerScreen
 from tui.theming import DEFAULT, Palette, Theme, load_all
@@ -29,7 +31,13 @@ if TYPE_CHECKING:
 
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
-_SCREENS: dict[str, type[BoardScreen]] = {"fleet": FleetScreen, "worker": WorkerScreen}
+_SCREENS: dict[str, type[BoardScreen]] = {
+    "fleet": FleetScreen,
+    "worker": WorkerScreen,
+    "inbox": InboxScreen,
+    "plan": PlanScreen,
+    "runs": RunsScreen,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

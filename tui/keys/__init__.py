@@ -16,6 +16,7 @@ from tui.keys.table import (
     Keymap,
     actions_on,
     default_keymap,
+    shown,
 )
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "actions_on",
     "default_keymap",
     "read_key_file",
+    "shown",
 ]

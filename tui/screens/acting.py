@@ -107,7 +107,7 @@ class ActingScreen(CommonScreen):
     def _allow(self, worker: WorkerView, *, is_for_run: bool) -> None:
         question = worker.questions[0]
         if not self.shows_whole_question(worker):
-            self.go("inbox")
+            self.open_question()
             return
         if question.is_permission:
             command = Answer(
@@ -123,6 +123,10 @@ class ActingScreen(CommonScreen):
             self.choose(Picker("Answer", choices), self._answer)
         else:
             self.do_steer()
+
+    def open_question(self) -> None:
+        """Show all of what it asks."""
+        self.go("inbox")
 
     def _answer(self, text: str) -> None:
         worker = self._here()
@@ -171,6 +175,14 @@ class ActingScreen(CommonScreen):
                 may_be_empty=True,
             )
         )
+
+    def deny_for_run(self, worker: WorkerView) -> None:
+        """Deny it now, and whenever it is asked again in this run."""
+        question = worker.questions[0].id
+        command = Answer(
+            worker=worker.worker, answer="deny", question=question, is_for_run=True, run=self.run_id
+        )
+        self.send(command, "denied for the run")
 
     def _reject(self, worker: WorkerView) -> None:
         self.send(Reject(worker=worker.worker, run=self.run_id), f"{worker.worker} is given up")

@@ -13,6 +13,7 @@ from engine.commands import Command, Refused, StopRun
 from tui.keys import ACTIONS, Action, Heard, Waits
 from tui.present.chrome import footer, message, run_line, top_bar
 from tui.present.dialogs import LeaveDialog
+from tui.present.help import HelpPage
 from tui.present.ink import (
     BOLD,
     KEY,
@@ -41,7 +42,7 @@ _CHORD_HELP_S = 0.3
 _ROOMY = (100, 30)
 _TEXT_ROWS = 5
 _SMALL_HEIGHT = 10
-Overlay = Picker | LeaveDialog
+Overlay = Picker | LeaveDialog | HelpPage
 
 
 @dataclass
@@ -290,7 +291,7 @@ class BoardScreen(Screen[None]):
             overlay.move(-1 if key == "up" else 1)
         elif isinstance(overlay, LeaveDialog):
             self._leave_key(overlay, key)
-        elif key == "enter":
+        elif key == "enter" and isinstance(overlay, Picker):
             self._take_choice(overlay)
         elif key == "backspace":
             overlay.erase()

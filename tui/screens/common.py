@@ -4,7 +4,9 @@ from typing import ClassVar
 
 from engine.commands import Pause, Resume, SetCap, StopRun
 from engine.results import WorkerView
-from tui.keys import actions_on
+from tui.keys import actions_on, shown
+from tui.keys.groups import GROUPS
+from tui.present.help import HelpEntry, HelpPage
 from tui.present.ink import TEXT, Span, words
 from tui.present.looks import look_of
 from tui.present.pickers import Choice, Picker
@@ -98,6 +100,20 @@ class CommonScreen(BoardScreen):
             choices.append(Choice(action.idea, action.told, key=key, reason=reason))
         choices.sort(key=lambda choice: bool(choice.reason))
         self.choose(Picker("All commands", choices), self.perform)
+
+    def do_help(self) -> None:
+        """The keys of this screen; a grey one says why."""
+        entries = []
+        for action in actions_on(self.kind):
+            keys = " ".join(shown(key) for key in self.session.keymap.of(action.id))
+            if not keys or not action.told:
+                continue
+            reason = self.refusal(action.idea)
+            group = "NOT NOW" if reason else GROUPS.get(action.idea, "THIS SCREEN")
+            entries.append(HelpEntry(group, keys, action.told, reason))
+        order = ["MOVE", "THIS WORKER", "THE RUN", "THIS SCREEN", "SCREENS", "CONSOLE", "NOT NOW"]
+        entries.sort(key=lambda entry: order.index(entry.group))
+        self.overlay = HelpPage(self.kind.capitalize(), entries)
 
     def do_pick(self) -> None:
         """A worker by name."""

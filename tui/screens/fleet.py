@@ -5,13 +5,17 @@ from collections.abc import Sequence
 from engine.phases import Phase
 from engine.results import WorkerView
 from tui.present.cards import HEIGHT, question_fits
-from tui.present.fleet import FleetPage, Form, draw_fleet, move, visible
-from tui.present.ink import Page, Row
+from tui.present.fleet import RAIL_FROM, FleetPage, Form, draw_fleet, move, visible
+from tui.present.ink import TEXT, Page, Row, Span, words
+from tui.present.rail import CELLS as RAIL_CELLS
+from tui.present.rail import rail
 from tui.present.scene import Scene
 from tui.present.sentences import sentence_of
 from tui.present.standing import Band, band_of, bands_of, in_order, step_of
+from tui.present.welcome import welcome
+from tui.present.worker_page import panes
 from tui.screens.acting import ActingScreen
-from tui.screens.session import Undoable
+from tui.screens.session import Session, Undoable
 
 _MOST_DETAIL = 2
 _LEAST_DETAIL = -4
@@ -22,27 +26,39 @@ class FleetScreen(ActingScreen):
 
     kind = "fleet"
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
         self.page: FleetPage | None = None
         self.top = 0
         self.detail = 0
         self.is_plan_order = False
+        self.is_zoomed = False
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
         here = self.session.worker_view
-        focused = here.worker if here else ""
+        if here is None:
+            self.page = None
+            return Page(tuple(welcome(scene, cells, height)))
+        has_rail = cells >= RAIL_FROM and not self.is_zoomed
+        width = cells - RAIL_CELLS - 4 if has_rail else cells
         self.page = draw_fleet(
             scene,
-            (cells, height),
-            focused,
+            (width, height),
+            here.worker,
             detail=self.detail,
             is_plan_order=self.is_plan_order,
         )
-        self.top, page = visible(self.page, focused, self.top, (cells, height))
-        return page
+        self.top, page = visible(self.page, here.worker, self.top, (width, height))
+        if not has_rail:
+            return page
+        rows = panes(page.rows, rail(scene, height), cells, height, side_cells=RAIL_CELLS)
+        return Page(tuple(rows), page.zones)
 
     def sentence(self, scene: Scene) -> Row:
+        if not scene.view.runs:
+            return words(
+                "Nothing has been written to ", Span(scene.view.repository, TEXT), " so far."
+            )
         worker, step = self.session.worker_view, self.session.step_view
         return sentence_of(worker, step, scene.now) if worker and step else ()
 

@@ -1,0 +1,48 @@
+"""Runs: the history, newest first."""
+
+from engine.results import RunView
+from tui.present.figures import clock, cost, lasting, some
+from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, words
+from tui.present.lists import cursor_row
+from tui.present.scene import Scene
+
+_OUTCOMES = {
+    "success": ("✓", Role.DONE),
+    "failed": ("✗", Role.FAILED),
+    "cancelled": ("■", Role.MUTED),
+    "skipped": ("»", Role.MUTED),
+    "pending": ("●", Role.RUNNING),
+}
+
+
+def ordered(scene: Scene) -> list[RunView]:
+    """All runs, newest first."""
+    return sorted(scene.view.runs, key=lambda run: run.started_at, reverse=True)
+
+
+def run_rows(scene: Scene, focused: str, marks: frozenset[str], cells: int) -> list[Row]:
+    """One row per run."""
+    head = words(
+        "   RUN         NAME                  BEGAN     LASTED   WORKERS              COST"
+    )
+    rows: list[Row] = [grounded(fit(head, cells), Role.SURFACE)]
+    for run in ordered(scene):
+        glyph, role = _OUTCOMES[run.outcome]
+        if run.is_waiting:
+            glyph, role = "?", Role.WAITING
+        ended = run.ended_at or scene.now
+        settled = sum(worker.phase.is_settled for worker in run.workers)
+        spent = sum(worker.usage.usd or 0.0 for worker in run.workers)
+        mark = Span("■" if run.run in marks else glyph, Ink(role, bold=True))
+        row = words(
+            mark,
+            " ",
+            *fit((Span(run.run, Ink(bold=True)),), 12),
+            *fit((Span(run.name, TEXT),), 22),
+            *fit((Span(clock(run.started_at, scene.now), MUTED),), 10),
+            *fit((Span(lasting(ended - run.started_at), TEXT),), 9),
+            *fit((Span(f"{settled} of {some(len(run.workers), 'worker')}", MUTED),), 21),
+            Span(cost(spent), TEXT),
+        )
+        rows.append(cursor_row(row, cells, is_focused=run.run == focused))
+    return rows

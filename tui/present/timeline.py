@@ -1,0 +1,82 @@
+"""Where the time went: one row per worker from the run's beginning until now."""
+
+from engine.phases import Phase
+from engine.results import RunView, StepView, WorkerView
+from tui.present.cutting import cut_end
+from tui.present.figures import lasting
+from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words
+from tui.present.looks import look_of
+from tui.present.meters import heading
+from tui.present.standing import Band, band_of, clock_of, short_name, waits_since
+
+_NAMES = 24
+_CLOCK = 10
+_NICE = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
+
+
+def timeline(run: RunView, now: float, cells: int, rows: int) -> list[Row]:
+    """The timeline in at most so many rows."""
+    end = run.ended_at or now
+    width = max(cells - _NAMES - _CLOCK, 10)
+    drawn: list[Row] = [heading("TIMELINE", cells, figure=lasting(end - run.started_at))]
+    drawn.append(_scale(end - run.started_at, width))
+    before = ""
+    for step in run.steps:
+        for worker in step.workers:
+            if len(drawn) >= rows:
+                return drawn
+            name = step.name if step.name != before else ""
+            before = step.name
+            drawn.append(_row(worker, step, run, (name, now, width)))
+    return drawn
+
+
+def _scale(whole_s: float, width: int) -> Row:
+    unit = next((unit for unit in _NICE if whole_s / unit <= 6), _NICE[-1])  # noqa: PLR2004 - six marks
+    line = [" "] * width
+    at = 0.0
+    while at < whole_s:
+        place = round(at / max(whole_s, 1.0) * (width - 1))
+        for offset, char in enumerate(lasting(at)):
+            if place + offset < width - 4:
+                line[place + offset] = char
+        at += unit
+    return words(" " * _NAMES, "".join(line[: width - 4]), Span(" now", Ink(bold=True)))
+
+
+def _row(worker: WorkerView, step: StepView, run: RunView, seen: tuple[str, float, int]) -> Row:
+    name, now, width = seen
+    label = fit(
+        (Span(f" {cut_end(name, 11):<12}", MUTED), Span(short_name(worker, step), TEXT)), _NAMES
+    )
+    whole = max((run.ended_at or now) - run.started_at, 1.0)
+
+    def place(at: float) -> int:
+        return min(max(round((at - run.started_at) / whole * width), 0), width)
+
+    look = look_of(worker)
+    clock = Span(clock_of(worker, now).rjust(_CLOCK - 1), Ink(look.role))
+    if not worker.attempt:
+        return (*label, Span(" " * width), clock)
+    begin, worked, end = _times(worker, step, run, now)
+    start, turn, stop = place(begin), place(worked), place(end)
+    stop = max(stop, start + 1)
+    working = Role.DONE if worker.phase in {Phase.LANDED, Phase.FINISHED} else Role.RUNNING
+    bars = (
+        Span(" " * start),
+        Span("▄" * (turn - start), Ink(working)),
+        Span("▄" * (stop - max(turn, start)), Ink(look.role)),
+        Span(look.glyph if worker.phase.is_settled else "", Ink(look.role)),
+    )
+    return (*label, *fit(bars, width), clock)
+
+
+def _times(
+    worker: WorkerView, step: StepView, run: RunView, now: float
+) -> tuple[float, float, float]:
+    """When it began, until when it worked, and where its bar ends."""
+    is_waiting = band_of(worker, step) is Band.NEEDS_YOU
+    end = now if is_waiting or worker.is_live else worker.phase_since
+    worked = waits_since(worker) if is_waiting or worker.phase is Phase.BACKING_OFF else end
+    begin = worker.attempt_since or worked - worker.worked_s
+    return max(begin, run.started_at), max(worked, begin), end

@@ -1,0 +1,216 @@
+"""Inbox: answers are given in place, and the next item comes under the cursor by itself."""
+
+from collections.abc import Sequence
+
+from engine.commands import RetryWorker
+from engine.phases import Phase
+from engine.results import WorkerView
+from tui.present.inbox import LIST_CELLS, Detail, detail, inbox_subject, item_list, nothing_waits
+from tui.present.ink import Page, Row, Zone, fit
+from tui.present.scene import Scene
+from tui.present.sentences import sentence_of
+from tui.present.standing import step_of
+from tui.present.worker_page import panes
+from tui.screens.acting import ActingScreen
+from tui.screens.session import Session, Undoable
+
+_SIDE_BY_SIDE_FROM = 100
+_LIST_ROWS = 9
+
+
+class InboxScreen(ActingScreen):
+    """A list of what waits, and the whole of what is under the cursor."""
+
+    kind = "inbox"
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.top = 0
+        self.read_to = 0
+        self.shown: Detail | None = None
+        self.room = 0
+        self._of = ""
+
+    def on_screen_resume(self) -> None:
+        items = self.session.inbox()
+        if items and self.session.worker not in {worker.worker for worker in items}:
+            self.point_at(items[0].worker)
+        super().on_screen_resume()
+
+    def _current(self) -> WorkerView | None:
+        """The item under the cursor; where it has been answered, the first that still waits."""
+        items = self.session.inbox()
+        here = next((w for w in items if w.worker == self.session.worker), None)
+        if here is None and items:
+            here = items[0]
+            self.session.worker = here.worker
+        return here
+
+    def point_at(self, worker: str) -> None:
+        super().point_at(worker)
+        self.top = self.read_to = 0
+
+    def why_not(self, idea: str) -> str:
+        if self._current() is None and idea in {
+            "yes",
+            "yes_wide",
+            "no",
+            "pause",
+            "open",
+            "mark",
+            "retry",
+        }:
+            return "nothing waits for you"
+        return "" if idea == "pause" else super().why_not(idea)
+
+    # Drawing.
+
+    def subject(self, scene: Scene, cells: int) -> Row:
+        return inbox_subject(self.session.inbox(), scene, cells)
+
+    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+        here = self._current()
+        if here is None:
+            return Page(tuple(nothing_waits(scene)))
+        is_beside = cells >= _SIDE_BY_SIDE_FROM
+        list_cells = LIST_CELLS if is_beside else cells - 2
+        rows, places = item_list(
+            self.session.inbox(),
+            scene,
+            here.worker,
+            list_cells,
+            put_off=frozenset(self.session.put_off),
+        )
+        width = cells - LIST_CELLS - 5 if is_beside else cells - 4
+        self.shown = detail(here, scene, width)
+        list_height = height if is_beside else min(_LIST_ROWS, len(rows), height // 2)
+        self.room = height if is_beside else height - list_height
+        listed = self._listed(rows, places, here.worker, list_height)
+        self.top = max(min(self.top, len(self.shown.rows) - self.room), 0)
+        self._read(here.worker)
+        seen = self.shown.rows[self.top : self.top + self.room]
+        zones = [
+            Zone(0, y, list_cells, 2, f"worker:{name}") for name, y in places if y < list_height
+        ]
+        if is_beside:
+            left = [(*fit((), 1), *row) for row in listed]
+            drawn = panes(left, seen, cells, height, side_cells=width)
+            return Page(tuple(drawn), tuple(zones))
+        below = [*((*fit((), 1), *row) for row in listed), *((*fit((), 2), *row) for row in seen)]
+        return Page(tuple(below), tuple(zones))
+
+    def _listed(
+        self, rows: list[Row], places: list[tuple[str, int]], here: str, height: int
+    ) -> list[Row]:
+        """The part of the list that is seen, the current item in it."""
+        at = next((y for name, y in places if name == here), 0)
+        top = max(at + 2 - height, 0)
+        return rows[top : top + height]
+
+    def _read(self, worker: str) -> None:
+        """How far down the question has been on the screen."""
+        if worker != self._of:
+            self._of, self.read_to, self.top = worker, 0, 0
+        self.read_to = max(self.read_to, self.top + self.room)
+
+    def shows_whole_question(self, worker: WorkerView) -> bool:
+        if self.shown is None or worker.worker != self._of:
+            return False
+        if self.read_to < self.shown.question_rows:
+            self.say_refused(self._key("yes"), "the question goes on below", "pgdn shows the rest")
+            return False
+        return True
+
+    def open_question(self) -> None:
+        """It is on the screen already, only not all of it: that was said."""
+
+    def sentence(self, scene: Scene) -> Row:
+        here, run = self._current(), scene.run
+        return sentence_of(here, step_of(run, here), scene.now) if here and run else ()
+
+    def hints(self) -> Sequence[str]:
+        return ("down", "yes", "yes_wide", "no", "steer", "pause", "open", "diff", "retry", "mark")
+
+    def pointed(self, target: str, times: int) -> None:
+        kind, _, name = target.partition(":")
+        if kind == "worker":
+            self.point_at(name)
+            if times > 1:
+                self.do_open()
+
+    # Keys.
+
+    def _move(self, by: int) -> None:
+        names = [worker.worker for worker in self.session.inbox()]
+        here = self._current()
+        if here:
+            index = names.index(here.worker) + by
+            self.point_at(names[max(min(index, len(names) - 1), 0)])
+
+    def do_down(self) -> None:
+        self._move(1)
+
+    def do_up(self) -> None:
+        self._move(-1)
+
+    def do_next(self) -> None:
+        self._move(1)
+
+    def do_previous(self) -> None:
+        self._move(-1)
+
+    def do_first(self) -> None:
+        self._move(-len(self.session.inbox()))
+
+    def do_last(self) -> None:
+        self._move(len(self.session.inbox()))
+
+    def do_page_down(self) -> None:
+        self.top += max(self.room - 2, 1)
+
+    def do_page_up(self) -> None:
+        self.top = max(self.top - max(self.room - 2, 1), 0)
+
+    def do_half_down(self) -> None:
+        self.top += max(self.room // 2, 1)
+
+    def do_half_up(self) -> None:
+        self.top = max(self.top - max(self.room // 2, 1), 0)
+
+    def do_open(self) -> None:
+        self.go("worker")
+
+    def do_mark(self) -> None:
+        here = self._current()
+        if here:
+            self.session.marks.symmetric_difference_update({here.worker})
+            self._move(1)
+
+    def do_pause(self) -> None:
+        """Put the item off, or take it back."""
+        here = self._current()
+        if here is None:
+            return
+        put_off, name = self.session.put_off, here.worker
+
+        def toggle() -> None:
+            put_off.symmetric_difference_update({name})
+
+        toggle()
+        said = f"{name} is put off" if name in put_off else f"{name} is back"
+        self.session.remember(Undoable(said, toggle, toggle))
+        self.say(said)
+
+    def do_retry(self) -> None:
+        """Retry what failed: the item, or every failed one that is marked."""
+        for worker in self.targets("retry"):
+            if worker.phase is Phase.FAILED or not self.session.marks:
+                command = RetryWorker(worker=worker.worker, run=self.run_id)
+                self.send(command, f"{worker.worker} begins again")
+
+    def do_no_wide(self) -> None:
+        here = self._current()
+        if here and here.questions:
+            self.deny_for_run(here)
+        else:
+            super().do_no_wide()
