@@ -34,21 +34,26 @@ _SCOPE_ABI, _SCOPE_SIZE, _FIRST_SIZE = 6, 24, 8
 _SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1, 2
 
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
+_ALLOW, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x00050000 | errno.EACCES, 0x00050000 | errno.ENOSYS
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT = 0, 4, 16
 _X32, _IO_URING_SETUP = 0x40000000, 425
-_SOCKET_CALL = {
-    "x86_64": (0xC000003E, 41),
-    "aarch64": (0xC00000B7, 198),
-    "riscv64": (0xC00000F3, 198),
+_CALLS = {
+    "x86_64": (0xC000003E, 41, 0x40000003, (102, 359)),
+    "aarch64": (0xC00000B7, 198, 0x40000028, (102, 281)),
+    "riscv64": (0xC00000F3, 198, 0xC00000F3, ()),
 }
-"""The name of each machine: how the kernel calls it, and its number of `socket`."""
-_FAMILIES = {"network": (1,), "none": tuple(n for n in range(64) if n != 16)}  # noqa: PLR2004
-"""What may not be made: unix sockets, or all but netlink (16), by which libraries list addresses.
-
-`socketpair` stays: it reaches nobody.
-"""
+"""The name of each machine: how the kernel calls it and its number of `socket`; the same of its
+32-bit programs, which get no sockets at all, because one of their calls hides the family."""
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_FAMILIES = {
+    "ordinary": (_UNIX, _INET, _INET6, _NETLINK),
+    "network": (_INET, _INET6, _NETLINK),
+    "none": (_NETLINK,),
+}
+"""What may be made. Netlink stays, because libraries list addresses by it; `socketpair` stays too,
+because it reaches nobody. The other families reach past a network namespace (a virtual machine's
+host), or exist for nothing that an agent does."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -71,7 +76,7 @@ def restrict(
             Without any rule files are left alone.
         is_scoped: Also forbid abstract unix sockets and signals to processes outside. Mounting
             stays possible where no files are fenced, so this alone can stand before bubblewrap.
-        sockets: `all`, `network` (no unix sockets), or `none`.
+        sockets: `all`, `ordinary` (unix and internet), `network` (no unix sockets), or `none`.
 
     Raises:
         OSError: The kernel cannot do what is asked; the process is not to go on.
@@ -80,7 +85,7 @@ def restrict(
     if fence or is_scoped:
         _restrict_files(fence, is_scoped=is_scoped)
     if sockets != "all":
-        refuse_sockets(_FAMILIES[sockets])
+        allow_sockets(_FAMILIES[sockets])
 
 
 def _restrict_files(fence: tuple[tuple[str, str], ...], *, is_scoped: bool) -> None:
@@ -103,38 +108,53 @@ def _restrict_files(fence: tuple[tuple[str, str], ...], *, is_scoped: bool) -> N
         os.close(ruleset)
 
 
-def can_refuse_sockets() -> bool:
-    """Whether the filter of system calls is known for this machine."""
-    return os.uname().machine in _SOCKET_CALL
-
-
-def refuse_sockets(families: Sequence[int]) -> None:
-    """Let no socket of these families be made any more, nor a ring that could make one.
+def allow_sockets(families: Iterable[int]) -> None:
+    """Let sockets of these families be made and no others, nor a ring that could make them.
 
     Raises:
         OSError: The filter is not known for this machine, or the kernel has none.
     """
-    if not can_refuse_sockets():
-        raise OSError(errno.ENOSYS, f"no filter of system calls is known for {os.uname().machine}")
-    architecture, socket_call = _SOCKET_CALL[os.uname().machine]
-    count = len(families)
-    # Jumps count the instructions to be skipped; the last two are `allow` and `refuse`.
-    program = [
-        (_LOAD, 0, 0, _AT_ARCHITECTURE),
-        (_EQUAL, 0, count + 6, architecture),
-        (_LOAD, 0, 0, _AT_NUMBER),
-        (_AT_LEAST, count + 4, 0, _X32),
-        (_EQUAL, count + 3, 0, _IO_URING_SETUP),
-        (_EQUAL, 0, count + 1, socket_call),
-        (_LOAD, 0, 0, _AT_FIRST_ARGUMENT),
-        *((_EQUAL, count - place, 0, family) for place, family in enumerate(families)),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _REFUSE),
-    ]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *each) for each in program))
-    header = struct.pack("@HP", len(program), ctypes.addressof(code))
+    program = _filter(os.uname().machine, tuple(families))
+    code = ctypes.create_string_buffer(program)
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0))
+
+
+def _filter(machine: str, families: tuple[int, ...]) -> bytes:
+    """The filter of system calls, as the kernel wants it."""
+    if machine not in _CALLS:
+        raise OSError(errno.ENOSYS, f"no filter of system calls is known for {machine}")
+    native, socket_call, narrow, narrow_calls = _CALLS[machine]
+    # Each line: what it does, with which number, and where to go on if so and if not.
+    lines: list[tuple[str, int, int, str, str]] = [
+        ("", _LOAD, _AT_ARCHITECTURE, "", ""),
+        ("", _EQUAL, native, "native", ""),
+        ("", _EQUAL, narrow, "", "refuse"),
+        ("", _LOAD, _AT_NUMBER, "", ""),
+        *(("", _EQUAL, call, "refuse", "") for call in narrow_calls),
+        ("", _EQUAL, _IO_URING_SETUP, "unknown", "allow"),
+        ("native", _LOAD, _AT_NUMBER, "", ""),
+        ("", _AT_LEAST, _X32, "refuse", ""),
+        ("", _EQUAL, _IO_URING_SETUP, "unknown", ""),
+        ("", _EQUAL, socket_call, "", "allow"),
+        ("", _LOAD, _AT_FIRST_ARGUMENT, "", ""),
+        *(("", _EQUAL, family, "allow", "") for family in families),
+        ("refuse", _RETURN, _REFUSE, "", ""),
+        ("unknown", _RETURN, _UNKNOWN, "", ""),
+        ("allow", _RETURN, _ALLOW, "", ""),
+    ]
+    places = {label: place for place, (label, *_) in enumerate(lines) if label}
+    return b"".join(
+        struct.pack(
+            "=HBBI",
+            code,
+            places[then] - place - 1 if then else 0,
+            places[other] - place - 1 if other else 0,
+            number,
+        )
+        for place, (_, code, number, then, other) in enumerate(lines)
+    )
 
 
 def drop_capabilities() -> None:

@@ -118,6 +118,8 @@ def _with_bubblewrap(
         has_pid_namespace=True,
         # The machine's abstract sockets (a desktop's, a debugger's) lie in the network namespace.
         landlock_is_scoped=scoped and request.network is Network.OPEN,
+        # A socket to the host of a virtual machine knows no network namespace.
+        sockets="ordinary" if machine.has(Mechanism.SECCOMP) else "all",
     )
 
 

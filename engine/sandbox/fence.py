@@ -41,10 +41,11 @@ def is_scoped(machine: Machine) -> bool:
 
 def sockets(machine: Machine, request: ConfineRequest) -> str:
     """Which sockets may be made, for `Profile.sockets`: unix ones lead to the user's daemons."""
+    if not machine.has(Mechanism.SECCOMP):
+        return "all"
     if request.network is Network.NONE:
         return "none"
-    asks_for_local = request.holes.docker or request.holes.ssh_agent
-    return "network" if machine.has(Mechanism.SECCOMP) and not asks_for_local else "all"
+    return "ordinary" if request.holes.docker or request.holes.ssh_agent else "network"
 
 
 def launcher(machine: Machine, profile: Profile) -> tuple[str, ...]:

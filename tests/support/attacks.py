@@ -4,6 +4,7 @@ Run inside a sandbox as `python -I attacks.py SCENE.json [NAME …]`, with the s
 prints `{"name": true, …}`. Every attack must succeed where nothing guards against it.
 """
 
+import ctypes
 import json
 import os
 import select
@@ -178,6 +179,20 @@ def udp(scene: Scene) -> bool:
         client.settimeout(2)
         client.sendto(b"x", ("127.0.0.1", scene["udp_port"]))
         return client.recv(8) == b"treasure"
+
+
+@attack
+def host_of_the_virtual_machine(_: Scene) -> bool:
+    """A socket that no network namespace holds."""
+    socket.socket(socket.AF_VSOCK).close()
+    return True
+
+
+@attack
+def ring(_: Scene) -> bool:
+    """A ring makes sockets behind the back of a filter of system calls."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(libc.syscall(425, 1, ctypes.create_string_buffer(120)) >= 0)
 
 
 @attack

@@ -175,7 +175,7 @@ def run(
             Path(group.path, "cgroup.procs").write_text("0")
         for name, value in profile.rlimits:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
-        if profile.landlock_rules or profile.landlock_is_scoped:
+        if profile.landlock_rules or profile.landlock_is_scoped or profile.sockets != "all":
             landlock.restrict(
                 profile.landlock_rules,
                 is_scoped=profile.landlock_is_scoped,
