@@ -78,13 +78,13 @@ def _doubted(hunk: Hunk, found: list[Idea]) -> list[Idea]:
     Such are: lines taken away right where the other side put some in, a list in which the order of
     the same additions would be another, and blanks that one side changed along with words.
     """
-    combined = [idea for idea in found if idea.rule in (Rule.WORDS, Rule.ADJACENT)]
-    readings = {idea.text for idea in combined}
-    readings.update(idea.text for idea in found if idea.rule is Rule.LIST)
-    if len(readings) < 2 and not _taken_where_put(hunk):  # noqa: PLR2004 - a second reading
+    doubted = {Rule.WORDS, Rule.ADJACENT}
+    if _taken_where_put(hunk):
+        doubted.add(Rule.LIST)
+    elif len({idea.text for idea in found if idea.rule in {*doubted, Rule.LIST}}) == 1:
         return found
     return [
-        idea._replace(trust=idea.trust - _DOUBT) if idea in combined else idea for idea in found
+        idea._replace(trust=idea.trust - _DOUBT) if idea.rule in doubted else idea for idea in found
     ]
 
 

@@ -116,7 +116,7 @@ class Trees:
         messages = raw.partition(b"\0\0")[2].split(b"\0")
         found: dict[bytes, list[str]] = {}
         place = 0
-        while place < len(messages) and messages[place].strip():
+        while place < len(messages) and messages[place].isdigit():
             count = int(messages[place])
             kind = messages[place + count + 1].decode()
             if kind.startswith("CONFLICT"):

@@ -1,0 +1,68 @@
+"""Proposals for any hunk: never an error, never two alike, never slow to say why."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.merge import Asked, Memory, Pick, best, merge_texts, propose, text_of
+from tests.support.merge_texts import three_texts
+
+LINES = st.lists(
+    st.sampled_from(
+        [
+            b"import os\n",
+            b"import re, sys\n",
+            b"    f(a, b)\n",
+            b"    f(a,  b )\n",
+            b'version = "1.2.3"\n',
+            b'version = "1.10"\n',
+            b"- item\n",
+            b"x = [1, 2, 3]\n",
+            b"\n",
+            b"\xff\x00\n",
+            b"caf\xc3\xa9 = 1\r\n",
+            b"\t}\n",
+        ]
+    ),
+    max_size=6,
+).map(b"".join)
+
+
+@given(st.one_of(three_texts(), st.tuples(LINES, LINES, LINES)))
+def test_every_hunk_gets_sound_proposals(texts: tuple[bytes, bytes, bytes]):
+    for hunk in merge_texts(*texts).hunks:
+        offers = propose(hunk, asked=[Asked("somebody", b"asked\n")])
+        assert len({offer.text for offer in offers}) == len(offers) <= 6
+        assert all(offer.reason for offer in offers)
+        likely = [offer.likely for offer in offers]
+        assert likely == sorted(likely, reverse=True)
+        assert best(offers) == (offers[0] if likely[0] else None)
+        for offer in offers:
+            assert offer.same_as is None or text_of(hunk, offer.same_as) == offer.text
+
+
+@given(st.tuples(LINES, LINES, LINES), st.sampled_from([Pick.TARGET, Pick.BOTH, Pick.BASE]))
+def test_what_was_learned_for_a_hunk_comes_back_for_it(
+    texts: tuple[bytes, bytes, bytes], pick: Pick
+):
+    for hunk in merge_texts(*texts).hunks:
+        text = text_of(hunk, pick) or b""
+        memory = Memory().learned(hunk, text)
+        recalled = memory.recall(hunk)
+        assert recalled is not None
+        assert recalled[0] == text
+
+
+@given(st.tuples(LINES, LINES, LINES))
+def test_swapping_the_sides_offers_the_same_one_sided_answers(texts: tuple[bytes, bytes, bytes]):
+    base, target, incoming = texts
+    sides = {"renamed", "newer", "contained", "superseded"}
+    for one, other in zip(
+        merge_texts(base, target, incoming).hunks,
+        merge_texts(base, incoming, target).hunks,
+        strict=True,
+    ):
+        found = [
+            {offer.text for offer in propose(hunk) if offer.rule in sides and offer.likely}
+            for hunk in (one, other)
+        ]
+        assert found[0] == found[1]
