@@ -11,9 +11,10 @@ X86, I386, ARM, ARM32, OTHER = 0xC000003E, 0x40000003, 0xC00000B7, 0x40000028, 0
 ALLOWED, REFUSED, UNKNOWN = "allowed", "refused", "unknown"
 
 
-def judge(machine: str, sockets: str, architecture: int, call: int, first: int = 0) -> str:
+def judge(machine: str, sockets: str, architecture: int, *numbers: int) -> str:
     """What the kernel would do with one system call."""
     program = list(struct.iter_unpack("=HBBI", _filter(machine, _FAMILIES[sockets])))
+    call, first = (*numbers, 0)[:2]
     data = struct.pack("=IIQQ", call, architecture, 0, first)
     place, loaded = 0, 0
     while True:
@@ -29,16 +30,15 @@ def judge(machine: str, sockets: str, architecture: int, call: int, first: int =
             place += then if is_so else other
 
 
-@pytest.mark.parametrize(
-    ("machine", "native", "call"), [("x86_64", X86, 41), ("aarch64", ARM, 198)]
-)
+@pytest.mark.parametrize("machine", [("x86_64", X86, 41), ("aarch64", ARM, 198)])
 @pytest.mark.parametrize("sockets", ["ordinary", "network", "none"])
 @pytest.mark.parametrize("family", [0, 1, 2, 3, 10, 16, 17, 38, 40, 2**31])
 def test_a_socket_is_made_only_of_the_families_named(
-    machine: str, native: int, call: int, sockets: str, family: int
+    machine: tuple[str, int, int], sockets: str, family: int
 ):
+    name, native, call = machine
     expected = ALLOWED if family in _FAMILIES[sockets] else REFUSED
-    assert judge(machine, sockets, native, call, family) == expected
+    assert judge(name, sockets, native, call, family) == expected
 
 
 @pytest.mark.parametrize(("machine", "native"), [("x86_64", X86), ("aarch64", ARM)])
