@@ -30,12 +30,13 @@ _HOMES = {
     "names": "PREFIX RefNames check_prefix",
     "objects": "RefMove RefMoved Wording read_blobs resolve tree_of write_blob write_commit",
     "radar": "Snapshot snapshot",
+    "recovery": "recover_repository",
     "removal": "Removed Verdict drop_missing examine is_contained remove remove_branch restore",
     "checktree": "CheckTree fill_check_tree holds",
     "undo": "undo_landing",
     "runner": "Call Repo Where",
     "settings": "Signature UserSettings",
-    "workspace": "Strategy Workspace WorkspaceRequest prepare",
+    "workspace": "Strategy Workspace WorkspaceRequest check_space prepare",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = tuple(_HOME_OF)

@@ -98,7 +98,7 @@ async def write_files(repo: Repo, place: Checkout, touched: Sequence[Touched]) -
         ]
         if there:
             stdin = b"".join(path + b"\0" for path in there)
-            call = Call(stdin=stdin, flags=conversion(repo), timeout_s=1800)
+            call = Call(stdin=stdin, flags=conversion(repo), writes=True, timeout_s=1800)
             where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
             words = ("checkout-index", "--force", "--quiet", "-u", "-z", "--stdin")
             await repo.run(*words, call=call, where=where)

@@ -206,6 +206,8 @@ def _lay_out(repo: Repo, site: Site) -> None:
     (folder / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
     lines = ["[core]\n\trepositoryformatversion = 1\n\tbare = false\n"]
     lines += ["[extensions]\n\tobjectFormat = sha256\n"] * (repo.object_format == "sha256")
+    if repo.settings.promisor is not None:
+        lines += ['[extensions]\n\tpartialClone = elsewhere\n[remote "elsewhere"]\n\turl = .\n']
     (folder / "config").write_text("".join(lines), encoding="utf-8")
     borrowed = [f"{common}/objects", f"{site.agent_git}/objects"]
     (folder / "objects/info/alternates").write_bytes(

@@ -219,6 +219,7 @@ async def recover_landing(repo: Repo, prepared: LandPrepared, trash: Path) -> La
     It rolls forward: what is at neither the old nor the new version is copied to `trash` first.
     If the target has meanwhile gone elsewhere, the files written so far go back instead.
     """
+    await repo.records.end_orphans()
     at = await resolve(repo, prepared.target)
     if prepared.worktree is None or prepared.git_dir is None:
         if at == prepared.new:

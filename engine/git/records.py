@@ -8,12 +8,15 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import psutil
 from anyio import to_thread
+
+_ENDING_S = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,16 +68,35 @@ class Records:
                 found[record.stem] = record.stat().st_mtime_ns
         return found
 
+    async def end_orphans(self) -> int:
+        """Kill the children of dead engines that still run, and wait until they are gone.
+
+        They would write beside whoever takes up the work; what they leave half done, the recovery
+        of that work finishes.
+        """
+        return await to_thread.run_sync(self._end_orphans)
+
+    def _end_orphans(self) -> int:
+        orphans = self.orphans()
+        if not orphans:
+            return 0
+        living = [p for p, mark in _marked(self.VARIABLE) if mark in orphans]
+        for process in living:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(living, timeout=_ENDING_S)
+        return len(living)
+
     def remove_stale(self, common_dir: str, worktrees: Iterable[str]) -> StaleLocks:
         """Remove the locks that dead children of dead engines left; never one that may be foreign.
 
         `worktrees` are the git directories of working trees that are ours. The user's own index is
-        never among them: a landing locks it with a file whose inode it knows.
+        never among them: a landing locks it with a file whose content says so.
         """
         orphans = self.orphans()
         if not orphans:
             return StaleLocks(removed=(), kept=())
-        living = _marks_alive(self.VARIABLE) & orphans.keys()
+        living = {mark for _, mark in _marked(self.VARIABLE)} & orphans.keys()
         since = min(orphans.values())
         removed: list[str] = []
         kept: list[tuple[str, str]] = []
@@ -85,7 +107,7 @@ class Records:
             else:
                 lock.unlink(missing_ok=True)
                 removed.append(str(lock))
-        for mark in orphans.keys() - living:
+        for mark in orphans.keys() - living if not kept else ():
             (self.folder / f"{mark}.child").unlink(missing_ok=True)
         return StaleLocks(removed=tuple(removed), kept=tuple(kept))
 
@@ -129,16 +151,17 @@ def _is_near(folder: str, lock: Path) -> bool:
     return Path(folder).is_relative_to(top)
 
 
-def _marks_alive(variable: str) -> set[str]:
-    marks: set[str] = set()
+def _marked(variable: str) -> list[tuple[psutil.Process, str]]:
+    """Living processes that carry a mark of ours."""
+    found: list[tuple[psutil.Process, str]] = []
     for process in psutil.process_iter():
         try:
             mark = process.environ().get(variable)
             if mark and process.status() != psutil.STATUS_ZOMBIE:
-                marks.add(mark)
+                found.append((process, mark))
         except (psutil.Error, OSError):
             continue
-    return marks
+    return found
 
 
 def _start_of(pid: int) -> float | None:

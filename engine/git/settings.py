@@ -5,11 +5,13 @@ it. A value that names a program (signing, LFS) is taken only from the files tha
 or the machine, never from the repository's own, which an agent may have been able to write.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _OWN_SCOPES = frozenset({"system", "global"})
 _CONVERSION = ("core.autocrlf", "core.eol", "core.safecrlf", "core.excludesfile")
+_NETWORK = re.compile(r"credential\.|http\.|url\.|core\.sshcommand$|core\.gitproxy$")
 _SIGNERS = {"openpgp": "gpg", "ssh": "ssh-keygen", "x509": "gpgsm"}
 _LFS = {
     "filter.lfs.clean": "git-lfs clean -- %f",
@@ -75,7 +77,9 @@ class UserSettings:
         conversion: Line ends and the user's own excludes: `(key, value)`, safe to pass on.
         lfs: The LFS filter, only when it is the one that git-lfs itself installs.
         signing: How to sign, when the user signs commits.
-        environment: The few variables that signing programs need to find their keys.
+        network: How the user reaches remotes: proxies, credential helpers, the ssh command.
+        promisor: The remote that has what a partial clone lacks; None for a whole one.
+        environment: The few variables that such programs need to find their keys.
     """
 
     name: str = ""
@@ -83,6 +87,8 @@ class UserSettings:
     conversion: tuple[tuple[str, str], ...] = ()
     lfs: tuple[tuple[str, str], ...] = ()
     signing: Signing | None = None
+    network: tuple[tuple[str, str], ...] = ()
+    promisor: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -99,6 +105,14 @@ class UserSettings:
     def lfs_flags(self) -> tuple[str, ...]:
         """The `-c` words that let LFS filter, where the user has it."""
         return tuple(word for key, value in self.lfs for word in ("-c", f"{key}={value}"))
+
+    @property
+    def network_flags(self) -> tuple[str, ...]:
+        """The `-c` words that let our git reach a remote as the user's does."""
+        values = {"core.sshcommand": "ssh", "core.askpass": ""} | dict(self.network)
+        single = ((k, v) for k, v in values.items() if k != "credential.helper")
+        helpers = ((k, v) for k, v in self.network if k == "credential.helper")
+        return tuple(w for key, value in (*single, *helpers) for w in ("-c", f"{key}={value}"))
 
     def sign(self, seconds: int, zone: str = "+0000") -> Signature:
         """The user's signature at a time; `plait` signs for a user who has not said a name."""
@@ -117,6 +131,8 @@ def parse_settings(listing: bytes, environment: Mapping[str, str]) -> UserSettin
         conversion=tuple((key, every[key]) for key in _CONVERSION if key in every),
         lfs=tuple((key, own[key]) for key in _LFS) if is_lfs else (),
         signing=_signing(every, own),
+        network=tuple((k, v) for s, k, v in entries if s in _OWN_SCOPES and _NETWORK.match(k)),
+        promisor=_promisor(every),
         environment={
             key: environment[key]
             for key in ("HOME", "GNUPGHOME", "GPG_TTY", "SSH_AUTH_SOCK", "PATH")
@@ -130,6 +146,13 @@ def _entries(listing: bytes) -> Iterable[tuple[str, str, str]]:
     for scope, entry in zip(words[::2], words[1::2], strict=False):
         key, newline, value = entry.partition("\n")
         yield scope, key, value if newline else "true"
+
+
+def _promisor(every: Mapping[str, str]) -> str | None:
+    """The remote of a partial clone, by the old way of saying so or the new one."""
+    said = (key for key, value in every.items() if key.endswith(".promisor") and value == "true")
+    names = (key.removeprefix("remote.").removesuffix(".promisor") for key in said)
+    return every.get("extensions.partialclone") or next(names, None)
 
 
 def _signing(every: Mapping[str, str], own: Mapping[str, str]) -> Signing | None:

@@ -106,9 +106,10 @@ def _in_the_way(
     found: set[bytes] = set()
     for path in gone:
         place = root / os.fsdecode(path)
-        if not os.path.lexists(place) or _is_behind_link(root, path):
-            continue
-        if not place.is_dir() or place.is_symlink():
+        above = _not_a_folder(root, path)
+        if above is not None:
+            found |= set() if above in known else {path}
+        elif place.is_symlink() or (place.exists() and not place.is_dir()):
             found.add(path)
         else:
             inner = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
@@ -116,10 +117,13 @@ def _in_the_way(
     return found
 
 
-def _is_behind_link(root: Path, path: bytes) -> bool:
-    """A parent of the path is a link: what lies there is not this tree's."""
-    parents = Path(os.fsdecode(path)).parents
-    return any((root / parent).is_symlink() for parent in parents if str(parent) != ".")
+def _not_a_folder(root: Path, path: bytes) -> bytes | None:
+    """The highest parent of a path that is there and is a file or a link."""
+    for parent in list(Path(os.fsdecode(path)).parents)[-2::-1]:
+        place = root / parent
+        if place.is_symlink() or place.is_file():
+            return os.fsencode(parent)
+    return None
 
 
 async def staged_paths(repo: Repo, place: Checkout, commit: str) -> frozenset[bytes]:

@@ -20,10 +20,12 @@ from engine.git.includes import Include, copy_includes
 from engine.git.names import PREFIX, RefNames, check_prefix
 from engine.git.objects import set_refs
 from engine.git.private import PrivateClone, make_private
+from engine.git.promisor import fetch_missing
 from engine.git.runner import WRITE, Call, Repo, Where
 from engine.git.worktrees import admin_dir, detach_others, drop_entry
 from engine.ids import AttemptId
 
+_BLOCK = 2048  # what a file takes on disk beyond its length, on average
 _NOTE = "workspace.json"
 _NOTED = ["strategy", "path", "directory", "base", "branch_prefix", "git_dir", "gitfile"]
 _NOTED += ["objects", "branch", "admin"]
@@ -112,6 +114,7 @@ async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
         workspace = await _directory(wanted)
     else:
         await check_prefix(repo, wanted.branch_prefix)
+        await fetch_missing(repo, wanted.base)
         names = RefNames(wanted.attempt, wanted.branch_prefix)
         await set_refs(repo, [(names.base, wanted.base)], say="plait: base")
         make = _clone if wanted.strategy is Strategy.CLONE else _worktree
@@ -120,6 +123,30 @@ async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
     workspace = replace(workspace, included=included)
     await to_thread.run_sync(_remember, workspace)
     return workspace
+
+
+async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor: int) -> None:
+    """Make sure that so many workspaces of a commit fit, and leave `floor` bytes free.
+
+    Raises:
+        WorkspaceError: They do not.
+    """
+    listing = await repo.read("ls-tree", "-r", "-l", "-z", commit)
+    sizes = (record.split(b"\t", 1)[0].split()[3] for record in listing.split(b"\0") if record)
+    wanted = count * sum(int(size) + _BLOCK for size in sizes if size.isdigit())
+    free = await to_thread.run_sync(_free, root)
+    if free - wanted < floor:
+        mb = 1 << 20
+        raise WorkspaceError(
+            f"{count} workspaces need about {wanted // mb} MB, and {free // mb} MB are free",
+            hint="Start fewer workers at once, free some space, or set `workspace_root`.",
+        )
+
+
+def _free(root: Path) -> int:
+    place = next(folder for folder in (root, *root.parents) if folder.exists())
+    found = os.statvfs(place)
+    return found.f_bavail * found.f_frsize
 
 
 def _remember(workspace: Workspace) -> None:

@@ -1,46 +1,367 @@
-import pytest
+"""Workspaces: twenty at once, none failed, in repositories as people have them."""
+
+import os
+from collections.abc import Callable
 from pathlib import Path
-from engine.git.runner import Repo
-from engine.git.base import resolve_base
-from engine.git.workspace import Strategy, WorkspaceRequest, prepare
-from engine.ids import AttemptId
-from tests.support.repositories import RepositoryBuilder
+
+import anyio
+import pytest
+
+from engine.errors import BranchTaken, WorkspaceError
+from engine.git import (
+    Merger,
+    StackConflict,
+    Strategy,
+    Wording,
+    Workspace,
+    check_prefix,
+    check_space,
+    resolve_base,
+    stack_base,
+)
+from tests.support.git_lab import Lab
+from tests.support.repositories import RepositoryBuilder, snapshot_of
 
 pytestmark = pytest.mark.anyio
+IS_LONG = bool(os.environ.get("PLAIT_LONG_TESTS"))
+WORK = "echo work > work.txt; git add -A; git commit -qm work; git status --porcelain"
 
 
-@pytest.mark.parametrize("strategy", [Strategy.WORKTREE, Strategy.CLONE])
-async def test_prepare_smoke(tmp_path: Path, strategy):
-    built = RepositoryBuilder.small(tmp_path / "r")
-    repo = await Repo.open(built.path, built.environment)
-    base = await resolve_base(repo, "HEAD", repo.settings.sign(0))
-    attempt = AttemptId.parse("r1/fix/worker_1@1")
-    ws = await prepare(
-        repo,
-        WorkspaceRequest(
-            attempt=attempt,
-            base=base.commit,
-            path=tmp_path / "ws" / attempt.path,
-            directory=repo.plait_dir / "runs" / attempt.path,
-            strategy=strategy,
-            is_mounted=False,
-        ),
-    )
-    print(ws)
-    print(built.git("status", cwd=Path(ws.path)))
-    print(built.git("log", "--all", "--oneline", cwd=Path(ws.path)))
-    print(built.git("worktree", "list"))
-    print((Path(ws.git_dir) / "config").read_text())
-    assert (
-        await prepare(
-            repo,
-            WorkspaceRequest(
-                attempt=attempt,
-                base=base.commit,
-                path=tmp_path / "ws" / attempt.path,
-                directory=repo.plait_dir / "runs" / attempt.path,
-                strategy=strategy,
-            ),
+async def test_twenty_workspaces_at_once_all_come_up_and_touch_nothing_of_the_users(
+    tmp_path: Path,
+):
+    built = RepositoryBuilder.with_files(tmp_path / "repo", 60)
+    lab = await Lab.open(tmp_path, built)
+    before = snapshot_of(built.path)
+    for number in range(10 if IS_LONG else 2):
+        names = [f"r{number}/fix/worker_{n}@1" for n in range(1, 21)]
+        made: list[Workspace] = []
+
+        async def one(name: str, made: list[Workspace] = made) -> None:
+            made.append(await lab.prepare(name))
+
+        async with anyio.create_task_group() as group:
+            for name in names:
+                group.start_soon(one, name)
+        assert len({space.path for space in made}) == 20
+        assert all(built.status(Path(space.path)) == "" for space in made)
+        assert sorted(b for b in built.branches() if b.startswith(f"plait/r{number}/")) == sorted(
+            f"plait/{name.removesuffix('@1')}" for name in names
         )
-        == ws
-    )
+    assert snapshot_of(built.path) == before
+    assert built.status() == ""
+    built.fsck()
+
+
+async def test_two_engines_make_workspaces_at_the_same_time(tmp_path: Path):
+    one = await Lab.open(tmp_path)
+    other = await Lab.open(tmp_path, one.built)
+
+    async with anyio.create_task_group() as group:
+        for lab, run in ((one, "r1"), (other, "r2")):
+            for n in range(1, 7):
+                group.start_soon(lab.prepare, f"{run}/fix/worker_{n}@1")
+
+    assert len(one.built.worktrees()) == 13
+
+
+async def test_an_agent_works_in_its_own_clone_and_the_user_sees_a_locked_worktree(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    shared = snapshot_of(lab.built.path / ".git", skip=("plait", "worktrees"))
+
+    lab.agent(space, WORK + "; git stash list; git tag t; git gc -q; git branch other")
+
+    assert snapshot_of(lab.built.path / ".git", skip=("plait", "worktrees")) == shared
+    listing = lab.built.git("worktree", "list", "--porcelain")
+    assert f"worktree {space.path}" in listing
+    assert "locked plait r1/fix/worker_1@1" in listing
+
+
+async def test_a_mounted_workspace_leads_the_user_to_the_shared_repository(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare(is_mounted=True)
+
+    assert space.gitfile is not None
+    assert (tmp_path / Path(space.gitfile)).read_text() == f"gitdir: {space.git_dir}\n"
+    common = lab.built.git("rev-parse", "--git-common-dir", cwd=Path(space.path))
+    assert common == str(lab.built.path / ".git")
+
+
+async def test_preparing_again_gives_back_the_same_and_keeps_what_is_in_it(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    lab.agent(space, "echo work > work.txt")
+
+    again = await (await Lab.open(tmp_path, lab.built)).prepare()
+
+    assert again == space
+    assert (tmp_path / space.path / "work.txt").exists()
+
+
+async def test_a_second_attempt_takes_the_branch_over(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    first = await lab.prepare()
+    lab.agent(first, WORK)
+    change = await lab.collect(first)
+
+    second = await lab.prepare("r1/fix/worker_1@2")
+
+    assert lab.built.rev("plait/r1/fix/worker_1") == second.base
+    assert lab.built.git("rev-parse", "HEAD", cwd=Path(first.path)) == change.head
+    assert lab.built.try_git("symbolic-ref", "-q", "HEAD", cwd=Path(first.path)).returncode
+    assert lab.refs("refs/plait/")["refs/plait/r1/fix/worker_1/attempt_1/head"] == change.head
+
+
+async def test_no_agent_sees_another_agents_branch_or_the_users_stash(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    lab.built.write("README.md", "stashed\n")
+    lab.built.git("stash", "-q")
+    lab.agent(await lab.prepare("r1/fix/worker_1@1"), WORK)
+    await lab.collect(await lab.prepare("r1/fix/worker_1@1"))
+
+    other = await lab.prepare("r1/fix/worker_2@1")
+
+    seen = lab.agent(other, "git for-each-ref --format='%(refname)'").stdout.decode().split()
+    assert seen == ["refs/heads/main", "refs/heads/plait/r1/fix/worker_2"]
+
+
+async def test_a_branch_called_like_the_prefix_is_refused_with_the_way_out(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    lab.built.git("branch", "plait")
+
+    with pytest.raises(BranchTaken) as refused:
+        await lab.prepare()
+    assert "branch_prefix" in refused.value.hint
+
+    space = await lab.prepare("r2/fix/worker_1@1", branch_prefix="agents/plait")
+    assert space.branch == "agents/plait/r2/fix/worker_1"
+    await check_prefix(lab.repo, "free")
+
+
+async def test_the_private_clone_carries_no_secret_and_no_program(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    built = lab.built
+    built.configure("remote.origin.url", "https://user:secret@example.org/r.git")
+    for key in ("core.sshCommand", "core.fsmonitor", "filter.x.clean", "diff.external"):
+        built.configure(key, "touch /tmp/never")
+    built.configure("credential.helper", "!echo password=secret")
+    space = await lab.prepare()
+
+    config = (tmp_path / str(space.git_dir) / "config").read_text()
+
+    assert "secret" not in config
+    assert "never" not in config
+    assert "https://example.org/r.git" in config
+
+
+async def test_includes_are_copied_and_never_lead_out(tmp_path: Path):
+    built = RepositoryBuilder.small(tmp_path / "repo")
+    built.commit({".gitignore": ".env\nconf/\nout\nsrc/extra\n", ".worktreeinclude": "conf/\n"})
+    built.write(".env", "A=1\n")
+    built.write("conf/deep/x", "x\n")
+    built.write("src/extra", "e\n")
+    (built.path / "conf/in").symlink_to("deep/x")
+    (built.path / "out").symlink_to("/etc/passwd")
+    lab = await Lab.open(tmp_path, built)
+
+    space = await lab.prepare(includes=[".env", "out", "src/extra", "README.md"])
+
+    place = tmp_path / space.path
+    assert (place / ".env").read_text() == "A=1\n"
+    assert (place / "conf/deep/x").read_text() == "x\n"
+    assert (place / "conf/in").is_symlink()
+    assert not (place / "out").is_symlink()
+    refused = {one.path: one.refused for one in space.included if one.refused}
+    assert refused == {b"out": "the link leads out of the repository"}
+    assert (await lab.collect(space)).is_empty
+
+
+async def test_workspaces_that_would_fill_the_disk_are_refused(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    room = {"root": tmp_path / "not" / "yet", "floor": 0}
+
+    await check_space(lab.repo, "HEAD", count=20, **room)
+    with pytest.raises(WorkspaceError, match="MB are free"):
+        await check_space(lab.repo, "HEAD", count=1 << 40, **room)
+
+
+async def test_a_directory_workspace_has_no_git(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+
+    space = await lab.prepare(strategy=Strategy.DIRECTORY)
+
+    assert list((tmp_path / space.path).iterdir()) == []
+    assert (await lab.collect(space)).is_empty
+
+
+async def test_a_base_of_uncommitted_edits_holds_them_and_touches_nothing(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    built = lab.built
+    built.write("README.md", "edited\n")
+    built.write("untracked.txt", "mine\n")
+    built.write("staged.txt", "staged\n")
+    built.git("add", "staged.txt")
+    status, before = built.status(), snapshot_of(built.path)
+
+    clean = await resolve_base(lab.repo, "HEAD", lab.me)
+    dirty = await resolve_base(lab.repo, "WORKTREE", lab.me)
+
+    assert clean.commit == built.head
+    assert sorted(clean.left_out) == [b"README.md", b"staged.txt", b"untracked.txt"]
+    assert dirty.is_snapshot
+    assert lab.files(dirty.commit)["README.md"] == "edited\n"
+    assert {"untracked.txt", "staged.txt"} <= set(lab.files(dirty.commit))
+    assert built.rev(f"{dirty.commit}^") == built.head
+    assert await resolve_base(lab.repo, "WORKTREE", lab.me) == dirty
+    assert (built.status(), snapshot_of(built.path)) == (status, before)
+    with pytest.raises(WorkspaceError, match="names no commit"):
+        await resolve_base(lab.repo, "no-such", lab.me)
+
+
+async def test_a_stacked_base_is_the_merge_of_its_dependencies_or_their_conflict(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    built, base = lab.built, lab.built.head
+    heads = []
+    for name, text in (("one", "1\n"), ("two", "2\n"), ("three", "3\n")):
+        built.git("checkout", "-q", "-b", name, base)
+        path = "clash" if name != "one" else "one"
+        heads.append(built.commit({path: text}, name))
+    merger, wording = Merger(lab.repo), Wording(message="stack\n", author=lab.me)
+
+    made = await stack_base(lab.repo, merger, base=base, heads=heads[:2], wording=wording)
+    clash = await stack_base(lab.repo, merger, base=base, heads=heads, wording=wording)
+
+    assert not isinstance(made, StackConflict)
+    assert {"one", "clash"} <= set(lab.files(made.commit))
+    assert isinstance(clash, StackConflict)
+    assert clash.onto == made.commit
+    assert [one.path for one in clash.merged.conflicts] == [b"clash"]
+
+
+def bare(built: RepositoryBuilder) -> RepositoryBuilder:
+    other = RepositoryBuilder(built.path.with_name("bare"), init=False)
+    built.git("clone", "-q", "--bare", str(built.path), str(other.path))
+    return other
+
+
+def linked(built: RepositoryBuilder) -> RepositoryBuilder:
+    place = built.path.with_name("linked")
+    built.git("worktree", "add", "-q", "-b", "side", str(place))
+    return RepositoryBuilder(place, init=False)
+
+
+def shallow(built: RepositoryBuilder) -> RepositoryBuilder:
+    for n in range(4):
+        built.commit({"n": str(n)})
+    other = RepositoryBuilder(built.path.with_name("shallow"), init=False)
+    built.git("clone", "-q", "--depth=2", f"file://{built.path}", str(other.path))
+    return other
+
+
+def borrowing(built: RepositoryBuilder) -> RepositoryBuilder:
+    second = built.path.with_name("second")
+    built.git("clone", "-q", "--shared", str(built.path), str(second))
+    other = RepositoryBuilder(built.path.with_name("third"), init=False)
+    built.git("clone", "-q", "--shared", str(second), str(other.path))
+    return other
+
+
+def partial(built: RepositoryBuilder) -> RepositoryBuilder:
+    built.configure("uploadpack.allowFilter", "true")
+    built.configure("uploadpack.allowAnySHA1InWant", "true")
+    other = RepositoryBuilder(built.path.with_name("partial"), init=False)
+    words = ("clone", "-q", "--no-checkout", "--filter=blob:none", f"file://{built.path}")
+    built.git(*words, str(other.path))
+    return other
+
+
+def detached(built: RepositoryBuilder) -> RepositoryBuilder:
+    built.git("checkout", "-q", "--detach")
+    return built
+
+
+def unborn(built: RepositoryBuilder) -> RepositoryBuilder:
+    return RepositoryBuilder(built.path.with_name("unborn"))
+
+
+def sparse(built: RepositoryBuilder) -> RepositoryBuilder:
+    built.commit({"big/one/x": "x\n", "small/y": "y\n"})
+    built.git("sparse-checkout", "set", "small")
+    return built
+
+
+def line_ends(built: RepositoryBuilder) -> RepositoryBuilder:
+    built.commit({".gitattributes": "*.bat text eol=crlf\n", "x.bat": "a\r\nb\r\n"})
+    return built.configure("core.autocrlf", "true", scope="--global")
+
+
+def large_files(built: RepositoryBuilder) -> RepositoryBuilder:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 3\n"
+    built.configure("filter.lfs.smudge", "git-lfs smudge -- %f", scope="--global")
+    built.configure("filter.lfs.clean", "git-lfs clean -- %f", scope="--global")
+    return _raw_commit(built, {".gitattributes": "*.psd filter=lfs -text\n", "a.psd": pointer})
+
+
+def _raw_commit(built: RepositoryBuilder, files: dict[str, str]) -> RepositoryBuilder:
+    for path, text in files.items():
+        blob = built.git("hash-object", "-w", "--stdin", "--no-filters", stdin=text.encode())
+        built.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+    built.git("commit", "-qm", "raw")
+    built.git("checkout-index", "-qfa", env={"GIT_CONFIG_GLOBAL": os.devnull})
+    return built
+
+
+def hooks(built: RepositoryBuilder) -> RepositoryBuilder:
+    for name in ("post-checkout", "post-index-change", "post-commit"):
+        built.write(f".git/hooks/{name}", "#!/bin/sh\nexit 1\n", mode=0o755)
+    return built
+
+
+def submodule(built: RepositoryBuilder) -> RepositoryBuilder:
+    inner = RepositoryBuilder.small(built.path.with_name("inner"))
+    words = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner.path), "mod")
+    built.git(*words)
+    built.git("commit", "-qm", "submodule")
+    return built
+
+
+def odd_path(built: RepositoryBuilder) -> RepositoryBuilder:
+    place = built.path.with_name("odd 'na\tme\" ü $HOME")
+    built.path.rename(place)
+    return RepositoryBuilder(place, init=False)
+
+
+def sha256(built: RepositoryBuilder) -> RepositoryBuilder:
+    other = RepositoryBuilder(built.path.with_name("sha256"), init=False)
+    other.git("init", "-q", "-b", "main", "--object-format=sha256")
+    other.commit({"README.md": "#\n", "src/a.py": "a\n"})
+    return other
+
+
+AS_PEOPLE_HAVE_THEM = [
+    bare, linked, shallow, borrowing, partial, detached, unborn, sparse, line_ends, large_files,
+    hooks, submodule, odd_path, sha256,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", AS_PEOPLE_HAVE_THEM, ids=lambda build: build.__name__)
+async def test_workspaces_work_in_repositories_as_people_have_them(
+    tmp_path: Path, build: Callable[[RepositoryBuilder], RepositoryBuilder]
+):
+    built = build(RepositoryBuilder.small(tmp_path / "repo"))
+    lab = await Lab.open(tmp_path, built)
+    before = {} if build is bare else snapshot_of(built.path)
+
+    space = await lab.prepare()
+    seen = lab.agent(space, WORK).stdout.decode()
+    change = await lab.collect(space)
+
+    assert seen == ""
+    assert built.show(change.head, "work.txt") == b"work\n"
+    changed = built.git("diff-tree", "-r", "--name-only", change.base, change.head)
+    assert changed == "work.txt"
+    assert not change.has_left_over
+    assert before in ({}, snapshot_of(built.path))
+    if build is not partial:
+        built.fsck()

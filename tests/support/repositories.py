@@ -88,6 +88,17 @@ class RepositoryBuilder:
             timeout=120,
         )
 
+    def shell(self, script: str) -> None:
+        """Run a shell script as this user; a failing line ends it."""
+        subprocess.run(
+            ["sh", "-ec", script],
+            cwd=self.path,
+            env=self.environment,
+            capture_output=True,
+            check=True,
+            timeout=120,
+        )
+
     def configure(self, key: str, value: str, *, scope: str = "--local") -> Self:
         """Set a key of git's configuration; `--global` is this user's own file."""
         self.git("config", scope, key, value)

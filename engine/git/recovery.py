@@ -1,0 +1,28 @@
+"""What a new engine does about the git of one that died: nothing of it runs on, no lock stays."""
+
+import shutil
+
+from anyio import to_thread
+
+from engine.git.records import StaleLocks
+from engine.git.runner import Repo
+from engine.git.worktrees import checkouts
+
+
+async def recover_repository(repo: Repo) -> StaleLocks:
+    """End the git children of dead engines, and remove the locks and scratch files they left.
+
+    Call it once, before anything else is done in the repository, and while no other engine is at
+    work in it. A lock that may be somebody else's stays, with the reason.
+    """
+    await repo.records.end_orphans()
+    ours = [place.git_dir for place in await checkouts(repo) if place.git_dir != repo.common_dir]
+    async with repo.lock.held():
+        stale = await to_thread.run_sync(repo.records.remove_stale, repo.common_dir, ours)
+        await to_thread.run_sync(_remove_scratch, repo)
+    return stale
+
+
+def _remove_scratch(repo: Repo) -> None:
+    for folder in (repo.plait_dir / "git").glob("scratch-*"):
+        shutil.rmtree(folder, ignore_errors=True)

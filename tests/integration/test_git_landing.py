@@ -1,0 +1,391 @@
+"""A landing ends at the old commit or at the new one, and the user's edits are never touched."""
+
+from pathlib import Path
+
+import pytest
+from anyio import to_thread
+
+from engine.errors import DirtyTarget, WorkspaceError, WorktreeBusy
+from engine.git import (
+    Composed,
+    Landed,
+    LandPrepared,
+    LandRefused,
+    LandRequest,
+    MergedTrees,
+    Merger,
+    Refusal,
+    Repo,
+    Style,
+    Wording,
+    compose,
+    land,
+    prepare_landing,
+    recover_landing,
+    undo_landing,
+)
+from tests.support.landing_target import Target
+from tests.support.repositories import RepositoryBuilder, snapshot_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("style", list(Style))
+async def test_landing_brings_files_index_and_ref_of_the_checked_out_target(
+    tmp_path: Path, style: Style
+):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo, style)
+
+    done = await land(repo, plan)
+
+    assert isinstance(done, Landed)
+    target.assert_landed(plan.new)
+    subjects = target.built.git("log", "--format=%s", f"{target.old}..main").split("\n")
+    assert (
+        subjects
+        == {
+            Style.MERGE: ["Land the work", "second", "first"],
+            Style.SQUASH: ["Land the work"],
+            Style.REBASE: ["second", "first"],
+        }[style]
+    )
+
+
+async def test_landing_moves_a_branch_that_nobody_has_checked_out(tmp_path: Path):
+    target = Target(tmp_path)
+    target.built.git("checkout", "-q", "-b", "elsewhere")
+    before = snapshot_of(target.built.path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+
+    assert isinstance(await land(repo, plan), Landed)
+
+    assert plan.worktree is None
+    assert target.built.rev("main") == plan.new
+    assert snapshot_of(target.built.path) == before
+
+
+async def test_landing_creates_a_branch_when_told_to(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    made = await target.composed(repo, target="fresh", creates=True)
+    plan = await prepare_landing(repo, made)
+    assert isinstance(plan, LandPrepared)
+
+    await land(repo, plan)
+
+    assert target.built.rev("fresh") == target.head
+    with pytest.raises(WorkspaceError, match="exists already"):
+        await target.composed(repo, target="fresh", creates=True)
+
+
+async def test_landing_writes_trailers_and_keeps_the_agents_author(tmp_path: Path):
+    target = Target(tmp_path)
+    target.built.git("checkout", "-q", "work")
+    target.built.git("commit", "-q", "--amend", "--no-edit", "--author=Bot <bot@x>")
+    target.head = target.built.head
+    target.built.git("checkout", "-q", "main")
+    repo = await target.open()
+    made = await target.composed(repo, Style.REBASE, trailers=(("Plait-Check", "failed"),))
+
+    shown = target.built.git("log", "-1", "--format=%an %cn|%(trailers:only)", made.new)
+
+    assert shown.strip() == "Bot Ada User|Plait-Check: failed"
+
+
+async def test_composing_gives_conflicts_back_and_moves_nothing(tmp_path: Path):
+    target = Target(tmp_path)
+    target.old = target.built.commit({"src/a.py": "a = 1\nb = 4\nc = 3\n"}, "clash")
+    repo = await target.open()
+
+    merged = await compose(repo, Merger(repo), target.request(repo))
+
+    assert isinstance(merged, MergedTrees)
+    assert [one.path for one in merged.conflicts] == [b"src/a.py"]
+    assert target.built.rev("main") == target.old
+    resolved = await target.composed(repo, tree=target.built.rev(f"{target.head}^{{tree}}"))
+    assert target.built.rev(f"{resolved.new}^{{tree}}") == resolved.tree
+
+
+async def test_only_the_change_lands_when_its_base_held_uncommitted_edits(tmp_path: Path):
+    target = Target(tmp_path)
+    target.built.git("checkout", "-q", "-b", "dirty", target.base)
+    target.base = target.built.commit({"mine.txt": "uncommitted edit\n"}, "snapshot")
+    target.head = target.built.commit({"agent.txt": "agent\n"}, "agent")
+    target.built.git("checkout", "-q", "main")
+    repo = await target.open()
+
+    for style in Style:
+        made = await target.composed(repo, style)
+        assert target.built.show(made.new, "mine.txt") == b"mine\n"
+        assert target.built.show(made.new, "agent.txt") == b"agent\n"
+        reached = target.built.git("rev-list", made.new).split()
+        assert target.base not in reached
+
+
+DIRT = {
+    "an edit": lambda root: (root / "src/a.py").write_text("mine\n"),
+    "an edit of the same size": lambda root: (root / "src/a.py").write_text(
+        "a = 1\nb = 7\nc = 3\n"
+    ),
+    "a removal": lambda root: (root / "src/a.py").unlink(),
+    "an untracked file": lambda root: (root / "new").write_text("mine\n"),
+    "an untracked folder": lambda root: (
+        (root / "new/deep/file.txt").mkdir(parents=True),
+        (root / "new/deep/file.txt/mine").write_text("mine\n"),
+    ),
+    "a link to a folder": lambda root: (root / "new").symlink_to(root / "src"),
+    "a changed mode": lambda root: (root / "src/a.py").chmod(0o755),
+    "a link": lambda root: (
+        (root / "src/a.py").unlink(),
+        (root / "src/a.py").symlink_to("/etc/passwd"),
+    ),
+}
+
+
+@pytest.mark.parametrize("dirty", DIRT.values(), ids=DIRT)
+async def test_landing_refuses_edits_in_its_way_and_leaves_everything(tmp_path: Path, dirty):  # noqa: ANN001 (a callable of a path)
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    dirty(target.built.path)
+    before = snapshot_of(target.built.path)
+    status = target.built.status()
+
+    for attempt in (
+        lambda: land(repo, plan),
+        lambda: recover_landing(repo, plan, target.trash),
+    ):
+        with pytest.raises(DirtyTarget):
+            await attempt()
+
+    with pytest.raises(DirtyTarget):
+        await target.prepared(repo)
+    assert snapshot_of(target.built.path) == before
+    assert target.built.status() == status
+    assert target.built.rev("main") == target.old
+
+
+async def test_landing_refuses_staged_and_assumed_unchanged_edits(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    target.built.git("update-index", "--assume-unchanged", "src/a.py")
+    target.built.write("src/a.py", "mine\n")
+    with pytest.raises(DirtyTarget):
+        await target.prepared(repo)
+    target.built.git("update-index", "--no-assume-unchanged", "src/a.py")
+    target.built.git("add", "src/a.py")
+    target.built.git("show", "HEAD:src/a.py")
+    target.built.write("src/a.py", target.built.show("HEAD", "src/a.py"))
+    with pytest.raises(DirtyTarget):
+        await target.prepared(repo)
+
+
+async def test_landing_leaves_edits_elsewhere_alone(tmp_path: Path):
+    target = Target(tmp_path)
+    target.built.write("mine.txt", "edited\n")
+    target.built.write("untracked.txt", "mine\n")
+    target.built.write("other.txt", "staged\n")
+    target.built.git("add", "other.txt")
+    repo = await target.open()
+
+    assert isinstance(await land(repo, await target.prepared(repo)), Landed)
+
+    assert target.built.status().split("\n") == [
+        "M mine.txt", "M  other.txt", "?? untracked.txt",
+    ]  # fmt: skip
+
+
+async def test_landing_refuses_a_target_that_moved(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    moved = target.built.commit({"late.txt": "late\n"}, "late")
+
+    refused = await land(repo, plan)
+
+    assert isinstance(refused, LandRefused)
+    assert refused.reason is Refusal.MOVED
+    assert target.built.rev("main") == moved
+    assert target.built.status() == ""
+
+
+async def test_landing_goes_back_when_the_ref_is_moved_while_it_writes(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    moved = target.built.git("commit-tree", f"{target.old}^{{tree}}", "-p", target.old, "-m", "x")
+    run = repo.run
+
+    async def sneak(*words: str, **more: object) -> object:
+        if words[0] == "checkout-index":
+            move = ("update-ref", "refs/heads/main", moved)
+            await to_thread.run_sync(target.built.git, *move)
+        return await run(*words, **more)  # type: ignore[arg-type]
+
+    repo.run = sneak  # type: ignore[method-assign]
+    refused = await land(repo, plan)
+
+    assert isinstance(refused, LandRefused)
+    assert target.built.rev("main") == moved
+    assert target.built.status() == ""
+
+
+UNDER_WAY = {
+    "a rebase of another branch": ("git checkout -q work; git rebase main || true", None),
+    "a merge": (
+        (
+            "git checkout -q -b c main~1; echo x > src/a.py; git commit -qam c;"
+            "git checkout -q main; echo y > src/a.py; git commit -qam d; git merge c || true"
+        ),
+        Refusal.UNDER_WAY,
+    ),
+    "a bisect of the target": ("git bisect start main main~2", Refusal.UNDER_WAY),
+    "a rebase of the target": (
+        (
+            "git branch up main~1; echo z > src/a.py; git commit -qam z; git checkout -q up;"
+            "echo q > src/a.py; git commit -qam q; git checkout -q main; git rebase up || true"
+        ),
+        Refusal.UNDER_WAY,
+    ),
+}
+
+
+@pytest.mark.parametrize(("state", "reason"), UNDER_WAY.values(), ids=UNDER_WAY)
+async def test_landing_waits_for_what_is_under_way(
+    tmp_path: Path, state: str, reason: Refusal | None
+):
+    target = Target(tmp_path)
+    target.built.shell(state)
+    repo = await target.open()
+    made = Composed(
+        target="main",
+        old=target.built.rev("main"),
+        new=target.built.git("commit-tree", "main^{tree}", "-p", "main", "-m", "x"),
+        tree="",
+    )
+
+    plan = await prepare_landing(repo, made)
+
+    if reason is None:
+        assert isinstance(plan, LandPrepared)
+    else:
+        assert isinstance(plan, LandRefused)
+        assert plan.reason is reason
+
+
+async def test_landing_refuses_a_target_checked_out_twice(tmp_path: Path):
+    target = Target(tmp_path)
+    target.built.git("worktree", "add", "-q", "--force", str(tmp_path / "second"), "main")
+    repo = await target.open()
+
+    refused = await prepare_landing(repo, await target.composed(repo))
+
+    assert isinstance(refused, LandRefused)
+    assert refused.reason is Refusal.TWICE
+
+
+async def test_landing_reaches_a_target_checked_out_in_a_linked_worktree(tmp_path: Path):
+    target = Target(tmp_path)
+    target.built.git("checkout", "-q", "-b", "elsewhere")
+    place = tmp_path / "linked"
+    target.built.git("worktree", "add", "-q", str(place), "main")
+    repo = await target.open()
+
+    plan = await target.prepared(repo)
+    assert isinstance(await land(repo, plan), Landed)
+
+    assert plan.worktree == str(place)
+    assert target.built.status(place) == ""
+    assert target.built.git("rev-parse", "HEAD", cwd=place) == plan.new
+    assert target.built.git("reflog", "-1", "--format=%gs", cwd=place) == "plait: land"
+
+
+async def test_landing_waits_for_a_foreign_index_lock(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    lock = target.built.write(".git/index.lock", b"somebody else's")
+
+    for attempt in (land(repo, plan), recover_landing(repo, plan, target.trash)):
+        with pytest.raises(WorktreeBusy):
+            await attempt
+
+    assert lock.read_bytes() == b"somebody else's"
+    assert target.built.rev("main") == target.old
+
+
+@pytest.mark.parametrize("eol", ["true", "input", "false"])
+async def test_landing_writes_line_ends_as_the_user_has_them(tmp_path: Path, eol: str):
+    target = Target(tmp_path)
+    target.built.configure("core.autocrlf", eol, scope="--global")
+    target.built.git("rm", "-rq", "--cached", ".")
+    target.built.git("reset", "-q", "--hard")
+    repo = await target.open()
+
+    await land(repo, await target.prepared(repo))
+
+    ending = b"\r\n" if eol == "true" else b"\n"
+    assert (target.built.path / "new/deep/file.txt").read_bytes() == b"new" + ending
+    assert target.built.status() == ""
+
+
+async def test_undo_goes_back_to_where_the_target_was(tmp_path: Path):
+    target = Target(tmp_path)
+    before = snapshot_of(target.built.path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    await land(repo, plan)
+
+    back = await undo_landing(
+        repo, Merger(repo), plan, Wording(message="x", author=repo.settings.sign(0))
+    )
+    assert isinstance(back, LandPrepared)
+    await land(repo, back)
+
+    assert target.built.rev("main") == target.old
+    assert snapshot_of(target.built.path) == before
+    assert target.built.status() == ""
+
+
+async def test_undo_keeps_what_came_after(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    await land(repo, plan)
+    target.built.commit({"late.txt": "late\n"}, "late")
+
+    wording = Wording(message="Undo a landing", author=repo.settings.sign(0))
+    back = await undo_landing(repo, Merger(repo), plan, wording)
+    assert isinstance(back, LandPrepared)
+    await land(repo, back)
+
+    assert (target.built.path / "late.txt").exists()
+    assert (target.built.path / "README.md").exists()
+    assert not (target.built.path / "new").exists()
+    assert target.built.status() == ""
+
+
+async def test_landing_works_on_a_branch_without_commits(tmp_path: Path):
+    built = RepositoryBuilder(tmp_path / "repo")
+    empty = built.git("commit-tree", built.git("mktree"), "-m", "start")
+    blob = built.git("hash-object", "-w", "--stdin", stdin=b"hello\n")
+    tree = built.git("mktree", stdin=f"100644 blob {blob}\tfile\n".encode())
+    head = built.git("commit-tree", tree, "-p", empty, "-m", "work")
+    repo = await Repo.open(built.path, built.environment)
+    me = repo.settings.sign(0)
+    request = LandRequest(
+        target="main", base=empty, head=head, message="x", author=me, committer=me
+    )
+    made = await compose(repo, Merger(repo), request)
+    assert isinstance(made, Composed)
+    plan = await prepare_landing(repo, made)
+    assert isinstance(plan, LandPrepared)
+
+    await land(repo, plan)
+
+    assert built.head == head
+    assert (built.path / "file").read_text() == "hello\n"
+    assert built.status() == ""

@@ -1,0 +1,155 @@
+"""A landing killed at any moment is old or new and whole once it has been recovered."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import anyio
+import pytest
+
+from engine.git import Landed, LandPrepared, land, recover_landing, recover_repository
+from tests.support.landing_target import Target
+
+pytestmark = pytest.mark.anyio
+ROOT = Path(__file__).parents[2]
+IS_LONG = bool(os.environ.get("PLAIT_LONG_TESTS"))
+
+
+def start_victim(target: Target, plan: LandPrepared, n: int) -> subprocess.Popen[bytes]:
+    said = asdict(plan)
+    said["paths"] = [path.decode() for path in plan.paths]
+    file = target.trash.with_name("plan.json")
+    file.write_text(json.dumps(said))
+    words = [str(target.built.path), str(target.built.home), str(file), str(n)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.support.landing_victim", *words],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+    )
+
+
+async def recover(target: Target, plan: LandPrepared) -> None:
+    """What a new engine does, and what it must find afterwards; twice, because it may die too."""
+    repo = await target.open()
+    await recover_repository(repo)
+    for _ in range(2):
+        done = await recover_landing(repo, plan, target.trash)
+        assert isinstance(done, Landed), done
+    target.assert_landed(plan.new)
+    left = [p.name for p in (target.built.path / ".git").rglob("*.lock") if p.name != "git.lock"]
+    assert left == []
+
+
+async def test_a_landing_killed_at_every_step_is_whole_after_recovery(tmp_path: Path):
+    stride = 1 if IS_LONG else 3
+    n, was_killed, hurt = 1, True, 0
+    while was_killed:
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        target = Target(folder)
+        plan = await target.prepared(await target.open())
+        victim = start_victim(target, plan, n)
+        _, said = victim.communicate(timeout=60)
+        was_killed = victim.returncode == -signal.SIGKILL
+        assert was_killed or victim.returncode == 0, said
+        before = target.built.rev("main")
+        assert before in {plan.old, plan.new}
+        hurt += bool(target.built.status()) or (target.built.path / ".git/index.lock").exists()
+        await recover(target, plan)
+        n += stride
+    assert n > 20, "the hook saw too little for this test to mean anything"
+    assert hurt > 3, "no death hurt anything: there was nothing to recover from"
+
+
+async def test_a_landing_killed_at_random_while_it_writes_many_files_is_whole(tmp_path: Path):
+    dice = random.Random(7)  # noqa: S311 (a seed that can be repeated, not a secret)
+    target = Target(tmp_path)
+    built = target.built
+    for number in range(500):
+        built.write(f"many/f{number}.txt", f"{number}\n" * 3)
+    target.base = target.old = built.commit(say="many")
+    built.git("checkout", "-q", "-b", "bulk")
+    for file in sorted((built.path / "many").glob("*.txt")):
+        file.write_text("changed by the agent\n" * 50)
+    target.head = built.commit(say="all changed")
+    built.git("checkout", "-q", "main")
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    mixed = 0
+    for _ in range(40 if IS_LONG else 3):
+        built.git("reset", "-q", "--hard", target.old)
+        victim = start_victim(target, plan, 0)
+        await _wait_locked(target, victim)
+        await anyio.sleep(dice.random() * 0.15)
+        victim.kill()
+        victim.communicate()
+        await recover_repository(repo)
+        mixed += 0 < len(built.status().split("\n")) < len(plan.paths)
+        assert isinstance(await recover_landing(repo, plan, target.trash), Landed)
+        assert built.head == plan.new
+        assert built.status() == ""
+    built.fsck()
+    assert mixed or not IS_LONG, "no kill met the middle: this proved nothing"
+
+
+async def _wait_locked(target: Target, victim: subprocess.Popen[bytes]) -> None:
+    with anyio.fail_after(30):
+        while not (target.built.path / ".git/index.lock").exists() and victim.poll() is None:  # noqa: ASYNC110 (another process makes it)
+            await anyio.sleep(0.001)
+
+
+async def test_recovery_copies_what_is_neither_old_nor_new_before_it_writes(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    lock = target.built.path / ".git/index.lock"
+    lock.write_bytes(f"plait landing {plan.name}\n".encode())
+    target.built.write("src/a.py", "half writ")
+    target.built.write("new/deep/file.txt", "new\n")
+
+    done = await recover_landing(repo, plan, target.trash)
+
+    assert isinstance(done, Landed)
+    assert [one.path for one in done.trashed] == [b"src/a.py"]
+    assert (target.trash / "src/a.py").read_text() == "half writ"
+    target.assert_landed(plan.new)
+
+
+async def test_recovery_goes_back_when_others_moved_the_target_since(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    (target.built.path / ".git/index.lock").write_bytes(f"plait landing {plan.name}\n".encode())
+    target.built.write("new/deep/file.txt", "new\n")
+    moved = target.built.git("commit-tree", "main^{tree}", "-p", "main", "-m", "x")
+    target.built.git("update-ref", "refs/heads/main", moved)
+
+    refused = await recover_landing(repo, plan, target.trash)
+
+    assert not isinstance(refused, Landed)
+    assert target.built.rev("main") == moved
+    assert target.built.status() == ""
+
+
+async def test_a_failing_write_keeps_the_index_locked_until_it_is_recovered(tmp_path: Path):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    run = repo.run
+
+    async def fail(*words: str, **more: object) -> object:
+        if words[0] == "checkout-index":
+            raise OSError(28, "No space left on device")
+        return await run(*words, **more)  # type: ignore[arg-type]
+
+    repo.run = fail  # type: ignore[method-assign, assignment]
+    with pytest.raises(OSError, match="No space"):
+        await land(repo, plan)
+    assert (target.built.path / ".git/index.lock").exists()
+    assert target.built.try_git("commit", "-qam", "mixed").returncode != 0
+    await recover(target, plan)
