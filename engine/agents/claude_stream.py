@@ -116,6 +116,7 @@ class ClaudeStream(Reading):
 
     def steer(self, text: str) -> bytes | None:
         """Another message of the user's; it is heard at the next chance within the turn."""
+        self.closing = None
         return user_message(text)
 
     def interrupt(self) -> bytes | None:
@@ -124,9 +125,11 @@ class ClaudeStream(Reading):
         return control_request(f"interrupt-{self._interrupts}", "interrupt")
 
     def sent(self, line: bytes) -> None:
-        """An answer that was given is not waited for any more."""
-        if b'"control_response"' in line:
-            self._waiting.pop(text_of(at(read_record(line), "response", "request_id")), None)
+        """An answer that was given is not waited for any more; a message begins another turn."""
+        record = read_record(line)
+        self._waiting.pop(text_of(at(record, "response", "request_id")), None)
+        if at(record, "type") == "user":
+            self.closing = None
 
     # ------------------------------------------------------------------ one record each
 

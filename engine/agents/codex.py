@@ -128,6 +128,7 @@ class CodexAdapter:
         default_factory=lambda: Capabilities(
             steer=Steering.BY_RESUME,
             resume=True,
+            fork=True,
             hint=HintChannel.SYSTEM_PROMPT,
             usage=True,
             session_id=SessionId.EARLY,
@@ -148,7 +149,7 @@ class CodexAdapter:
                 *(word for setting in settings for word in ("-c", setting)),
                 *flag("--model", request.choice.model),
                 *more_arguments(request),
-                *(("resume", request.session) if request.session else ()),
+                *_taken_up(request),
                 "-",
             ),
             env={
@@ -178,6 +179,12 @@ class CodexAdapter:
             capabilities=self.capabilities,
             install_hint=self.install_hint,
         )
+
+
+def _taken_up(request: LaunchRequest) -> tuple[str, ...]:
+    if request.session is None:
+        return ()
+    return ("fork" if request.is_fork else "resume", request.session)
 
 
 def _sandbox(request: LaunchRequest) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON number")
 
 
-_scan = json.JSONDecoder(parse_constant=_no_constant).scan_once
+_scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
 
 def read_record(line: bytes) -> Record | None:
@@ -28,10 +28,10 @@ def read_record(line: bytes) -> Record | None:
     if not text.startswith("{"):
         return None
     try:
-        value, end = _scan(text, 0)
+        value, end = _scan(text)
         if "\\ud" in text or "\\uD" in text:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-    except (ValueError, StopIteration, RecursionError):
+    except (ValueError, RecursionError):
         return None
     return value if end == len(text) and isinstance(value, dict) else None
 

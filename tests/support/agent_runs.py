@@ -32,6 +32,7 @@ class RunningAgent:
         self.launch: Launch = adapter.launch(asked)
         self.parser = adapter.parser(asked)
         self.events: list[AgentEvent] = []
+        self.keeps_open = False
         for file in self.launch.files:
             path = Path(asked.home, file.path)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,7 @@ class RunningAgent:
         for event in told:
             if isinstance(event, Reply):
                 self.write(event.data)
-            elif isinstance(event, TurnEnded) and not self.stdin.closed:
+            elif isinstance(event, TurnEnded) and not (self.keeps_open or self.stdin.closed):
                 self.stdin.close()
         return told
 

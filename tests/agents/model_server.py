@@ -1,0 +1,186 @@
+"""A model server on loopback that follows a script: Anthropic Messages and OpenAI Responses.
+
+It stands in for the vendors' services, so that real agent clients can be driven without any of
+them. A script is a list of turns; each request that offers tools takes the next one.
+"""
+
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One answer of the model.
+
+    Attributes:
+        text: What it says.
+        runs: A command that it wants to run.
+        status: An HTTP status to refuse with instead.
+        hangs: Begin the answer and never end it.
+    """
+
+    text: str = ""
+    runs: str = ""
+    status: int = 0
+    hangs: bool = False
+
+
+@dataclass
+class ModelServer:
+    """A running server; `requests` are the bodies it got that offered tools."""
+
+    turns: list[Turn]
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        server = self
+
+        class Handler(_Handler):
+            model = server
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self._asked = threading.Condition()
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,))
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def next_turn(self, body: dict[str, Any]) -> Turn:
+        """The next turn of the script; its last one for ever after."""
+        if not body.get("tools"):
+            return Turn(text="ok")
+        with self._asked:
+            self.requests.append(body)
+            self._asked.notify_all()
+            return self.turns[min(len(self.requests), len(self.turns)) - 1]
+
+    def wait_requests(self, count: int) -> None:
+        """Wait until so many requests have come."""
+        with self._asked:
+            assert self._asked.wait_for(lambda: len(self.requests) >= count, timeout=30)
+
+    def close(self) -> None:
+        self.is_over.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    model: ModelServer
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        self._json({"data": [], "models": []})
+
+    def do_HEAD(self) -> None:
+        self._json({})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("content-length", "0"))) or b"{}")
+        if self.path.split("?")[0].endswith("count_tokens"):
+            self._json({"input_tokens": 10})
+            return
+        turn = self.model.next_turn(body)
+        if turn.status:
+            error = {"type": "invalid_request_error", "message": f"scripted failure {turn.status}"}
+            self._json({"type": "error", "error": error}, turn.status)
+        elif "messages" in self.path:
+            self._stream(anthropic_events(turn, body), turn)
+        else:
+            self._stream(openai_events(turn, body), turn)
+
+    def _json(self, value: object, status: int = 200) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, events: list[dict[str, Any]], turn: Turn) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for event in events[:4] if turn.hangs else events:
+            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            self.wfile.flush()
+        if turn.hangs:
+            self.model.is_over.wait()
+
+
+def anthropic_events(turn: Turn, _body: dict[str, Any]) -> list[dict[str, Any]]:
+    """One answer as Messages streams it."""
+    usage = {"input_tokens": 1000, "output_tokens": 50}
+    message = {
+        "id": "msg_fake",
+        "type": "message",
+        "role": "assistant",
+        "model": "fake",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
+    blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    if turn.text:
+        said = {"type": "text_delta", "text": turn.text}
+        blocks.append(({"type": "text", "text": ""}, said))
+    if turn.runs:
+        given = json.dumps({"command": turn.runs, "description": "as scripted"})
+        tool = {"type": "tool_use", "id": f"toolu_{id(turn)}", "name": "Bash", "input": {}}
+        blocks.append((tool, {"type": "input_json_delta", "partial_json": given}))
+    for index, (block, delta) in enumerate(blocks):
+        events += [
+            {"type": "content_block_start", "index": index, "content_block": block},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+    reason = "tool_use" if turn.runs else "end_turn"
+    end = {"stop_reason": reason, "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": 50}})
+    return [*events, {"type": "message_stop"}]
+
+
+def openai_events(turn: Turn, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """One answer as Responses streams it; the command goes to whichever shell tool is offered."""
+    items: list[dict[str, Any]] = []
+    if turn.text:
+        said = [{"type": "output_text", "text": turn.text, "annotations": []}]
+        items.append({"type": "message", "id": "m1", "role": "assistant", "content": said})
+    if turn.runs:
+        name, given = _shell_call(body, turn.runs)
+        call = {"call_id": f"call_{id(turn)}", "name": name, "arguments": json.dumps(given)}
+        items.append({"type": "function_call", "id": "f1", **call})
+    response: dict[str, Any] = {"id": "resp_fake", "object": "response", "output": []}
+    usage = {"input_tokens": 1000, "output_tokens": 50, "total_tokens": 1050}
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": response}]
+    for index, item in enumerate(items):
+        events += [
+            {"type": "response.output_item.added", "output_index": index, "item": item},
+            {"type": "response.output_item.done", "output_index": index, "item": item},
+        ]
+    done = {**response, "status": "completed", "output": items, "usage": usage}
+    return [*events, {"type": "response.completed", "response": done}]
+
+
+def _shell_call(body: dict[str, Any], command: str) -> tuple[str, dict[str, Any]]:
+    offered = {tool.get("name"): tool for tool in body["tools"]}
+    if "exec_command" in offered:
+        return "exec_command", {"cmd": command}
+    if "shell_command" in offered:
+        return "shell_command", {"command": command}
+    return "shell", {"command": ["/bin/sh", "-c", command]}

@@ -1,0 +1,196 @@
+"""The real Claude Code and Codex, driven by their adapters against a scripted model on loopback.
+
+They are looked for in the folder that `PLAIT_AGENTS_BIN` names, else on the PATH.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.agents.agent_events import (
+    Asked,
+    Decided,
+    Said,
+    Started,
+    ToolCalled,
+    ToolEnded,
+    TurnEnded,
+)
+from engine.agents.contract import LaunchRequest
+from engine.agents.registry import adapter_named
+from engine.plan.model import AgentChoice, PermissionMode, Permissions, RetryMode
+from tests.agents.model_server import ModelServer, Turn
+from tests.support.agent_runs import RunningAgent, launch_request
+
+pytestmark = pytest.mark.real_agents
+
+BIN = os.environ.get("PLAIT_AGENTS_BIN", "")
+PATH = os.pathsep.join(filter(None, (BIN, os.environ["PATH"])))
+WORK = [Turn(text="I will write.", runs="echo hello > hello.txt"), Turn(text="Written.")]
+HINT = "You may spawn up to 3 concurrent sub-agents or workers for this step."
+AGENTS = ("claude", "codex")
+Serve = Callable[[list[Turn]], ModelServer]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    servers: list[ModelServer] = []
+
+    def start(turns: list[Turn]) -> ModelServer:
+        servers.append(ModelServer(turns))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder that is not below the temporary one: codex wants none of its own there."""
+    root = Path(os.environ.get("PLAIT_AGENTS_WORK", Path.home() / ".cache" / "plait-test-agents"))
+    made = root / request.node.name.replace("/", "_")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def request_for(agent: str, folder: Path, server: ModelServer, **more: Any) -> LaunchRequest:
+    if shutil.which(agent, path=PATH) is None:
+        if os.environ.get("PLAIT_CI") == "1":
+            pytest.fail(f"{agent} is not installed, and CI wants it to be")
+        pytest.skip(f"{agent} is not installed: run `make test-agents`")
+    environment = {
+        "ANTHROPIC_BASE_URL": server.url,
+        "ANTHROPIC_API_KEY": "a-key-of-no-worth",
+        "CLAUDE_CODE_MAX_RETRIES": "1",
+    }
+    provider = f'{{name="x", base_url="{server.url}/v1", wire_api="responses", env_key="K"}}'
+    settings = f"-c 'model_providers.x={provider}' -c model_provider=x -m gpt-5.5"
+    choice = AgentChoice(
+        name=agent,
+        adapter=agent,
+        env={"K": "a-key-of-no-worth", "PATH": PATH},
+        options={"args": settings} if agent == "codex" else {},
+    )
+    given = {"choice": choice, "environment": environment, "is_confined": True, **more}
+    return launch_request(folder, **given)
+
+
+def run(asked: LaunchRequest) -> RunningAgent:
+    return RunningAgent(adapter_named(asked.choice.adapter), asked)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_it_works_in_its_workspace_and_says_so(agent: str, folder: Path, serve: Serve) -> None:
+    server = serve(WORK)
+    running = run(request_for(agent, folder, server, hint=3))
+    outcome = running.end()
+    assert outcome.ok, outcome.error
+    assert outcome.text == "Written."
+    assert (folder / "work/hello.txt").read_text() == "hello\n"
+    assert outcome.session == running.told(Started)[0].session
+    assert [event.state for event in running.told(ToolEnded)] == ["done"]
+    assert "echo hello" in running.told(ToolCalled)[0].title
+    assert outcome.usage.input_tokens == 2000
+    assert HINT in str(server.requests[0])
+    assert "Fix the parser" in str(server.requests[0])
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_refusal_of_the_model_is_a_failure(agent: str, folder: Path, serve: Serve) -> None:
+    outcome = run(request_for(agent, folder, serve([Turn(status=400)]))).end()
+    assert not outcome.ok
+    assert "scripted failure 400" in outcome.error
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_refused_login_asks_for_one(agent: str, folder: Path, serve: Serve) -> None:
+    outcome = run(request_for(agent, folder, serve([Turn(status=401)]))).end()
+    assert outcome.needs_login, outcome.error
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_session_is_taken_up_again(agent: str, folder: Path, serve: Serve) -> None:
+    server = serve([*WORK, Turn(text="Better now.")])
+    asked = request_for(agent, folder, server)
+    first = run(asked).end()
+    again = replace(
+        asked,
+        mode=RetryMode.CONTINUE,
+        session=first.session,
+        feedback="Say it better.",
+        used_before=first.usage,
+    )
+    outcome = run(again).end()
+    assert outcome.ok, outcome.error
+    assert outcome.session == first.session
+    assert outcome.text == "Better now."
+    last = str(server.requests[-1])
+    assert "Say it better." in last
+    assert "I will write." in last
+    assert outcome.usage.input_tokens == 1000
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_fork_leaves_the_session_it_came_from(agent: str, folder: Path, serve: Serve) -> None:
+    server = serve([*WORK, Turn(text="Another way.")])
+    asked = request_for(agent, folder, server)
+    first = run(asked).end()
+    forked = replace(asked, mode=RetryMode.CONTINUE, session=first.session, is_fork=True)
+    outcome = run(forked).end()
+    assert outcome.ok, outcome.error
+    assert outcome.session not in {None, first.session}
+    assert "I will write." in str(server.requests[-1])
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_that_was_killed_has_not_done_well(agent: str, folder: Path, serve: Serve) -> None:
+    running = run(request_for(agent, folder, serve([WORK[0], Turn(text="And", hangs=True)])))
+    running.until(ToolEnded)
+    running.process.terminate()
+    outcome = running.end()
+    assert not outcome.ok
+    assert (folder / "work/hello.txt").exists()
+
+
+@pytest.mark.parametrize(("answer", "state"), [("allow", "done"), ("deny", "denied")])
+def test_claude_asks_before_it_acts(answer: str, state: str, folder: Path, serve: Serve) -> None:
+    asking = Permissions(mode=PermissionMode.ASK)
+    running = run(request_for("claude", folder, serve(WORK), permissions=asking))
+    asked = running.until(Asked)
+    assert (asked.tool, asked.detail) == ("Bash", "echo hello > hello.txt")
+    running.write(running.parser.answer(asked.id, answer))
+    assert running.end().ok
+    assert [event.state for event in running.told(ToolEnded)] == [state]
+    assert (folder / "work/hello.txt").exists() is (answer == "allow")
+
+
+def test_claude_obeys_rules_without_asking(folder: Path, serve: Serve) -> None:
+    rules = Permissions(mode=PermissionMode.AUTO, deny=("Bash(echo *)",))
+    running = run(request_for("claude", folder, serve(WORK), permissions=rules))
+    assert running.end().ok
+    assert [event.is_allowed for event in running.told(Decided)] == [False]
+    assert not (folder / "work/hello.txt").exists()
+
+
+def test_claude_is_interrupted_and_goes_on_in_the_same_process(folder: Path, serve: Serve) -> None:
+    server = serve([Turn(text="Begun", hangs=True), Turn(text="Well then.")])
+    asked = request_for("claude", folder, server)
+    running = run(asked)
+    running.until(Started)
+    server.wait_requests(1)
+    running.keeps_open = True
+    running.write(running.parser.interrupt())
+    running.until(TurnEnded)
+    running.write(running.parser.steer("Go on differently."))
+    running.keeps_open = False
+    outcome = running.end()
+    assert outcome.text == "Well then."
+    assert Said("Well then.") in running.events
