@@ -235,10 +235,14 @@ def _look(directory: str) -> dict[str, Any] | None:
 
 
 def _open_recording(directory: str) -> int:
-    fd = files.open_directory(directory)
+    """The recording; -1 while its keeper has not come so far, or where nothing could be made."""
+    try:
+        fd = files.open_directory(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return -1
     try:
         return os.open(recording.FILE, os.O_RDONLY | os.O_CLOEXEC, dir_fd=fd)
-    except FileNotFoundError:  # its keeper has not come so far
+    except FileNotFoundError:
         return -1
     finally:
         os.close(fd)

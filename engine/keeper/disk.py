@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CALM_S, _HURRIED_S = 1.0, 0.1
+_FASTEST = 5e8  # bytes a second that a disk takes
+_SOONEST_S, _LATEST_S = 0.05, 1.0
 _CALM_SLICE_S, _HURRIED_SLICE_S = 0.003, 0.010
 _CALM_REST = 20  # times the slice: a count costs 5 % of a core
 _NOTICED = 1 * MB
@@ -40,7 +41,7 @@ class DiskWatch:
         if self._count is None:
             taken = max(0, self._free - _free(self._roots))
             if taken < _NOTICED:
-                return _CALM_S if self.growth < self.limit_mb * MB * _CLOSE else _HURRIED_S
+                return self._rest_s()
             self._count = self._begin()
         return self._slice(self._count)
 
@@ -59,7 +60,11 @@ class DiskWatch:
                 return 0.0 if is_hurried else _CALM_SLICE_S * _CALM_REST
         self._count = None
         self._finish()
-        return _HURRIED_S if is_hurried else _CALM_S
+        return self._rest_s()
+
+    def _rest_s(self) -> float:
+        headroom = max(0.0, self.limit_mb * MB - self.growth)
+        return min(max(headroom / _FASTEST, _SOONEST_S), _LATEST_S)
 
     def _finish(self) -> None:
         if self._baseline is None:

@@ -258,7 +258,8 @@ async def test_killing_keepers_at_random_moments_leaves_nobody(
     spec = attempt(tmp_path, "sh", "-c", "setsid sleep 600 & (sleep 600 &) ; echo on; wait")
     async with anyio.create_task_group() as group:
         group.start_soon(host.start, spec)
-        await wait_until(Path(spec.directory, files.KEEPER).exists)
+        known = Path(spec.directory, files.KEEPER)
+        await wait_until(lambda: known.exists() and known.stat().st_size)
         await anyio.sleep(dice.random() * 0.02)
         kill_all([await keeper_of(spec)])
     _, end = await read_all(host, spec.attempt)

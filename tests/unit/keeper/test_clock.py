@@ -1,0 +1,48 @@
+"""The clock of an attempt: what counts against its limit and what does not."""
+
+import pytest
+
+from engine.keeper import clock
+from engine.keeper.clock import Clock
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    fake = Time()
+    monkeypatch.setattr(clock, "time", fake)
+    return fake
+
+
+def test_holds_do_not_count(time: Time) -> None:
+    watch = Clock()
+    time.now += 5
+    watch.hold("pause")
+    time.now += 7
+    assert (watch.active_s, watch.held_s, watch.is_held) == (5, 7, True)
+    watch.release("pause")
+    time.now += 2
+    assert (watch.active_s, watch.held_s, watch.wall_s) == (7, 7, 14)
+
+
+def test_it_goes_on_when_the_last_holder_lets_go(time: Time) -> None:
+    watch = Clock()
+    watch.hold("pause")
+    time.now += 1
+    watch.hold("human")
+    watch.hold("human")
+    time.now += 1
+    watch.release("pause")
+    time.now += 1
+    assert watch.held_s == 3
+    watch.release("human")
+    watch.release("human")
+    time.now += 1
+    assert (watch.held_s, watch.active_s) == (3, 1)
