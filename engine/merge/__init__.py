@@ -16,13 +16,13 @@ from engine.merge.choices import (
     text_of,
 )
 from engine.merge.conflict import FileConflict, Names, Open, Side
-from engine.merge.decided import Decided
 from engine.merge.ideas import Rule
 from engine.merge.journal import HunkAt
 from engine.merge.kinds import ConflictKind, kind_named
 from engine.merge.linediff import Change, LineDiff
 from engine.merge.memory import Memory, Remembered
 from engine.merge.proposals import Asked, Proposal, best, propose
+from engine.merge.resolution import Resolution
 from engine.merge.session import Carried, ResolutionSession
 from engine.merge.terms import Merge, flatten
 from engine.merge.text import Hunk, HunkKey, Lines, Piece, TextMerge, merge_texts, split_lines
@@ -40,7 +40,6 @@ __all__ = [
     "Choice",
     "Composite",
     "ConflictKind",
-    "Decided",
     "DiffLine",
     "FileConflict",
     "FileResult",
@@ -64,6 +63,7 @@ __all__ = [
     "Proposal",
     "Refused",
     "Remembered",
+    "Resolution",
     "ResolutionSession",
     "Rule",
     "Side",

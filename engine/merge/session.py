@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from engine.merge.choices import Choice, choice_of, text_of
 from engine.merge.conflict import EXECUTABLE, REGULAR, FileConflict
-from engine.merge.decided import Decided, is_resolved, open_hunks, results
 from engine.merge.journal import (
     Entry,
     FileOpened,
@@ -25,6 +24,7 @@ from engine.merge.journal import (
     entry_from_json,
     entry_to_json,
 )
+from engine.merge.resolution import Resolution, is_resolved, open_hunks, results
 from engine.merge.text import Hunk, HunkKey, Piece, split_lines
 from engine.merge.whole import FileResult, Place, Whole, option
 
@@ -63,12 +63,12 @@ class ResolutionSession:
         return {conflict.path: conflict for conflict in self.conflicts}
 
     @cached_property
-    def decided(self) -> Mapping[bytes, Decided]:
+    def resolutions(self) -> Mapping[bytes, Resolution]:
         """The decisions by path; a path without any is not there."""
-        found: dict[bytes, Decided] = {}
+        found: dict[bytes, Resolution] = {}
         for entry in self.journal:
             for path in _paths(entry):
-                found[path] = found.get(path, Decided()).after(path, entry)
+                found[path] = found.get(path, Resolution()).after(path, entry)
         return found
 
     def conflict(self, path: bytes) -> FileConflict:
@@ -184,7 +184,7 @@ class ResolutionSession:
                 found[result.path] = _stronger(found.get(result.path), result)
         if not self.is_resolved:
             return None
-        for path, decided in self.decided.items():
+        for path, decided in self.resolutions.items():
             if decided.own and path not in self._by_path:
                 own = decided.own
                 gone = own.content is None
@@ -234,7 +234,7 @@ class ResolutionSession:
         before, after = set(_standing(self)), set(_standing(session))
         looked = {
             path
-            for path, decided in session.decided.items()
+            for path, decided in session.resolutions.items()
             if decided.own and not decided.own.fingerprint
         }
         opened = sorted(before - after, key=repr)
@@ -244,8 +244,8 @@ class ResolutionSession:
 
     # Within
 
-    def _decided(self, path: bytes) -> Decided:
-        return self.decided.get(path, Decided())
+    def _decided(self, path: bytes) -> Resolution:
+        return self.resolutions.get(path, Resolution())
 
     def _with(self, entry: Entry) -> "ResolutionSession":
         for path in _paths(entry):
@@ -262,10 +262,8 @@ class ResolutionSession:
 
     def _hunk(self, path: bytes, key: HunkKey | int) -> Hunk:
         hunks = self.conflict(path).open.hunks
-        if isinstance(key, int):
-            return hunks[key]
-        for hunk in hunks:
-            if hunk.key == key:
+        for place, hunk in enumerate(hunks):
+            if key in (place, hunk.key):
                 return hunk
         raise KeyError(key)
 
@@ -300,7 +298,7 @@ def _paths(entry: Entry) -> tuple[bytes, ...]:
 
 def _standing(session: ResolutionSession) -> Iterator[HunkAt | bytes]:
     """Every hunk that is decided, and every path that is decided as a whole."""
-    for path, decided in session.decided.items():
+    for path, decided in session.resolutions.items():
         if decided.whole or decided.own or decided.mode or decided.place:
             yield path
         yield from (HunkAt(path, key) for key in decided.hunks)
@@ -311,7 +309,7 @@ def _stronger(first: FileResult | None, second: FileResult) -> FileResult:
     return first if first and second.mode is None else second
 
 
-def _previewed(piece: Piece, decided: Decided) -> Piece:
+def _previewed(piece: Piece, decided: Resolution) -> Piece:
     """A piece with the text that was decided for it."""
     hunk = piece.hunk
     choice = decided.hunks.get(hunk.key) if hunk else None

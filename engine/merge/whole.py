@@ -61,16 +61,19 @@ class Option(NamedTuple):
 
 def options(conflict: FileConflict) -> tuple[Option, ...]:
     """Every choice for the whole path that can be carried out, the two sides first."""
-    return tuple(
-        option
-        for group in (_sides(conflict), _merges(conflict), _other_places(conflict))
-        for option in group
-    )
+    return tuple(_options(conflict))
 
 
 def option(conflict: FileConflict, choice: Whole) -> Option | None:
     """The option of that name, if this conflict has it."""
-    return next((found for found in options(conflict) if found.choice is choice), None)
+    return next((found for found in _options(conflict) if found.choice is choice), None)
+
+
+def _options(conflict: FileConflict) -> Iterator[Option]:
+    """One after the other, because merging a large file only to show a side would be felt."""
+    yield from _sides(conflict)
+    yield from _merges(conflict)
+    yield from _other_places(conflict)
 
 
 def result_of(side: Side, path: bytes | None = None) -> FileResult:

@@ -3,15 +3,20 @@
 `python -m tests.bench.bench_merge` prints figures and says which are over their budget.
 """
 
+import ast
 import gc
+import inspect
 import random
 import sys
 import tempfile
+import textwrap
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.merge import Hunk, changed_words, merge_texts, propose
+from engine.merge import Hunk, best, changed_words, merge_texts, propose
+from tests.support.merge_corpus import cases
 from tests.support.merge_oracle import MergeFile
 
 LINES, EDITS, MODEL_BUDGET_S, HUNK_BUDGET_S = 20_000, 3_400, 0.150, 0.005
@@ -94,6 +99,18 @@ def report(name: str, seconds: float, budget: float) -> bool:
     return within
 
 
+def offered(most: int = 400) -> None:
+    """How often the rules come to the text that has both of two independent edits."""
+    made = list(cases((ast, inspect, textwrap, zipfile), most=most))
+    offers = [propose(case.hunk) for case in made]
+    pairs = list(zip(made, offers, strict=True))
+    listed = sum(case.answer in [offer.text for offer in found] for case, found in pairs)
+    tops = [(case, top) for case, found in pairs if (top := best(found))]
+    right = sum(top.text == case.answer for case, top in tops)
+    print(f"{most} made conflicts: both edits among the offers {listed / most:.0%}, ", end="")
+    print(f"one under the cursor {len(tops) / most:.0%}, and right there {right / len(tops):.0%}")
+
+
 def main() -> int:
     """Measure everything once; 1 where a budget is broken."""
     three = texts()
@@ -113,6 +130,7 @@ def main() -> int:
         report("proposals for a long hunk, slowest", max(long), HUNK_BUDGET_S),
         report("changed words of a line", words, HUNK_BUDGET_S / 10),
     ]
+    offered()
     return 0 if all(verdicts) else 1
 
 

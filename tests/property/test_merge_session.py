@@ -93,14 +93,14 @@ class Reviewing(RuleBasedStateMachine):
     @invariant()
     def what_is_decided_is_what_it_was_then(self) -> None:
         then = self.past[len(self.session.journal)]
-        assert self.session.decided == then.decided
+        assert self.session.resolutions == then.resolutions
         assert self.session.results() == then.results()
 
     @invariant()
     def open_and_decided_never_overlap(self) -> None:
         for path in (A, B):
             still_open = {hunk.key for hunk in self.session.open_hunks(path)}
-            decided = self.session.decided.get(path)
+            decided = self.session.resolutions.get(path)
             assert not decided or not still_open & set(decided.hunks)
             assert self.session.is_file_resolved(path) or still_open
 

@@ -72,9 +72,9 @@ def test_a_later_choice_takes_the_place_of_an_earlier(session: ResolutionSession
 def test_undo_and_redo_go_back_and_forth(session: ResolutionSession):
     once = session.choose(A, 0, "target")
     twice = once.choose(A, 1, "incoming")
-    assert twice.undo().decided == once.decided
-    assert twice.undo().undo().decided == session.decided
-    assert twice.undo().undo().redo().redo().decided == twice.decided
+    assert twice.undo().resolutions == once.resolutions
+    assert twice.undo().undo().resolutions == session.resolutions
+    assert twice.undo().undo().redo().redo().resolutions == twice.resolutions
     assert session.undo() == session
     assert twice.redo() == twice
 
@@ -90,7 +90,7 @@ def test_the_rest_is_decided_and_undone_as_one(session: ResolutionSession):
     assert rest.is_resolved
     assert content(rest, A) == b"one\n2\nthree\nfour\nFIVE\n"
     assert content(rest, B) == TARGET
-    assert rest.undo().decided == kept.decided
+    assert rest.undo().resolutions == kept.resolutions
 
 
 def test_the_rest_of_one_file_leaves_the_others(session: ResolutionSession):
@@ -224,7 +224,7 @@ def test_a_whole_decision_falls_open_when_a_side_changed(session: ResolutionSess
     again, carried = decided.carried_to(moved)
     assert carried.kept == ()
     assert set(carried.opened) == {A, B}
-    assert again.decided == {}
+    assert again.resolutions == {}
 
 
 def test_a_file_written_by_hand_falls_open_when_it_becomes_a_conflict(

@@ -23,7 +23,7 @@ from engine.merge.whole import FileResult, Place, Whole, gone, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decided:
+class Resolution:
     """The decisions for one path. A whole version or an own file stands above the hunks."""
 
     hunks: Mapping[HunkKey, Choice] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Decided:
     place: Place | None = None
     own: FileSet | None = None
 
-    def after(self, path: bytes, entry: Entry) -> "Decided":
+    def after(self, path: bytes, entry: Entry) -> "Resolution":
         """The decisions for `path` when this entry, which names it, has been made."""
         match entry:
             case HunksChosen():
@@ -51,17 +51,17 @@ class Decided:
             case FileSet():
                 return replace(self, own=entry)
             case FileOpened():
-                return Decided()
+                return Resolution()
 
 
-def open_hunks(conflict: FileConflict, decided: Decided) -> tuple[Hunk, ...]:
+def open_hunks(conflict: FileConflict, decided: Resolution) -> tuple[Hunk, ...]:
     """The hunks that are still to be decided."""
     if decided.own or decided.whole:
         return ()
     return tuple(hunk for hunk in conflict.open.hunks if hunk.key not in decided.hunks)
 
 
-def is_resolved(conflict: FileConflict, decided: Decided) -> bool:
+def is_resolved(conflict: FileConflict, decided: Resolution) -> bool:
     """Nothing about this path is open."""
     if decided.own or decided.whole:
         return True
@@ -74,7 +74,7 @@ def is_resolved(conflict: FileConflict, decided: Decided) -> bool:
     )
 
 
-def results(conflict: FileConflict, decided: Decided) -> tuple[FileResult, ...] | None:
+def results(conflict: FileConflict, decided: Resolution) -> tuple[FileResult, ...] | None:
     """What the tree has at every path of this conflict, or None while something is open."""
     if not is_resolved(conflict, decided):
         return None
@@ -92,7 +92,7 @@ def _own(conflict: FileConflict, own: FileSet) -> tuple[FileResult, ...]:
     return (FileResult(own.path, own.mode, own.content), *gone(conflict, own.path))
 
 
-def _merged(conflict: FileConflict, decided: Decided) -> tuple[FileResult, ...]:
+def _merged(conflict: FileConflict, decided: Resolution) -> tuple[FileResult, ...]:
     """The merged text, or the one content both agree on, at the place that was decided."""
     content, blob = _content(conflict, decided)
     mode = decided.mode or conflict.mode.resolved
@@ -101,7 +101,7 @@ def _merged(conflict: FileConflict, decided: Decided) -> tuple[FileResult, ...]:
     return (*placed, *gone(conflict, *paths))
 
 
-def _content(conflict: FileConflict, decided: Decided) -> tuple[bytes | None, str | None]:
+def _content(conflict: FileConflict, decided: Resolution) -> tuple[bytes | None, str | None]:
     text = conflict.text
     if text is not None:
         return text.render(lambda hunk: text_of(hunk, decided.hunks[hunk.key]) or b""), None
