@@ -148,16 +148,17 @@ class Engine:
         take = partial(EngineLock.take, place.layout.engine_lock, socket=door.socket)
         stack.enter_context(await anyio.to_thread.run_sync(take))
         machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
+        clock = SystemClock()
         host = LocalHost(place.layout.root)
         stack.push_async_callback(_close_host, host, detach=detach)
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
         starter = Starter(host=host, shelter=shelter, layout=place.layout, is_tethered=not detach)
         tools = Tools(
             starter=starter,
-            workshop=Workshops(place),
+            workshop=Workshops(place, layout=place.layout, shelter=shelter, clock=clock),
             layout=place.layout,
             bus=Bus(),
-            clock=SystemClock(),
+            clock=clock,
             project=place.project,
             environ=env,
         )

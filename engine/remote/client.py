@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.events import Told
 from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, ProtocolError, Wire
-from engine.results import EngineView, LogChunk, RunView
+from engine.results import EngineView, LogChunk, RunReport, RunView
 from engine.store.codec import dump, load
 from engine.store.history import RunSummary
 from engine.store.layout import Layout
@@ -153,6 +153,10 @@ class RemoteEngine:
     async def view(self, run: str = "") -> RunView:
         """One run as it stands; the latest where none is named."""
         return load(RunView, await self._ask("view", run=run))
+
+    async def report(self, run: str = "") -> RunReport:
+        """What a run has come to so far; the latest where none is named."""
+        return load(RunReport, await self._ask("report", run=run))
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""

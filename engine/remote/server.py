@@ -115,6 +115,7 @@ class _Conversation:
             "start": self._start,
             "resume": self._resume,
             "view": self._view,
+            "report": self._report,
             "history": self._history,
             "wait_idle": self._wait_idle,
             "leave": self._leave,
@@ -166,6 +167,9 @@ class _Conversation:
 
     async def _view(self, message: dict[str, Any]) -> Any:
         return dump(await self._coordinator.view(str(message["run"])))
+
+    async def _report(self, message: dict[str, Any]) -> Any:
+        return dump(await self._coordinator.report(str(message["run"])))
 
     async def _history(self, message: dict[str, Any]) -> Any:
         del message

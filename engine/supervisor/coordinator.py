@@ -12,12 +12,13 @@ from anyio.abc import TaskGroup
 
 from engine import commands as c
 from engine.core import facts as f
+from engine.core.report import report
 from engine.core.state import RunState
 from engine.errors import EngineError, StoreError
 from engine.events import Told
 from engine.ids import AttemptId, RunId
 from engine.plan.model import Plan
-from engine.results import EngineView, LogChunk, Machine, RunView
+from engine.results import EngineView, LogChunk, Machine, RunReport, RunView
 from engine.store.history import RunSummary, Standing, list_runs
 from engine.supervisor.allotment import allot
 from engine.supervisor.journal import Journal
@@ -65,6 +66,7 @@ class Coordinator:
             StoreError: The run cannot be written down.
         """
         self._tools.starter.shelter.check_required(plan.runtime.require)
+        plan = await self._tools.workshop.begin(plan)
         run = RunId(secrets.token_hex(3))
         layout = self._tools.layout
         await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))
@@ -140,13 +142,14 @@ class Coordinator:
         """Carry a command out, or say why not."""
         name, command = _split(command)
         live = self._find(name)
-        if live is None and name:
+        if live is None:
+            name = name or next((summary.id for summary in await self.history()), "")
+            if not name:
+                return c.Refused("there is no run", hint="Start one: plait run")
             try:
                 live = await self.take_up(RunId(name))
             except (EngineError, ValueError) as error:
                 return c.Refused(f"there is no run {name!r}: {error}")
-        if live is None:
-            return c.Refused("there is no run", hint="Start one: plait run")
         if live.trouble is not None:
             return c.Refused(f"the run cannot be written down: {live.trouble}")
         return self._carry_out(live, command)
@@ -213,6 +216,11 @@ class Coordinator:
         if live is not None:
             return run_view(live)
         return view_of(await self._read_state(run), {})
+
+    async def report(self, run: str = "") -> RunReport:
+        """What a run has come to so far, living or read from its journal."""
+        live = self._find(run)
+        return report(live.state if live is not None else await self._read_state(run))
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""

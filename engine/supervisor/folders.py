@@ -10,9 +10,10 @@ from engine.core import effects as e
 from engine.core.state import RunState
 from engine.errors import WorkspaceError
 from engine.ids import AttemptId, WorkerId
-from engine.plan.model import RetryMode
+from engine.plan.model import Plan, RetryMode
 from engine.results import Change, CheckResult
 from engine.store.layout import Layout, workspace
+from engine.supervisor.artifacts import artifacts_folder, copy, give_artifacts, keep_artifacts
 from engine.supervisor.shelter import GitPlaces
 from engine.supervisor.workshop import (
     BaseClash,
@@ -55,7 +56,8 @@ class FolderWorkshop:
             draft.mkdir(mode=0o700)
             self._include(state.plan.workspace.include, draft)
         for worker, number in effect.bases:
-            self._take_artifacts(AttemptId(state.run, worker, number), draft)
+            given = AttemptId(state.run, worker, number)
+            give_artifacts(artifacts_folder(self._layout, given), draft)
         draft.rename(target)
         return target
 
@@ -67,17 +69,7 @@ class FolderWorkshop:
                         f"workspace.include: {pattern} leads out of {self._project}",
                         hint="Include files that lie inside the project.",
                     )
-                _copy(source, target / source.relative_to(self._project))
-
-    def _take_artifacts(self, attempt: AttemptId, target: Path) -> None:
-        kept = self._artifacts(attempt)
-        if kept.is_dir():
-            for source in kept.iterdir():
-                if not (target / source.name).exists():
-                    _copy(source, target / source.name)
-
-    def _artifacts(self, attempt: AttemptId) -> Path:
-        return self._layout.attempt(attempt).with_name(f"artifacts_{attempt.number}")
+                copy(source, target / source.relative_to(self._project))
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
         """The artifacts the step names, copied to where no agent reaches them."""
@@ -87,16 +79,10 @@ class FolderWorkshop:
         folder = state.workers[worker].workspace
         if folder is None or not Path(folder).is_dir():
             return Kept(error=f"the workspace {folder} is gone")
-        root = Path(folder).resolve()
-        kept = self._artifacts(AttemptId(state.run, worker, number))
-        found: list[str] = []
-        for pattern in state.plan.step(worker.step).artifacts:
-            for source in sorted(root.glob(pattern)):
-                if source.resolve().is_relative_to(root):
-                    name = source.relative_to(root)
-                    _copy(source, kept / name)
-                    found.append(str(name))
-        return Kept(change=Change(files=len(found), artifacts=tuple(found)))
+        kept = artifacts_folder(self._layout, AttemptId(state.run, worker, number))
+        patterns = state.plan.step(worker.step).artifacts
+        found = keep_artifacts(Path(folder), patterns, kept)
+        return Kept(change=Change(files=len(found), artifacts=found))
 
     async def prepare_landing(
         self, state: RunState, effect: e.Land, check: Checker | None
@@ -105,8 +91,14 @@ class FolderWorkshop:
         del state, check
         return Refusal(reason=f"{effect.worker} works in a plain folder: there is nothing to land")
 
-    async def land(self, state: RunState, effect: e.Land, ready: ReadyToLand) -> None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Never reached: nothing is ever ready."""
+        del ready
+        return f"{effect.worker} works in a plain folder"
+
+    async def begin(self, plan: Plan) -> Plan:
+        """Plain folders need nothing pinned."""
+        return plan
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Only an empty folder is provably not needed."""
@@ -118,14 +110,6 @@ class FolderWorkshop:
         """Plain folders have no repository."""
         del state, worker
         return None
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir() and not source.is_symlink():
-        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-    else:
-        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _remove_if_empty(folder: Path) -> None:

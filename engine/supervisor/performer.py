@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,10 +18,9 @@ from engine.plan.model import RetryMode
 from engine.results import CheckResult
 from engine.supervisor.activities import Activities, Activity
 from engine.supervisor.agent_work import run_agent
-from engine.supervisor.attempts import CommandEnd, with_role
 from engine.supervisor.briefing import feedback_for, prompt_for
+from engine.supervisor.checking import Checking
 from engine.supervisor.run_ports import RunPort
-from engine.supervisor.shelter import Job
 from engine.supervisor.stalls import is_stall_question
 from engine.supervisor.tools import Tools
 from engine.supervisor.workshop import (
@@ -29,6 +29,9 @@ from engine.supervisor.workshop import (
     ReadyToLand,
     Refusal,
 )
+
+_LANDING_TRIES = 5
+"""How often a target may move under our hands before a human is told."""
 
 
 class Performer:
@@ -87,11 +90,10 @@ class Performer:
         if isinstance(made, BaseClash):
             self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
             return
-        setup = self._run.state.plan.workspace.setup
-        if setup is not None and effect.mode is not RetryMode.RESUME:
-            end = await self._command(effect, made.path, setup, role="setup")
-            if not end.is_ok:
-                error = f"setup {end.why}\n{end.tail[-2000:]}".rstrip()
+        if effect.mode is not RetryMode.RESUME:
+            checking = Checking(self._run, self._tools, effect)
+            error = await checking.setup(made.path, None, role="setup")
+            if error is not None:
                 self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
                 return
         self._run.feed(
@@ -106,19 +108,6 @@ class Performer:
             )
         )
 
-    async def _command(
-        self, effect: e.EntryEffect, folder: str, command: str, *, role: str
-    ) -> CommandEnd:
-        state = self._run.state
-        attempt = AttemptId(state.run, effect.worker, effect.attempt)
-        job = Job(
-            attempt=with_role(attempt, role),
-            workspace=folder,
-            limits=state.limits_of(effect.worker),
-            git=self._tools.workshop.git_places(state, effect.worker),
-        )
-        return await self._tools.starter.run_command(state, job, command)
-
     async def _collect(self, effect: e.Collect) -> None:
         kept = await self._tools.workshop.collect(self._run.state, effect)
         for path in kept.violations:
@@ -128,44 +117,34 @@ class Performer:
     async def _check(self, effect: e.RunCheck) -> None:
         w = self._worker(effect)
         tree = w.change.tree if w.change else None
-        result = await self._run_check(effect, w.workspace or "", tree=tree, role="check")
+        checker = Checking(self._run, self._tools, effect)
+        result = await checker.check(w.workspace or "", tree or "", None, role="check")
         fact = f.CheckPassed if result.passed else f.CheckFailed
         self._run.feed(fact(**self._base(effect), check=result))
 
-    async def _run_check(
-        self, effect: e.EntryEffect, folder: str, *, tree: str | None, role: str
-    ) -> CheckResult:
-        command = self._run.state.plan.step(effect.worker.step).check or "true"
-        end = await self._command(effect, folder, command, role=role)
-        summary = "passed" if end.is_ok else f"the check {end.why}\n{end.tail}".rstrip()
-        return CheckResult(
-            command=command,
-            passed=end.is_ok,
-            tree=tree,
-            exit_code=end.exit.exit_code,
-            summary=summary,
-            duration_s=round(end.exit.wall_s, 3),
-        )
-
     async def _land(self, effect: e.Land) -> None:
         async with self._tools.landing:
-            ready = await self._ready_to_land(effect)
-            if ready is None:
-                return
-            with anyio.CancelScope(shield=True):
-                await self._tools.workshop.land(self._run.state, effect, ready)
-                self._run.feed(
-                    f.Landed(
-                        **self._base(effect), target=ready.target, old=ready.old, new=ready.new
-                    )
-                )
+            why: str | None = None
+            for _ in range(_LANDING_TRIES):
+                ready = await self._ready_to_land(effect)
+                if ready is None:
+                    return
+                with anyio.CancelScope(shield=True):
+                    moved = await self._tools.workshop.land(effect, ready)
+                    if moved is None:
+                        self._tell_landed(effect, ready)
+                        return
+                why, effect = moved, replace(effect, prepared=None)
+            self._run.feed(f.LandRefused(**self._base(effect), reason=why or ""))
+
+    def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
+        base = self._base(effect)
+        self._run.feed(f.Landed(**base, target=ready.target, old=ready.old, new=ready.new))
 
     async def _ready_to_land(self, effect: e.Land) -> ReadyToLand | None:
-        checker = partial(self._run_check, effect)
         has_check = self._run.state.plan.step(effect.worker.step).check is not None
-        found = await self._tools.workshop.prepare_landing(
-            self._run.state, effect, checker if has_check else None
-        )
+        checker = Checking(self._run, self._tools, effect) if has_check else None
+        found = await self._tools.workshop.prepare_landing(self._run.state, effect, checker)
         match found:
             case ReadyToLand():
                 return self._record(effect, found)

@@ -6,7 +6,7 @@ from typing import Protocol
 from engine.commands import Command, Reply
 from engine.events import Told
 from engine.plan.model import Plan
-from engine.results import EngineView, LogChunk, RunView
+from engine.results import EngineView, LogChunk, RunReport, RunView
 from engine.store.history import RunSummary
 
 
@@ -35,6 +35,9 @@ class EnginePort(Protocol):
 
     async def view(self, run: str = "") -> RunView:
         """One run as it stands; the latest where none is named."""
+
+    async def report(self, run: str = "") -> RunReport:
+        """What a run has come to so far; the latest where none is named."""
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""

@@ -1,20 +1,22 @@
 """What stands around an attempt: its environment and its profile, made from plan and machine."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
 from engine.core.state import RunState
 from engine.ids import AttemptId
 from engine.limits import Dimension, Enforcement, Level, Limits
-from engine.sandbox.confine import confine, release
+from engine.sandbox.confine import confine, one_off, release
 from engine.sandbox.environment import environment
-from engine.sandbox.ladder import check_required, doctor
-from engine.sandbox.machine import Machine
+from engine.sandbox.ladder import check_required, doctor, files_rung
+from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, Holes, Network
 from engine.store.layout import Layout
@@ -70,6 +72,11 @@ class Shelter:
         held = {row.dimension for row in self.report if row.level is Level.ENFORCED}
         return {Dimension.FILES, Dimension.GIT} <= held
 
+    @property
+    def mounts(self) -> bool:
+        """A worker's view of the machine is made of mounts."""
+        return files_rung(self.machine) is Mechanism.BWRAP
+
     def check_required(self, wanted: tuple[str, ...]) -> None:
         """Let a run begin only where everything it requires is enforced.
 
@@ -88,10 +95,36 @@ class Shelter:
         has_terminal: bool = False,
     ) -> Sheltered:
         """The surroundings of one attempt; making them again gives the same."""
+        request = self._request(state, job, reads=reads, has_terminal=has_terminal)
+        return await anyio.to_thread.run_sync(partial(self._make, request, dict(extra or {})))
+
+    @asynccontextmanager
+    async def looking(
+        self, state: RunState, job: Job, *, writable: tuple[Path, ...]
+    ) -> AsyncIterator[tuple[str, ...]]:
+        """Words that put a short program of ours into an attempt's own view, to look only."""
+        request = replace(
+            self._request(state, job), writable=writable, is_read_only=True, network=Network.NONE
+        )
+        made = await anyio.to_thread.run_sync(partial(self._make, request, {}))
+        try:
+            yield one_off(self.machine, made.profile)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.release(made)
+
+    def _request(
+        self,
+        state: RunState,
+        job: Job,
+        *,
+        reads: tuple[str, ...] = (),
+        has_terminal: bool = False,
+    ) -> ConfineRequest:
         attempt, git = job.attempt, job.git
         home = self._layout.home(attempt.run, attempt.worker)
         holes = state.plan.runtime.holes
-        request = ConfineRequest(
+        return ConfineRequest(
             name=str(attempt).replace("/", ".").replace("@", ".").replace("+", "."),
             workspace=Path(job.workspace),
             home=home,
@@ -111,7 +144,6 @@ class Shelter:
             limits=job.limits,
             has_terminal=has_terminal,
         )
-        return await anyio.to_thread.run_sync(partial(self._make, request, dict(extra or {})))
 
     def _make(self, request: ConfineRequest, extra: Mapping[str, str]) -> Sheltered:
         self._layout.make(request.home)

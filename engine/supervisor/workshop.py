@@ -6,6 +6,7 @@ from typing import Protocol
 from engine.core import effects as e
 from engine.core.state import RunState
 from engine.ids import WorkerId
+from engine.plan.model import Plan
 from engine.results import Change, CheckResult
 from engine.supervisor.shelter import GitPlaces
 
@@ -62,14 +63,24 @@ class ReadyToLand:
 
 
 class Checker(Protocol):
-    """Runs the step's check in a folder and says what it said."""
+    """Runs commands in a tree that is about to be landed, as attempts like any other."""
 
-    async def __call__(self, folder: str, *, tree: str | None, role: str) -> CheckResult:
-        """The result, bound to the tree."""
+    async def setup(self, folder: str, git: GitPlaces) -> str | None:
+        """Make the tree ready as workspaces are; None, or why it could not be."""
+
+    async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
+        """What the step's check says of this tree."""
 
 
 class Workshop(Protocol):
     """One way of making workspaces and keeping what is done in them."""
+
+    async def begin(self, plan: Plan) -> Plan:
+        """The plan with everything pinned that must not move while it runs.
+
+        Raises:
+            WorkspaceError: It cannot run here.
+        """
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """Make and fill the workspace of an attempt; making it again is harmless."""
@@ -82,8 +93,8 @@ class Workshop(Protocol):
     ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
         """Merge in memory and check the exact tree; a CheckResult is one that failed."""
 
-    async def land(self, state: RunState, effect: e.Land, ready: ReadyToLand) -> None:
-        """Move the target, or roll a prepared move forward."""
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+        """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what is provably not needed any more."""

@@ -4,11 +4,14 @@ from engine.core import effects as e
 from engine.core.state import RunState
 from engine.errors import WorkspaceError
 from engine.ids import WorkerId
-from engine.plan.model import IsolationStrategy
+from engine.plan.model import IsolationStrategy, Plan
 from engine.results import CheckResult
+from engine.store.layout import Layout
+from engine.supervisor.clock import Clock
 from engine.supervisor.folders import FolderWorkshop
+from engine.supervisor.git_workshop import GitWorkshop
 from engine.supervisor.place import Place
-from engine.supervisor.shelter import GitPlaces
+from engine.supervisor.shelter import GitPlaces, Shelter
 from engine.supervisor.workshop import (
     BaseClash,
     Checker,
@@ -24,41 +27,52 @@ from engine.supervisor.workshop import (
 class Workshops:
     """Hands every effect to the workshop that its run's plan names."""
 
-    def __init__(self, place: Place) -> None:
-        self._folders = FolderWorkshop(
-            project=place.project, root=place.workspaces, layout=place.layout
+    def __init__(self, place: Place, *, layout: Layout, shelter: Shelter, clock: Clock) -> None:
+        self._folders = FolderWorkshop(project=place.project, root=place.workspaces, layout=layout)
+        self._git = (
+            GitWorkshop(
+                place.repo, root=place.workspaces, layout=layout, shelter=shelter, clock=clock
+            )
+            if place.repo is not None
+            else None
         )
 
-    def _for(self, state: RunState) -> Workshop:
-        if state.plan.runtime.isolation is IsolationStrategy.DIRECTORY:
+    def _for(self, plan: Plan) -> Workshop:
+        if plan.runtime.isolation is IsolationStrategy.DIRECTORY:
             return self._folders
-        raise WorkspaceError(
-            f"{state.plan.runtime.isolation} needs a git repository, and there is none here",
-            hint="Run `git init`, or set `runtime.isolation_strategy: directory`.",
-        )
+        if self._git is None:
+            raise WorkspaceError(
+                f"{plan.runtime.isolation} needs a git repository, and there is none here",
+                hint="Run `git init`, or set `runtime.isolation_strategy: directory`.",
+            )
+        return self._git
+
+    async def begin(self, plan: Plan) -> Plan:
+        """The plan with everything pinned that must not move while it runs."""
+        return await self._for(plan).begin(plan)
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """Make and fill the workspace of an attempt."""
-        return await self._for(state).prepare(state, effect)
+        return await self._for(state.plan).prepare(state, effect)
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
         """Keep everything the attempt left."""
-        return await self._for(state).collect(state, effect)
+        return await self._for(state.plan).collect(state, effect)
 
     async def prepare_landing(
         self, state: RunState, effect: e.Land, check: Checker | None
     ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
         """Merge in memory and check the exact tree."""
-        return await self._for(state).prepare_landing(state, effect, check)
+        return await self._for(state.plan).prepare_landing(state, effect, check)
 
-    async def land(self, state: RunState, effect: e.Land, ready: ReadyToLand) -> None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target, or roll a prepared move forward."""
-        await self._for(state).land(state, effect, ready)
+        return await (self._git or self._folders).land(effect, ready)
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what is provably not needed any more."""
-        await self._for(state).release(state, effect)
+        await self._for(state.plan).release(state, effect)
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies, if it has one."""
-        return self._for(state).git_places(state, worker)
+        return self._for(state.plan).git_places(state, worker)

@@ -4,8 +4,6 @@ import argparse
 import json
 from functools import partial
 
-import anyio
-
 from engine import commands as c
 from engine import events as ev
 from engine.api import EnginePort, reach
@@ -42,42 +40,39 @@ def run(args: argparse.Namespace) -> int:
 
 async def _land_all(args: argparse.Namespace) -> int:
     """One after another; a conflict ends with 3, a refusal with 1."""
-    async with reach(args.repo) as (port, _):
+    async with reach(args.repo) as (port, has_lived):
+        code = EXIT_OK
         for worker in args.workers:
             code = await _land(port, args, worker)
             if code != EXIT_OK:
-                return code
-    return EXIT_OK
+                break
+        if not has_lived:
+            await port.wait_idle()
+    return code
 
 
 async def _land(port: EnginePort, args: argparse.Namespace, worker: str) -> int:
+    run = await port.resume((await port.view(args.run or _run_of(worker))).run)
+    view = await port.view(run)
+    tail = worker.removeprefix(f"{run}/")
+    name = next((w.worker for w in view.workers if w.worker.endswith(tail)), tail)
+    events = port.events(view.seq, run=run)
     command = c.Land(
-        worker=worker,
-        run=args.run,
+        worker=name,
+        run=run,
         to=args.to,
         style=args.style,
         is_despite_check=args.despite_check,
     )
-    before = await port.view(args.run or _run_of(worker))
-    async with anyio.create_task_group() as tasks:
-        found = anyio.Event()
-        outcome: list[int] = []
-
-        async def watch() -> None:
-            async for told in port.events(before.seq, run=before.run):
-                code = _told_of_landing(told.event, is_json=args.json)
-                if code is not None:
-                    outcome.append(code)
-                    found.set()
-                    return
-
-        code = await tell_one(port, command)
-        if code != EXIT_OK:
-            return code
-        tasks.start_soon(watch)
-        await found.wait()
-        tasks.cancel_scope.cancel()
-    return outcome[0]
+    code = await tell_one(port, command)
+    if code != EXIT_OK:
+        return code
+    async for told in events:
+        is_its = getattr(told.event, "worker", None) == name
+        found = _told_of_landing(told.event, is_json=args.json) if is_its else None
+        if found is not None:
+            return found
+    return EXIT_FAILED
 
 
 def _run_of(worker: str) -> str:

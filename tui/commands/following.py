@@ -74,13 +74,19 @@ async def _until_end(port: EnginePort, run: str, following: Following) -> RunRep
                 following.questions.discard((told.event.worker, told.event.question))
             case ev.WorkerMoved():
                 _drop_questions(following, told.event)
-            case ev.RunFinished():
-                return told.event.report
-            case ev.RunWaiting() if not following.questions or following.on_question != "wait":
-                return told.event.report
+            case ev.RunFinished() | ev.RunWaiting():
+                is_asked = bool(following.questions) and following.on_question == "wait"
+                if not is_asked and await _is_at_rest(port, run):
+                    return await port.report(run)
             case _:
                 continue
     return None
+
+
+async def _is_at_rest(port: EnginePort, run: str) -> bool:
+    """Whether that still holds: an event of a run taken up again may be of long ago."""
+    view = await port.view(run)
+    return view.is_waiting or view.ended_at is not None
 
 
 def _drop_questions(following: Following, event: ev.WorkerMoved) -> None:

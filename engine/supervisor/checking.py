@@ -1,0 +1,61 @@
+"""Setup and check: commands of the manifest, run as attempts of the worker they serve."""
+
+from engine.core.effects import Land, PrepareWorkspace, RunCheck
+from engine.ids import AttemptId
+from engine.results import CheckResult
+from engine.supervisor.attempts import CommandEnd, with_role
+from engine.supervisor.run_ports import RunPort
+from engine.supervisor.shelter import GitPlaces, Job
+from engine.supervisor.tools import Tools
+
+_TOLD_TAIL = 2000
+
+
+class Checking:
+    """Runs what the manifest wants run for one worker's attempt."""
+
+    def __init__(
+        self, run: RunPort, tools: Tools, effect: PrepareWorkspace | RunCheck | Land
+    ) -> None:
+        self._run = run
+        self._tools = tools
+        self._effect = effect
+
+    async def setup(
+        self, folder: str, git: GitPlaces | None, *, role: str = "land-setup"
+    ) -> str | None:
+        """Make a tree ready by the manifest's setup; None, or why it could not be."""
+        command = self._run.state.plan.workspace.setup
+        if command is None:
+            return None
+        end = await self._command(folder, git, command, role)
+        return None if end.is_ok else f"setup {end.why}\n{end.tail[-_TOLD_TAIL:]}".rstrip()
+
+    async def check(
+        self, folder: str, tree: str, git: GitPlaces | None, *, role: str | None = None
+    ) -> CheckResult:
+        """What the step's check says of a tree."""
+        command = self._run.state.plan.step(self._effect.worker.step).check or "true"
+        end = await self._command(folder, git, command, role or f"check-{tree[:12]}")
+        summary = "passed" if end.is_ok else f"the check {end.why}\n{end.tail}".rstrip()
+        return CheckResult(
+            command=command,
+            passed=end.is_ok,
+            tree=tree or None,
+            exit_code=end.exit.exit_code,
+            summary=summary,
+            duration_s=round(end.exit.wall_s, 3),
+        )
+
+    async def _command(
+        self, folder: str, git: GitPlaces | None, command: str, role: str
+    ) -> CommandEnd:
+        state, effect = self._run.state, self._effect
+        attempt = AttemptId(state.run, effect.worker, effect.attempt)
+        job = Job(
+            attempt=with_role(attempt, role),
+            workspace=folder,
+            limits=state.limits_of(effect.worker),
+            git=git or self._tools.workshop.git_places(state, effect.worker),
+        )
+        return await self._tools.starter.run_command(state, job, command)

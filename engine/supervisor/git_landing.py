@@ -1,0 +1,153 @@
+"""Landing a change: composed in memory, checked as the exact tree, moved by compare-and-swap."""
+
+import os
+from pathlib import Path
+
+import anyio
+
+from engine.core import effects as e
+from engine.core.state import RunState, Worker
+from engine.errors import DirtyTarget
+from engine.git.checktree import CheckTree, fill_check_tree
+from engine.git.composition import Composed, LandRequest, Style, compose
+from engine.git.landing import (
+    Landed,
+    LandPrepared,
+    LandRefused,
+    land,
+    prepare_landing,
+    recover_landing,
+)
+from engine.git.merge3 import Merger
+from engine.git.objects import resolve
+from engine.git.runner import Repo
+from engine.results import CheckResult
+from engine.store.codec import from_json, to_json
+from engine.store.layout import Layout
+from engine.supervisor.clock import Clock
+from engine.supervisor.git_names import short
+from engine.supervisor.shelter import GitPlaces
+from engine.supervisor.workshop import Checker, Conflicted, ReadyToLand, Refusal
+
+
+class Landings:
+    """Landings in one repository."""
+
+    def __init__(self, repo: Repo, *, root: Path, layout: Layout, clock: Clock) -> None:
+        self._repo = repo
+        self._root = root
+        self._layout = layout
+        self._clock = clock
+        self._merger = Merger(repo)
+
+    async def prepare(
+        self, state: RunState, effect: e.Land, check: Checker | None
+    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
+        """Merged in memory and checked as the exact tree that will be there."""
+        if effect.prepared is not None:
+            return _ready(from_json(LandPrepared, effect.prepared), tree="")
+        composed = await self._compose(state, effect)
+        if not isinstance(composed, Composed):
+            return composed
+        if check is not None and not effect.is_despite_check:
+            failed = await self._check(state, effect, composed, check)
+            if failed is not None:
+                return failed
+        try:
+            prepared = await prepare_landing(self._repo, composed)
+        except DirtyTarget as dirty:
+            return Refusal(reason=f"{dirty}. {dirty.hint}")
+        if isinstance(prepared, LandRefused):
+            return Refusal(reason=f"{prepared.reason} {prepared.detail}".strip())
+        return _ready(prepared, tree=composed.tree)
+
+    async def _compose(self, state: RunState, effect: e.Land) -> Composed | Conflicted | Refusal:
+        w = state.workers[effect.worker]
+        change, target = w.change, effect.to or state.plan.runtime.target
+        if change is None or change.head is None or change.base is None or target is None:
+            return Refusal(reason=f"{w.id} has nothing that could be landed")
+        signature = self._repo.settings.sign(int(self._clock.now()))
+        exists = await resolve(self._repo, f"refs/heads/{target}") is not None
+        composed = await compose(
+            self._repo,
+            self._merger,
+            LandRequest(
+                target=target,
+                base=change.base,
+                head=change.head,
+                style=Style(effect.style or state.plan.runtime.land_style),
+                message=_landing_message(state, w),
+                author=signature,
+                committer=signature,
+                trailers=_trailers(state, w, is_despite_check=effect.is_despite_check),
+                tree=effect.resolved,
+                creates=not exists,
+            ),
+        )
+        if isinstance(composed, Composed):
+            return composed
+        if composed.unsafe:
+            names = ", ".join(map(os.fsdecode, composed.unsafe))
+            return Refusal(reason=f"the result would hold paths that git refuses: {names}")
+        return Conflicted(paths=tuple(os.fsdecode(one.path) for one in composed.conflicts))
+
+    async def _check(
+        self, state: RunState, effect: e.Land, composed: Composed, check: Checker
+    ) -> CheckResult | Refusal | None:
+        """The check on the exact tree; one that passed on this very tree is not run again."""
+        known = state.workers[effect.worker].check
+        if known is not None and known.passed and known.tree == composed.tree:
+            return None
+        root = self._root / state.run / "check"
+        place = CheckTree(path=root / "tree", folder=self._layout.run(state.run) / "check")
+        await anyio.Path(root).mkdir(mode=0o700, parents=True, exist_ok=True)
+        borrowed = await fill_check_tree(self._repo, place, composed.new)
+        places = GitPlaces(private=Path(place.git_dir), objects=tuple(map(Path, borrowed)))
+        problem = await check.setup(str(place.path), places)
+        if problem is not None:
+            return Refusal(reason=problem)
+        result = await check.check(str(place.path), composed.tree, places)
+        return None if result.passed else result
+
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+        """Move the target by compare-and-swap, its checkout along with it."""
+        prepared = from_json(LandPrepared, ready.detail)
+        try:
+            if effect.prepared is None:
+                done = await land(self._repo, prepared)
+            else:
+                done = await recover_landing(self._repo, prepared, self._layout.trash)
+        except DirtyTarget as dirty:
+            return f"{dirty}. {dirty.hint}"
+        if isinstance(done, Landed):
+            return None
+        return f"{done.reason} {done.detail}".strip()
+
+
+def _ready(prepared: LandPrepared, *, tree: str) -> ReadyToLand:
+    return ReadyToLand(
+        target=short(prepared.target) or prepared.target,
+        old=prepared.old or "",
+        new=prepared.new or "",
+        tree=tree,
+        detail=to_json(prepared),
+    )
+
+
+def _landing_message(state: RunState, w: Worker) -> str:
+    words = w.prompt or state.plan.step(w.id.step).run or ""
+    first = next((line.strip() for line in words.splitlines() if line.strip()), "")
+    subject = f"{w.id}: {first}" if first else f"{w.id}"
+    return f"{subject[:72]}\n"
+
+
+def _trailers(state: RunState, w: Worker, *, is_despite_check: bool) -> tuple[tuple[str, str], ...]:
+    check = state.plan.step(w.id.step).check
+    rows: list[tuple[str, str]] = [
+        ("Plait-Run", state.run),
+        ("Plait-Worker", str(w.id)),
+        ("Plait-Attempt", str(w.attempt)),
+    ]
+    if check is not None:
+        rows.append(("Plait-Check", "overruled" if is_despite_check else f"passed: {check}"))
+    return tuple(rows)

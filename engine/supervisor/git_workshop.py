@@ -1,0 +1,280 @@
+"""Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from engine.core import effects as e
+from engine.core.state import RunState, Worker
+from engine.errors import WorkspaceError
+from engine.git.base import StackConflict, resolve_base, stack_base
+from engine.git.collection import Change as Collected
+from engine.git.collection import CollectRefused, CollectRequest, collect
+from engine.git.diff import changed_files
+from engine.git.inside import Wrap
+from engine.git.merge3 import Merger
+from engine.git.objects import Wording, set_refs, write_commit
+from engine.git.removal import examine, remove
+from engine.git.runner import Repo
+from engine.git.settings import Signature
+from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, prepare
+from engine.ids import AttemptId, RunId, WorkerId
+from engine.phases import Phase
+from engine.plan.model import MergeMode, Plan, RetryMode
+from engine.results import Change, CheckResult
+from engine.store.layout import Layout, workspace
+from engine.supervisor.artifacts import artifacts_folder, give_artifacts, keep_artifacts
+from engine.supervisor.clock import Clock
+from engine.supervisor.git_landing import Landings
+from engine.supervisor.git_names import short
+from engine.supervisor.shelter import GitPlaces, Job, Shelter
+from engine.supervisor.workshop import (
+    BaseClash,
+    Checker,
+    Conflicted,
+    Kept,
+    Made,
+    ReadyToLand,
+    Refusal,
+)
+
+_RELEASED = frozenset({Phase.LANDED, Phase.FINISHED, Phase.DISCARDED, Phase.CANCELLED})
+"""Failed worktrees stay for whoever wants to look; `plait clean` removes them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Start:
+    """Where an attempt begins: the commit in its worktree, and the one its change counts from."""
+
+    commit: str
+    base: str
+
+
+class GitWorkshop:
+    """Worktrees of one repository."""
+
+    def __init__(
+        self, repo: Repo, *, root: Path, layout: Layout, shelter: Shelter, clock: Clock
+    ) -> None:
+        self._repo = repo
+        self._root = root
+        self._layout = layout
+        self._shelter = shelter
+        self._clock = clock
+        self._merger = Merger(repo)
+        self._landings = Landings(repo, root=root, layout=layout, clock=clock)
+        self._bases: dict[RunId, str] = {}
+        self._pinning = anyio.Lock()
+        self._spaces: dict[AttemptId, Workspace] = {}
+
+    async def begin(self, plan: Plan) -> Plan:
+        """The plan with its target named, and its base as a commit.
+
+        Raises:
+            WorkspaceError: HEAD is detached and no target is named, or the base names nothing.
+        """
+        target = plan.runtime.target or await self._current_branch()
+        if target is None and not all(s.merge is MergeMode.NONE for s in plan.steps):
+            raise WorkspaceError(
+                "HEAD is detached, so there is no branch to land on",
+                hint="Name one: `--target BRANCH`, or `runtime.target` in the manifest.",
+            )
+        signature = self._repo.settings.sign(int(self._clock.now()))
+        base = await resolve_base(self._repo, plan.runtime.base or "HEAD", signature)
+        runtime = replace(plan.runtime, target=target, base=base.commit)
+        return replace(plan, runtime=runtime)
+
+    async def _current_branch(self) -> str | None:
+        done = await self._repo.run("symbolic-ref", "--quiet", "--short", "HEAD")
+        return os.fsdecode(done.stdout).strip() or None
+
+    async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
+        """The worktree, filled from its base; `resume` takes up the last one."""
+        w = state.workers[effect.worker]
+        attempt = AttemptId(state.run, effect.worker, effect.attempt)
+        if effect.mode is RetryMode.RESUME and await _is_there(w):
+            space = await self._space_of(state, w)
+            return Made(path=space.path, branch=short(space.branch), base=w.base)
+        start = await self._start(state, effect)
+        if isinstance(start, BaseClash):
+            return start
+        space = await prepare(
+            self._repo,
+            WorkspaceRequest(
+                attempt=attempt,
+                base=start.commit,
+                path=workspace(self._root, attempt),
+                directory=self._layout.attempt(attempt),
+                strategy=Strategy(state.plan.runtime.isolation),
+                branch_prefix=state.plan.runtime.branch_prefix,
+                includes=state.plan.workspace.include,
+                is_mounted=self._shelter.mounts,
+            ),
+        )
+        self._spaces[attempt] = space
+        await anyio.to_thread.run_sync(self._give_artifacts, state.run, effect, Path(space.path))
+        return Made(path=space.path, branch=short(space.branch), base=start.base)
+
+    def _give_artifacts(self, run: RunId, effect: e.PrepareWorkspace, path: Path) -> None:
+        for worker, number in effect.bases:
+            give_artifacts(artifacts_folder(self._layout, AttemptId(run, worker, number)), path)
+
+    async def _start(self, state: RunState, effect: e.PrepareWorkspace) -> _Start | BaseClash:
+        base = await self._base_of(state)
+        heads = [
+            change.head
+            for worker, _ in effect.bases
+            if (change := state.workers[worker].change) is not None
+            and change.head is not None
+            and state.plan.step(worker.step).merge is not MergeMode.NONE
+        ]
+        wording = Wording(message="Stacked base\n", author=self._fixed_signature(state))
+        if effect.resolved_base is not None:
+            parents = heads or [base]
+            commit = await write_commit(self._repo, effect.resolved_base, parents, wording)
+            return _Start(commit=commit, base=commit)
+        found = await stack_base(self._repo, self._merger, base=base, heads=heads, wording=wording)
+        if isinstance(found, StackConflict):
+            paths = tuple(os.fsdecode(one.path) for one in found.merged.conflicts)
+            return BaseClash(paths=paths)
+        w = state.workers[effect.worker]
+        last = w.change
+        if effect.mode is not RetryMode.FRESH and last is not None and last.head is not None:
+            return _Start(commit=last.head, base=last.base or found.commit)
+        return _Start(commit=found.commit, base=found.commit)
+
+    def _fixed_signature(self, state: RunState) -> Signature:
+        return self._repo.settings.sign(int(state.started_at or 0))
+
+    async def _base_of(self, state: RunState) -> str:
+        """The run's base, pinned so that no clean-up of the user's takes it away."""
+        async with self._pinning:
+            if state.run not in self._bases:
+                base = state.plan.runtime.base or "HEAD"
+                ref = f"refs/plait/{state.run}/@base"
+                await set_refs(self._repo, [(ref, base)], say="plait: base of a run")
+                self._bases[state.run] = base
+            return self._bases[state.run]
+
+    async def _space_of(self, state: RunState, w: Worker) -> Workspace:
+        """The workspace that a worker's newest attempt works in, under that attempt's name."""
+        path = Path(w.workspace or "")
+        made = AttemptId(state.run, w.id, int(path.name.removeprefix("attempt_") or 0))
+        if made not in self._spaces:
+            directory = self._layout.attempt(made)
+            strategy = Strategy(state.plan.runtime.isolation)
+            request = WorkspaceRequest(
+                attempt=made, base="", path=path, directory=directory, strategy=strategy
+            )
+            self._spaces[made] = await prepare(self._repo, request)
+        return replace(self._spaces[made], attempt=AttemptId(state.run, w.id, w.attempt))
+
+    def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
+        """Where the newest attempt's private repository lies."""
+        w = state.workers[worker]
+        number = w.attempt
+        if w.workspace:
+            number = int(Path(w.workspace).name.removeprefix("attempt_"))
+        space = self._spaces.get(AttemptId(state.run, worker, number))
+        return None if space is None else _places(space)
+
+    @asynccontextmanager
+    async def _inside(self, state: RunState, space: Workspace) -> AsyncIterator[Wrap]:
+        """What puts a git command of ours into a worker's own view of the machine."""
+        folder = Path(space.collect_dir)
+        await anyio.to_thread.run_sync(
+            partial(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+        )
+        job = Job(
+            attempt=replace(space.attempt, role="git"),
+            workspace=space.path,
+            limits=replace(state.limits_of(space.attempt.worker), memory_mb=None, pids=None),
+            git=_places(space),
+        )
+        async with self._shelter.looking(state, job, writable=(folder,)) as words:
+            yield lambda argv: [*words, *argv]
+
+    async def collect(self, state: RunState, effect: e.Collect) -> Kept:
+        """Everything the attempt left, imported onto its refs."""
+        w = state.workers[effect.worker]
+        space = await self._space_of(state, w)
+        step = state.plan.step(effect.worker.step)
+        kept = artifacts_folder(self._layout, space.attempt)
+        take = partial(keep_artifacts, Path(space.path), step.artifacts, kept)
+        artifacts = await anyio.to_thread.run_sync(take)
+        author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
+        async with self._inside(state, space) as wrap:
+            found = await collect(
+                self._repo, space, CollectRequest(author=author, message=_left_over(w), wrap=wrap)
+            )
+        if isinstance(found, CollectRefused):
+            why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
+            return Kept(error=why)
+        return Kept(change=await self._measured(found, w.base or found.base, artifacts))
+
+    async def _measured(
+        self, found: Collected, base: str, artifacts: tuple[str, ...]
+    ) -> Change | None:
+        aside = [f"{os.fsdecode(one.path)}: {one.reason}" for one in found.set_aside]
+        aside += [f"{os.fsdecode(one.path)}: a repository inside" for one in found.embedded]
+        if found.head == base and not aside and not artifacts:
+            return None
+        files = await changed_files(self._repo, base, found.head)
+        return Change(
+            head=found.head if found.head != base else None,
+            base=base,
+            tree=found.tree,
+            files=len(files),
+            insertions=sum(file.added or 0 for file in files),
+            deletions=sum(file.removed or 0 for file in files),
+            artifacts=artifacts,
+            set_aside=(*aside, *found.notes),
+        )
+
+    async def prepare_landing(
+        self, state: RunState, effect: e.Land, check: Checker | None
+    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
+        """Merged in memory and checked as the exact tree that will be there."""
+        return await self._landings.prepare(state, effect, check)
+
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+        """Move the target by compare-and-swap, its checkout along with it."""
+        return await self._landings.land(effect, ready)
+
+    async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Remove a worktree whose every byte is proved to be kept elsewhere."""
+        w = state.workers[effect.worker]
+        is_wanted = state.plan.runtime.cleanup_on_complete and w.phase in _RELEASED
+        if not is_wanted or not await _is_there(w):
+            return
+        space = await self._space_of(state, w)
+        author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
+        async with self._inside(state, space) as wrap:
+            request = CollectRequest(author=author, message=_left_over(w), wrap=wrap)
+            verdict = await examine(self._repo, space, request)
+        if verdict.is_safe:
+            await remove(self._repo, verdict, self._layout.trash)
+
+
+async def _is_there(w: Worker) -> bool:
+    return w.workspace is not None and await anyio.Path(w.workspace).is_dir()
+
+
+def _places(space: Workspace) -> GitPlaces | None:
+    if space.git_dir is None:
+        return None
+    return GitPlaces(
+        private=Path(space.git_dir),
+        git_file=Path(space.gitfile) if space.gitfile else None,
+        objects=tuple(map(Path, space.objects)),
+    )
+
+
+def _left_over(w: Worker) -> str:
+    return f"Work of {w.id}, attempt {w.attempt}, left uncommitted\n"
