@@ -1,0 +1,57 @@
+# One set-up for everybody: a virtual environment in .venv, made with uv if there is one, else with pip.
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+PYTHON ?= python3
+
+.PHONY: demo test test-thorough test-agents check format bench shots chaos clean-venv
+
+$(VENV)/.installed: pyproject.toml
+ifeq ($(UV),)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+else
+	uv venv --quiet --allow-existing $(VENV)
+	uv pip install --quiet --python $(BIN)/python -e .
+endif
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
+ifeq ($(UV),)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+else
+	uv pip install --quiet --python $(BIN)/python -e '.[dev]'
+endif
+	@touch $@
+
+demo: $(VENV)/.installed  ## the guided sample; without a terminal it runs headless
+	@if [ -t 1 ]; then $(BIN)/plait demo; else $(BIN)/plait demo --headless; fi
+
+test: $(VENV)/.installed-dev  ## the whole suite
+	$(BIN)/pytest -q -n 2 --dist loadfile
+
+test-thorough: $(VENV)/.installed-dev  ## the same with ten thousand seeds and all kill moments
+	PLAIT_THOROUGH=1 $(BIN)/pytest -q -n 2 --dist loadfile
+
+check: $(VENV)/.installed-dev  ## format, lint, types, contracts, dead code
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/vulture
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.installed-dev  ## ratios measured beside peers, in one run
+	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+
+shots: $(VENV)/.installed-dev  ## screenshots/*.svg, drawn from the real app
+	$(BIN)/python screenshots/make.py
+
+chaos: $(VENV)/.installed-dev  ## kill -9 at many more moments than the suite does
+	PLAIT_THOROUGH=1 $(BIN)/pytest -q tests/integration -k 'kill or crash or recover or fault'
+
+clean-venv:
+	rm -rf $(VENV)
