@@ -18,6 +18,7 @@ from engine.results import LogLine
 from tui.bridge import Bridge, LogGrew
 from tui.keys import read_key_file
 from tui.screens.base import BoardScreen
+from tui.screens.diff import DiffScreen
 from tui.screens.fleet import FleetScreen
 from tui.screens.inbox import InboxScreen
 from tui.screens.others import PlanScreen, RunsScreen
@@ -34,6 +35,7 @@ _TICK_S = 1.0
 _SCREENS: dict[str, type[BoardScreen]] = {
     "fleet": FleetScreen,
     "worker": WorkerScreen,
+    "diff": DiffScreen,
     "inbox": InboxScreen,
     "plan": PlanScreen,
     "runs": RunsScreen,

@@ -21,7 +21,7 @@ from tui.present.ink import Ink, Role
 
 DEFAULT = "loom"
 BUILT_IN = ("loom", "linen", "contrast", "clear", "indigo", "walnut")
-_MIXED = {Role.METER, Role.STRIP}
+_MIXED = {Role.METER, Role.STRIP, Role.ACCENT_DEEP}
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
@@ -85,6 +85,7 @@ class Theme:
         grey, ground, text = (toned[r] for r in (Role.MUTED, Role.BACKGROUND, Role.TEXT))
         toned[Role.STRIP] = mix(grey, ground, 0.25)
         toned[Role.METER] = mix(grey, text, 0.25)
+        toned[Role.ACCENT_DEEP] = mix(toned[Role.ACCENT], ground, 0.4)
         return toned
 
     def as_textual(self) -> TextualTheme:

@@ -62,6 +62,7 @@ def _tab(key: str, title: str, *, is_current: bool, is_wide: bool) -> list[Span]
     if is_current:
         ground = Role.BACKGROUND
         return [
+            Span(" ", MUTED),
             Span(f" {key} ", Ink(Role.ACCENT, ground, bold=True)),
             Span(f"{title} ", Ink(Role.TEXT, ground, bold=True)),
         ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tui.present.ink import LINE, Ink, Role, Row, Span, blank, cut_row, fit, row_width
+from tui.present.ink import LINE, Ink, Role, Row, Span, blank, cut_row, fit, grounded, row_width
 
 _LIGHT = ("╭", "─", "╮", "│", "╰", "╯")
 _HEAVY = ("┏", "━", "┓", "┃", "┗", "┛")
@@ -28,9 +28,9 @@ def framed(
     drawn: list[Row] = [(Span(left_top, ink), *top, Span(right_top, ink))]
     paper = Ink(ground=ground)
     for index in range(height - _EDGES):
-        row = (
-            fit(rows[index], inner - 2, paper) if index < len(rows) else (blank(inner - 2, paper),)
-        )
+        row = fit(rows[index] if index < len(rows) else (), inner - 2, paper)
+        if ground:
+            row = grounded(row, ground)
         drawn.append(
             (Span(upright, ink), blank(1, paper), *row, blank(1, paper), Span(upright, ink))
         )

@@ -99,7 +99,7 @@ def _box(step: StepView, now: float, width: int, *, is_focused: bool) -> list[Ro
     longest = max((worker.worked_s for worker in step.workers), default=0.0)
     live = [w.attempt_since for w in step.workers if w.is_live and w.attempt_since]
     ran = max(longest, now - min(live) if live else 0.0)
-    policy = words(f"{step.policy}, {step.merge}" if len(step.workers) > 1 else step.command or "")
+    policy = words(f"policy {step.policy}" if len(step.workers) > 1 else step.command or "")
     rows = [
         spread(marks, words(step_note(step)), inner),
         spread((Span(lasting(ran) if ran else "", TEXT),), (Span(cost(spent), TEXT),), inner),

@@ -93,8 +93,11 @@ class HelpPage:
         return [
             tuple(
                 span
-                for part in parts
-                for span in (*fit(part[i] if i < len(part) else (), share), Span("  "))
+                for place, part in enumerate(parts)
+                for span in (
+                    Span("  " if place else ""),
+                    *fit(part[i] if i < len(part) else (), share),
+                )
             )
             for i in range(high)
         ]

@@ -52,7 +52,7 @@ def inbox_subject(items: Sequence[WorkerView], scene: Scene, cells: int) -> Row:
         Span(f" {len(items)}", Ink(Role.WAITING, bold=True)),
         " wait for you   oldest ",
         Span(lasting(scene.now - oldest), TEXT),
-        f"   {holding} hold a slot" if holding else "",
+        f"   {holding} {'holds' if holding == 1 else 'hold'} a slot" if holding else "",
     )
     answered = sum(isinstance(told.event, Answered) for told in scene.told)
     return spread(left, words(f"{answered} answered " if answered else ""), cells)

@@ -48,6 +48,7 @@ class Role(StrEnum):
     TYPE = "type"
     METER = "meter"
     STRIP = "strip"
+    ACCENT_DEEP = "accent_deep"
 
 
 class Ink(NamedTuple):

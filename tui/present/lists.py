@@ -45,7 +45,7 @@ def line_of(
 def table_columns(cells: int, widest_name: int) -> tuple[int, int, bool, bool, bool]:
     """Widths of name and NOW, and whether time, memory and cost are shown; they go first."""
     name = widest_name + 1
-    left = cells - 4 - name - _PHASE
+    left = cells - 5 - name - _PHASE
     shown = []
     for width in (_TIME, _MEMORY, _COST):
         has_room = left - width >= _LEAST_NOW
@@ -68,7 +68,7 @@ def widest_name(scene: Scene) -> int:
 def table_head(scene: Scene, cells: int) -> Row:
     """The heads of the table's columns."""
     name, now, has_time, has_memory, has_cost = table_columns(cells, widest_name(scene))
-    row = [Span(" " * 3), *fit((Span("WORKER"),), name), *fit((Span("PHASE"),), _PHASE), Span(" ")]
+    row = [Span(" " * 3), *fit((Span("WORKER"),), name), *fit((Span(" PHASE"),), _PHASE), Span(" ")]
     row += fit((Span("NOW"),), now)
     for is_shown, title, width in (
         (has_time, "TIME", _TIME),

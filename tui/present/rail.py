@@ -44,9 +44,10 @@ def step_note(step: StepView) -> str:
     if step.chosen:
         return f"{step.chosen.rpartition('/')[2]} chosen"
     if step.outcome != "pending":
-        return step.outcome
+        return some(len(step.workers), "worker")
     if len(step.workers) > 1:
-        return f"{step.merge}, {step.policy}"
+        wanted = "choose 1" if step.merge == "choose" else step.merge
+        return f"{wanted} of {len(step.workers)}"
     return f"after {', '.join(step.dependencies)}" if step.dependencies else ""
 
 

@@ -60,7 +60,8 @@ def _row(worker: WorkerView, step: StepView, run: RunView, seen: tuple[str, floa
         return (*label, Span(" " * width), clock)
     begin, worked, end = _times(worker, step, run, now)
     start, turn, stop = place(begin), place(worked), place(end)
-    stop = max(stop, start + 1)
+    stop = min(max(stop, start + 1), width - worker.phase.is_settled)
+    turn = min(turn, stop)
     working = Role.DONE if worker.phase in {Phase.LANDED, Phase.FINISHED} else Role.RUNNING
     bars = (
         Span(" " * start),

@@ -7,7 +7,7 @@ from tui.present.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, fit, words
 from tui.present.meters import heading
 from tui.present.scene import Scene
 
-_STRANDS = (Role.ACCENT, Role.FOCUS, Role.METER)
+_STRANDS = (Role.ACCENT, Role.FOCUS, Role.ACCENT_DEEP)
 _PERIOD = 21.0
 _PIXELS = 8
 _WIDEST = 63
@@ -15,7 +15,7 @@ _THICK = 1.25
 _WAYS = (
     ("plait demo", "a sample repository, no key needed"),
     ('plait run "Fix the bug"', "one prompt, any agent; -n 3 for candidates"),
-    ("plait init", "writes a plait.yaml fitted to this repository"),
+    ("plait init", "writes a plait.yaml to begin with"),
 )
 
 

@@ -1,5 +1,6 @@
 """What can be done to workers, alike on Fleet, Worker, Diff and Inbox: a command, or a text."""
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from engine.commands import (
@@ -27,13 +28,14 @@ from tui.present.pickers import Choice, Picker
 from tui.present.standing import step_of
 from tui.screens.base import Writing
 from tui.screens.common import CommonScreen
+from tui.screens.outside import run_in_terminal
 from tui.screens.session import Undoable
 
 _NEEDS_WORKER = frozenset(
     {
         *("yes", "yes_wide", "no", "retry", "retry_with", "pause", "steer", "comment", "land"),
         *("diff", "new", "zoom", "terminal", "limits", "interrupt", "copy", "copy_name"),
-        *("next_worker", "previous_worker"),
+        *("next_worker", "previous_worker", "open", "mark", "select", "less", "more", "follow"),
     }
 )
 _SETTING = "first line: memory_mb=2048 agent=codex, if wanted"
@@ -336,6 +338,16 @@ class ActingScreen(CommonScreen):
             return
         command = Land(worker=worker.worker, run=self.run_id, is_despite_check=True)
         self.send(command, f"landing {worker.worker} despite its check")
+
+    def do_terminal(self) -> None:
+        shell, worker = self.session.shell, self._here()
+        if shell is not None:
+            self.run_worker(self._open_shell(shell(self.run_id, worker.worker)))
+
+    async def _open_shell(self, argv: Sequence[str]) -> None:
+        problem = await run_in_terminal(self.app, argv)
+        if problem:
+            self.say_refused(self._key("terminal"), problem)
 
     # Looking.
 

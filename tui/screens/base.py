@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.timer import Timer
 
-from engine.commands import Command, Refused, StopRun
-from tui.keys import ACTIONS, Action, Heard, Waits
+from engine.commands import Command, Refused
+from tui.keys import ACTIONS, Action, Waits
 from tui.present.chrome import footer, message, run_line, top_bar
 from tui.present.dialogs import LeaveDialog
 from tui.present.help import HelpPage
@@ -38,7 +37,6 @@ from tui.screens.session import Session
 from tui.widgets.board import Board
 from tui.widgets.textbox import TextBox
 
-_CHORD_HELP_S = 0.3
 _ROOMY = (100, 30)
 _TEXT_ROWS = 5
 _SMALL_HEIGHT = 10
@@ -216,61 +214,17 @@ class BoardScreen(Screen[None]):
 
     def _foot_hints(self) -> list[Hint]:
         return [
-            Hint(self._key(idea), self.label_of(idea))
+            self._hint(idea)
             for idea in self.hints()
             if self.label_of(idea) and not self.refusal(idea)
         ]
 
-    # Keys.
-
-    def on_key(self, event: events.Key) -> None:
-        if self.textbox.has_focus:
-            return
-        event.stop()
-        event.prevent_default()
-        self._forget_chord_help()
-        key = key_name(event)
-        if self.overlay:
-            self._overlay_key(self.overlay, key, event.character)
-        else:
-            self._screen_key(key)
-        self.draw()
-
-    def _screen_key(self, key: str) -> None:
-        self.notice = ()
-        if key == "escape" and self.session.chords.leave():
-            return
-        heard = self.session.chords.feed(key, self.kind)
-        if isinstance(heard, Waits):
-            self._chord_timer = self.set_timer(_CHORD_HELP_S, lambda: self._show_chord(heard))
-            return
-        ask, self.ask = self.ask, None
-        if isinstance(heard, Heard):
-            if ask and heard.action.idea == ask.idea:
-                ask.then()
-            elif not (ask and heard.action.idea == "leave"):
-                self.perform(heard.action.idea)
-        elif len(key) == 1 and key.isalpha() and not key.isascii():
-            self.say_refused(
-                key, "this keyboard layout is not Latin", "arrows, enter, space, digits work"
-            )
-
-    def _show_chord(self, waits: Waits) -> None:
-        self._chord_shown = waits
-        self.draw()
-
-    def _forget_chord_help(self) -> None:
-        self._chord_shown = None
-        if self._chord_timer:
-            self._chord_timer.stop()
-
-    def perform(self, idea: str) -> None:
-        """Do what an idea does here, or say why not."""
-        reason = self.refusal(idea)
-        if reason:
-            self.say_refused(self._key(idea) or idea, reason)
-            return
-        getattr(self, f"do_{idea}")()
+    def _hint(self, idea: str) -> Hint:
+        """An idea as a hint; the keys for moving stand together."""
+        if idea != "down":
+            return Hint(self._key(idea), self.label_of(idea))
+        ways = [way for way in ("left", "down", "up", "right") if hasattr(self, f"do_{way}")]
+        return Hint("".join(self._key(way) for way in ways), "move")
 
     def refusal(self, idea: str) -> str:
         """Why an idea cannot be done here and now; empty where it can."""
@@ -283,35 +237,6 @@ class BoardScreen(Screen[None]):
         if not hasattr(self, f"do_{idea}"):
             return "it does nothing here"
         return self.why_not(idea)
-
-    def _overlay_key(self, overlay: Overlay, key: str, character: str | None) -> None:
-        if key in {"escape", "ctrl+c"}:
-            self.overlay = None
-        elif key in {"up", "down"}:
-            overlay.move(-1 if key == "up" else 1)
-        elif isinstance(overlay, LeaveDialog):
-            self._leave_key(overlay, key)
-        elif key == "enter" and isinstance(overlay, Picker):
-            self._take_choice(overlay)
-        elif key == "backspace":
-            overlay.erase()
-        elif character and character.isprintable():
-            overlay.type(character)
-
-    def _take_choice(self, picker: Picker) -> None:
-        choice = picker.current
-        if choice is None:
-            return
-        self.overlay = None
-        if choice.reason:
-            self.say_refused(choice.title, choice.reason)
-        else:
-            self.picked(choice.target)
-
-    def on_paste(self, event: events.Paste) -> None:
-        if isinstance(self.overlay, Picker):
-            self.overlay.type("".join(char for char in event.text if char.isprintable()))
-            self.draw()
 
     # Saying, asking, writing, sending.
 
@@ -375,59 +300,3 @@ class BoardScreen(Screen[None]):
             after()
         note = f"  {reply.note}" if reply.note else ""
         self.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT), note)
-
-    # The mouse.
-
-    def on_board_clicked(self, clicked: Board.Clicked) -> None:
-        kind, _, target = clicked.target.partition(":")
-        self.notice = ()
-        if kind == "go":
-            self.perform(f"go_{target}")
-        elif kind == "key":
-            self._screen_key(_typed(target))
-        else:
-            self.pointed(clicked.target, clicked.times)
-        self.draw()
-
-    def on_board_wheeled(self, wheeled: Board.Wheeled) -> None:
-        idea = "down" if wheeled.rows > 0 else "up"
-        for _ in range(abs(wheeled.rows)):
-            if not self.refusal(idea):
-                self.perform(idea)
-        self.draw()
-
-    # Leaving.
-
-    def leave_dialog(self) -> None:
-        """Leave at once where nothing lives, else ask what becomes of the workers."""
-        live = self.session.live()
-        if not live or not self.session.can_stay_alive:
-            self.app.exit()
-            return
-        self.overlay = LeaveDialog(live, can_stop=not self.session.is_read_only)
-
-    def _leave_key(self, dialog: LeaveDialog, key: str) -> None:
-        chosen = dialog.options[dialog.index][0] if key == "enter" else key
-        if chosen == "esc":
-            self.overlay = None
-        elif chosen == "l":
-            self.app.exit()
-        elif chosen == "s" and dialog.can_stop:
-            self.run_worker(self._stop_and_leave())
-
-    async def _stop_and_leave(self) -> None:
-        for run in self.session.view.runs:
-            if run.ended_at is None:
-                await self.session.bridge.command(StopRun(run=run.run))
-        self.app.exit()
-
-
-def key_name(event: events.Key) -> str:
-    """A pressed key as the key table writes it: its character, or its name where it has none."""
-    if event.character and event.character.isprintable() and event.character != " ":
-        return event.character
-    return event.key
-
-
-def _typed(shown: str) -> str:
-    return {"esc": "escape", "↓": "down", "↑": "up"}.get(shown, shown)

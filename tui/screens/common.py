@@ -6,18 +6,21 @@ from engine.commands import Pause, Resume, SetCap, StopRun
 from engine.results import WorkerView
 from tui.keys import actions_on, shown
 from tui.keys.groups import GROUPS
+from tui.present.clean import clean_block
 from tui.present.help import HelpEntry, HelpPage
 from tui.present.ink import TEXT, Span, words
 from tui.present.looks import look_of
 from tui.present.pickers import Choice, Picker
 from tui.present.standing import in_order, step_of, title_of
-from tui.screens.base import BoardScreen, Writing
+from tui.screens.base import Writing
+from tui.screens.keyed import KeyedScreen
+from tui.screens.outside import edit_text
 from tui.screens.session import Undoable
 
 _HIDDEN = frozenset({"leave", "down", "up", "left", "right"})
 
 
-class CommonScreen(BoardScreen):
+class CommonScreen(KeyedScreen):
     """A screen with everything that no screen does differently."""
 
     home: ClassVar[str] = "fleet"
@@ -86,6 +89,16 @@ class CommonScreen(BoardScreen):
 
     def do_redraw(self) -> None:
         self.app.refresh(layout=True)
+
+    def on_text_box_editor_wanted(self) -> None:
+        self.run_worker(self._edit_text())
+
+    async def _edit_text(self) -> None:
+        text, problem = await edit_text(self.app, self.textbox.text)
+        if problem:
+            self.say_refused("ctrl+g", problem)
+        self.textbox.text = clean_block(text).rstrip()
+        self.textbox.focus()
 
     # Finding.
 

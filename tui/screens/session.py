@@ -7,6 +7,7 @@ from typing import NamedTuple
 from engine.results import EngineView, RunView, StepView, WorkerView
 from tui.bridge import Bridge
 from tui.keys import Chords, Keymap
+from tui.present.diff_layout import Comment
 from tui.present.figures import age
 from tui.present.ink import Role
 from tui.present.scene import Banner, Scene
@@ -46,6 +47,7 @@ class Session:
     marks: set[str] = field(default_factory=set)
     opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
+    comments: list[Comment] = field(default_factory=list)
     put_off: set[str] = field(default_factory=set)
     drafts: dict[str, str] = field(default_factory=dict)
     done: list[Undoable] = field(default_factory=list)

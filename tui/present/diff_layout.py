@@ -1,0 +1,146 @@
+"""A diff laid out: which row of the screen shows which line, for any number of lines.
+
+The layout is a flat list of small tuples; rows are inked only when they are seen.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from tui.present.changes import ChangeDiff, FileDiff, Hunk, Sign
+
+
+class Part(StrEnum):
+    """What a row of the layout is."""
+
+    FILE = "file"
+    NOTE = "note"
+    HUNK = "hunk"
+    LINE = "line"
+    PAIR = "pair"
+    COMMENT = "comment"
+    BLANK = "blank"
+
+
+class Place(NamedTuple):
+    """A row of the layout: a file, a hunk of it, a line of that, or two lines side by side."""
+
+    part: Part
+    file: int
+    hunk: int = -1
+    line: int = -1
+    other: int = -1
+
+
+class Comment(NamedTuple):
+    """What the user wrote about a line, or a range that ends there, with the code it is about."""
+
+    path: str
+    key: str
+    line: int
+    number: int
+    code: str
+    text: str
+    is_sent: bool = False
+
+
+@dataclass(kw_only=True)
+class Shape:
+    """How a diff is to be laid out."""
+
+    is_split: bool = False
+    context: int = 3
+    seen: set[str] = field(default_factory=set)
+    open_hunks: set[str] = field(default_factory=set)
+    folded_files: set[str] = field(default_factory=set)
+    has_generated: bool = False
+    ignores_blanks: bool = False
+    comments: Sequence[Comment] = ()
+
+    def is_folded(self, key: str, hunk: Hunk) -> bool:
+        """A hunk that was seen, or changes only blanks, is one row until it is opened."""
+        if key in self.open_hunks:
+            return False
+        return key in self.seen or (self.ignores_blanks and hunk.is_blank_only)
+
+
+def lay_out(diff: ChangeDiff, shape: Shape) -> list[Place]:
+    """Every row of a diff, top to bottom."""
+    places: list[Place] = []
+    for index, file in enumerate(diff.files):
+        if places:
+            places.append(Place(Part.BLANK, index))
+        places.append(Place(Part.FILE, index))
+        if file.path in shape.folded_files or (file.is_generated and not shape.has_generated):
+            continue
+        if not file.hunks:
+            places.append(Place(Part.NOTE, index))
+        for number, hunk in enumerate(file.hunks):
+            key = diff.keys[index][number]
+            places.append(Place(Part.HUNK, index, number))
+            if not shape.is_folded(key, hunk):
+                places += _hunk_places((index, number), hunk, shape, key)
+    return places
+
+
+def _hunk_places(at: tuple[int, int], hunk: Hunk, shape: Shape, key: str) -> Iterator[Place]:
+    file, number = at
+    kept = _in_context(hunk, shape.context)
+    is_pure = not (hunk.added and hunk.removed)
+    rows = _pairs(hunk, kept) if shape.is_split and not is_pure else ((line, -1) for line in kept)
+    noted = [(place, c.line) for place, c in enumerate(shape.comments) if c.key == key]
+    part = Part.PAIR if shape.is_split and not is_pure else Part.LINE
+    for line, other in rows:
+        yield Place(part, file, number, line, other)
+        for comment, place in noted:
+            if place in {line, other}:
+                yield Place(Part.COMMENT, file, number, place, comment)
+    yield Place(Part.BLANK, file, number)
+
+
+def _in_context(hunk: Hunk, context: int) -> list[int]:
+    """The lines of a hunk that are shown: changed ones, and so many beside each."""
+    changed = [place for place, line in enumerate(hunk.lines) if line.sign is not Sign.KEPT]
+    if not changed:
+        return list(range(len(hunk.lines)))
+    first, last = changed[0] - context, changed[-1] + context
+    return [place for place in range(len(hunk.lines)) if first <= place <= last]
+
+
+def _pairs(hunk: Hunk, kept: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Old and new side by side; where one side has no line, its place is -1."""
+    removed: list[int] = []
+    added: list[int] = []
+    for place in kept:
+        match hunk.lines[place].sign:
+            case Sign.REMOVED:
+                if added:
+                    yield from _beside(removed, added)
+                    removed, added = [], []
+                removed.append(place)
+            case Sign.ADDED:
+                added.append(place)
+            case Sign.KEPT:
+                yield from _beside(removed, added)
+                removed, added = [], []
+                yield place, place
+    yield from _beside(removed, added)
+
+
+def _beside(removed: Sequence[int], added: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for index in range(max(len(removed), len(added))):
+        one = removed[index] if index < len(removed) else -1
+        two = added[index] if index < len(added) else -1
+        yield one, two
+
+
+def seen_of(diff: ChangeDiff, index: int, seen: set[str]) -> tuple[int, int]:
+    """How many hunks of a file were seen, and how many there are."""
+    keys = diff.keys[index]
+    return sum(key in seen for key in keys), len(keys)
+
+
+def file_sign(file: FileDiff) -> str:
+    """The letter before a file's name."""
+    return "G" if file.is_generated else file.kind.value[0].upper() if file.kind != "mode" else "m"
