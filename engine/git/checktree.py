@@ -12,7 +12,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from engine.git.inside import InsideGit, Site, Wrap, outside
-from engine.git.objects import tree_of
+from engine.git.objects import commit_of, tree_of
 from engine.git.private import PrivateClone, make_private
 from engine.git.runner import Repo
 from engine.git.staging import stage_all
@@ -42,6 +42,7 @@ async def fill_check_tree(
     repo: Repo, place: CheckTree, commit: str, *, wrap: Wrap = outside
 ) -> tuple[str, ...]:
     """Bring a check tree to a commit; the object folders it borrows from, to be bound read-only."""
+    commit = await commit_of(repo, commit)
     await to_thread.run_sync(_make_ready, place)
     git = await InsideGit.make(repo, _site(place), wrap)
     await git("read-tree", "--reset", "-u", "--no-recurse-submodules", commit)

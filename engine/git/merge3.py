@@ -152,6 +152,9 @@ class Merger:
         return Where(worktree=folder, index=no_index, objects=self.where.objects)
 
     async def _trees(self, questions: Sequence[Sides]) -> list[Sides]:
+        if self._folder is not None:
+            folder = self._folder
+            await to_thread.run_sync(lambda: folder.mkdir(parents=True, exist_ok=True))
         names = dict.fromkeys(n for q in questions for n in (q.base, q.ours, q.theirs))
         stdin = "".join(f"{name}^{{tree}}\n" for name in names).encode()
         words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
@@ -182,9 +185,6 @@ class Merger:
         return pairs
 
     async def _write(self, contents: Sequence[bytes]) -> None:
-        if self._folder is not None:
-            folder = self._folder
-            await to_thread.run_sync(lambda: folder.mkdir(parents=True, exist_ok=True))
         async with scratch_folder(self._repo) as scratch:
             names = await to_thread.run_sync(_put, scratch, contents)
             words = ("hash-object", "-t", "commit", "-w", "--no-filters", "--stdin-paths")

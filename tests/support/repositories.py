@@ -88,11 +88,11 @@ class RepositoryBuilder:
             timeout=120,
         )
 
-    def shell(self, script: str) -> None:
+    def shell(self, script: str, *, cwd: Path | None = None) -> None:
         """Run a shell script as this user; a failing line ends it."""
         subprocess.run(
             ["sh", "-ec", script],
-            cwd=self.path,
+            cwd=cwd or self.path,
             env=self.environment,
             capture_output=True,
             check=True,

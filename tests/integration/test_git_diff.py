@@ -1,0 +1,129 @@
+"""Changes as data equal what git shows, whatever is in the files."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.git import (
+    Distance,
+    FileChange,
+    Repo,
+    changed_files,
+    distance,
+    file_patch,
+    merge_base,
+    patch_bytes,
+)
+from tests.support.repositories import RepositoryBuilder
+
+pytestmark = pytest.mark.anyio
+
+OLD: dict[str, str | bytes | None] = {
+    "edited": "1\n2\n3\n",
+    "gone": "x\n",
+    "moved": "line\n" * 20,
+    "binary": b"\0old",
+    "mode": "#!/bin/sh\n",
+    "no newline": "a\nb",
+    "separators": "a\x0bb\x0cc\x1cd\u2028e\r\nf\n",
+    "markers": "<<<<<<< a\n=======\n@@ -1 +1 @@\n>>>>>>> b\n",
+    "link": "text\n",
+    "t\tn\nl": "odd\n",
+}
+
+
+async def changed(tmp_path: Path) -> tuple[RepositoryBuilder, Repo, dict[bytes, FileChange]]:
+    built = RepositoryBuilder(tmp_path / "repo")
+    built.commit(OLD, "old")
+    built.git("mv", "moved", "elsewhere")
+    for path in ("gone", "link"):
+        (built.path / path).unlink()
+    (built.path / "link").symlink_to("edited")
+    (built.path / "mode").chmod(0o755)
+    built.commit(
+        {
+            "edited": "1\ntwo\n3\n",
+            "binary": b"\0new",
+            "no newline": "a\nb\n",
+            "separators": "a\x0bB\x0cc\x1cd\u2028e\r\nf\n",
+            "markers": "<<<<<<< a\n=======\n@@ -1 +2 @@\n>>>>>>> b\n",
+            "t\tn\nl": "odder\n",
+            "new\nfile": "n\n",
+            "empty": "",
+        },
+        "new",
+    )
+    repo = await Repo.open(built.path, built.environment)
+    files = await changed_files(repo, "HEAD~1", "HEAD")
+    return built, repo, {one.path: one for one in files}
+
+
+async def test_every_kind_of_change_is_told_apart(tmp_path: Path):
+    _, _, files = await changed(tmp_path)
+
+    kinds = {path: one.kind for path, one in files.items()}
+    assert kinds == {
+        b"edited": "M", b"gone": "D", b"elsewhere": "R", b"binary": "M", b"mode": "M",
+        b"no newline": "M", b"separators": "M", b"markers": "M", b"link": "T",
+        b"t\tn\nl": "M", b"new\nfile": "A", b"empty": "A",
+    }  # fmt: skip
+    assert files[b"elsewhere"].old_path == b"moved"
+    assert files[b"elsewhere"].similarity == 100
+    assert files[b"binary"].is_binary
+    assert files[b"mode"].is_mode_only
+    assert (files[b"edited"].added, files[b"edited"].removed) == (1, 1)
+    assert (files[b"empty"].added, files[b"empty"].removed) == (0, 0)
+
+
+async def test_hunks_put_together_give_the_new_file(tmp_path: Path):
+    built, repo, files = await changed(tmp_path)
+    for one in files.values():
+        patch = await file_patch(repo, one, context=1 << 20)
+        if one.is_binary or one.is_mode_only or one.kind == "R":
+            assert patch.hunks == ()
+            continue
+        for marks, oid in ((" -", one.old_oid), (" +", one.new_oid)):
+            lines = [line for hunk in patch.hunks for line in hunk.lines if line.mark in marks]
+            text = b"".join(line.text + b"\n" * line.has_newline for line in lines)
+            wanted = b"" if set(oid) == {"0"} else built.git_bytes("cat-file", "blob", oid)
+            assert text == wanted, one
+
+
+async def test_a_patch_too_long_is_cut_and_says_so(tmp_path: Path):
+    built = RepositoryBuilder(tmp_path / "repo")
+    built.commit({"long": "x\n"}, "old")
+    built.commit({"long": "".join(f"{n}\n\n" for n in range(90_000))}, "new")
+    repo = await Repo.open(built.path, built.environment)
+    (one,) = await changed_files(repo, "HEAD~1", "HEAD")
+
+    assert (await file_patch(repo, one, max_bytes=1000)).is_cut
+    whole = await file_patch(repo, one)
+    assert not whole.is_cut
+    assert whole.hunks[0].new == (1, 180_000)
+
+
+async def test_a_whole_patch_applies(tmp_path: Path):
+    built, repo, _ = await changed(tmp_path)
+    patch = await patch_bytes(repo, "HEAD~1", "HEAD")
+    tree = built.rev("HEAD^{tree}")
+    built.git("reset", "-q", "--hard", "HEAD~1")
+
+    built.git("apply", "--index", stdin=patch)
+
+    assert built.git("write-tree") == tree
+
+
+async def test_distances_and_common_ancestors(tmp_path: Path):
+    built = RepositoryBuilder.small(tmp_path / "repo")
+    built.git("checkout", "-q", "-b", "work")
+    built.commit({"x": "1"})
+    built.commit({"x": "2"})
+    built.git("checkout", "-q", "main")
+    built.commit({"y": "1"})
+    repo = await Repo.open(built.path, built.environment)
+
+    assert await distance(repo, "work", "main") == Distance(ahead=2, behind=1)
+    assert await merge_base(repo, "work", "main") == built.rev("main~1")
+    built.git("checkout", "-q", "--orphan", "apart")
+    built.commit({"z": "1"})
+    assert await merge_base(repo, "apart", "main") is None
