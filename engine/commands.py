@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from engine.limits import Limits
 from engine.plan.model import PlannedStep, RetryMode
 
+BeginFrom = RetryMode
+"""Where a retried attempt begins, for those who send commands and know no plan."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StopRun:

@@ -24,7 +24,8 @@ from tui.screens.inbox import InboxScreen
 from tui.screens.others import PlanScreen, RunsScreen
 from tui.screens.session import Session
 from tui.screens.worker import WorkerScreen
-from tui.theming import DEFAULT, Palette, Theme, load_all
+from tui.theming import DEFAULT, Theme, load_all
+from tui.widgets.palette import Palette
 from tui.widgets.terminal import SturdyDriver
 
 if TYPE_CHECKING:

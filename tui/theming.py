@@ -13,41 +13,29 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.color import Color
-from rich.style import Style
 from textual.theme import Theme as TextualTheme
-
-from tui.present.ink import Ink, Role
 
 DEFAULT = "loom"
 BUILT_IN = ("loom", "linen", "contrast", "clear", "indigo", "walnut")
-_MIXED = {Role.METER, Role.STRIP, Role.ACCENT_DEEP}
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
-_GROUNDS = (Role.BACKGROUND, Role.SURFACE, Role.PANEL, Role.SELECTION)
-_STATES = (Role.DONE, Role.RUNNING, Role.WAITING, Role.FAILED, Role.LIMIT, Role.CLASH)
-_SYNTAX = (Role.KEYWORD, Role.STRING, Role.COMMENT, Role.NUMBER, Role.DEFINITION, Role.TYPE)
-_WORDS = (Role.ADDED_WORD, Role.REMOVED_WORD)
-_LINE_GROUNDS = (Role.ADDED_GROUND, Role.REMOVED_GROUND)
-
-_BELOW_TRUECOLOR = {
-    True: {Role.SELECTION: 236, Role.ADDED_WORD: 22, Role.REMOVED_WORD: 88},
-    False: {Role.SELECTION: 254, Role.ADDED_WORD: 157, Role.REMOVED_WORD: 217},
-}
-"""The grounds that stay apart on 256 colours; line grounds would fall together and are left out."""
-_PLAIN_FILLS = frozenset(
-    {
-        Role.BACKGROUND,
-        Role.SELECTION,
-        Role.WAITING_FILL,
-        Role.CLASH,
-        Role.FAILED,
-        Role.WAITING,
-        Role.ACCENT,
-        Role.MUTED,
-    }
+_GROUNDS = ("background", "surface", "panel", "selection")
+_STATES = ("done", "running", "waiting", "failed", "limit", "clash")
+_SYNTAX = ("keyword", "string", "comment", "number", "definition", "type")
+_WORDS = ("added_word", "removed_word")
+_LINE_GROUNDS = ("added_ground", "removed_ground")
+ROLES = (
+    *_GROUNDS,
+    *("line", "text", "muted", "accent", "focus"),
+    *_STATES,
+    *("added", "removed"),
+    *_LINE_GROUNDS,
+    *_WORDS,
+    *("waiting_fill", "on_waiting", "on_fill"),
+    *_SYNTAX,
 )
+"""Every role that a theme gives a colour; some tones are mixed from them."""
 
 
 class ThemeProblem(NamedTuple):
@@ -73,19 +61,19 @@ class Theme:
     """A theme's colours by role."""
 
     name: str
-    roles: Mapping[Role, str]
+    roles: Mapping[str, str]
     is_dark: bool = True
     is_high_contrast: bool = False
     description: str = ""
 
     @cached_property
-    def colours(self) -> Mapping[Role, str]:
+    def colours(self) -> Mapping[str, str]:
         """Every role, the mixed tones included."""
         toned = dict(self.roles)
-        grey, ground, text = (toned[r] for r in (Role.MUTED, Role.BACKGROUND, Role.TEXT))
-        toned[Role.STRIP] = mix(grey, ground, 0.25)
-        toned[Role.METER] = mix(grey, text, 0.25)
-        toned[Role.ACCENT_DEEP] = mix(toned[Role.ACCENT], ground, 0.4)
+        grey, ground, text = (toned[r] for r in ("muted", "background", "text"))
+        toned["strip"] = mix(grey, ground, 0.25)
+        toned["meter"] = mix(grey, text, 0.25)
+        toned["accent_deep"] = mix(toned["accent"], ground, 0.4)
         return toned
 
     def as_textual(self) -> TextualTheme:
@@ -93,75 +81,19 @@ class Theme:
         colour = self.colours
         return TextualTheme(
             name=self.name,
-            primary=colour[Role.ACCENT],
-            accent=colour[Role.ACCENT],
-            secondary=colour[Role.RUNNING],
-            success=colour[Role.DONE],
-            warning=colour[Role.WAITING],
-            error=colour[Role.FAILED],
-            foreground=colour[Role.TEXT],
-            background=colour[Role.BACKGROUND],
-            surface=colour[Role.SURFACE],
-            panel=colour[Role.PANEL],
+            primary=colour["accent"],
+            accent=colour["accent"],
+            secondary=colour["running"],
+            success=colour["done"],
+            warning=colour["waiting"],
+            error=colour["failed"],
+            foreground=colour["text"],
+            background=colour["background"],
+            surface=colour["surface"],
+            panel=colour["panel"],
             dark=self.is_dark,
-            variables={f"role-{role.value.replace('_', '-')}": colour[role] for role in Role},
+            variables={f"role-{role.replace('_', '-')}": value for role, value in colour.items()},
         )
-
-
-class Palette:
-    """Inks as terminal styles, for one theme and one kind of terminal."""
-
-    def __init__(self, theme: Theme, *, is_plain: bool = False, has_truecolor: bool = True) -> None:
-        self.theme = theme
-        self.is_plain = is_plain
-        self.has_truecolor = has_truecolor
-        self._styles: dict[Ink, Style] = {}
-
-    def style(self, ink: Ink) -> Style:
-        """The style of an ink."""
-        style = self._styles.get(ink)
-        if style is None:
-            style = self._styles[ink] = self._plain(ink) if self.is_plain else self._coloured(ink)
-        return style
-
-    @property
-    def paper(self) -> Style:
-        """The style of an empty cell."""
-        return self.style(Ink())
-
-    def _plain(self, ink: Ink) -> Style:
-        changed = ink.ground in _WORDS
-        return Style(
-            bold=ink.bold or changed,
-            italic=ink.italic,
-            underline=ink.underline or changed,
-            reverse=ink.ground in _PLAIN_FILLS,
-        )
-
-    def _coloured(self, ink: Ink) -> Style:
-        return Style(
-            color=self._colour(ink.role, is_behind=ink.is_behind),
-            bgcolor=self._ground(ink.ground or Role.BACKGROUND, is_behind=ink.is_behind),
-            bold=ink.bold,
-            italic=ink.italic,
-            underline=ink.underline,
-        )
-
-    def _colour(self, role: Role, *, is_behind: bool) -> Color:
-        value = self.theme.colours[role]
-        if is_behind:
-            share = 0.62 if self.theme.is_dark else 0.55
-            value = mix(self.theme.colours[Role.BACKGROUND], value, share)
-        return Color.parse(value)
-
-    def _ground(self, role: Role, *, is_behind: bool) -> Color:
-        if not self.has_truecolor:
-            if role in _LINE_GROUNDS:
-                role = Role.BACKGROUND
-            fixed = _BELOW_TRUECOLOR[self.theme.is_dark].get(role)
-            if fixed is not None:
-                return Color.from_ansi(fixed)
-        return self._colour(role, is_behind=is_behind)
 
 
 def built_in(name: str) -> Theme:
@@ -195,8 +127,8 @@ def parse(text: str, where: str) -> Theme:
     problems = [ThemeProblem(where, message) for message in _shape_problems(data)]
     if problems:
         raise ThemeRefusedError(problems)
-    given = {Role(name): value.lower() for name, value in data.get("roles", {}).items()}
-    missing = {role for role in Role if role not in given and role not in _MIXED}
+    given = {name: value.lower() for name, value in data.get("roles", {}).items()}
+    missing = set(ROLES) - given.keys()
     base = built_in(data.get("base", DEFAULT)).roles if missing else {}
     theme = Theme(
         name=data["name"],
@@ -235,7 +167,7 @@ def _shape_problems(data: Mapping[str, object]) -> list[str]:
 
 
 def _role_problems(roles: Mapping[str, object]) -> list[str]:
-    known = {role.value for role in Role if role not in _MIXED}
+    known = set(ROLES)
     problems = []
     for role, value in roles.items():
         if role not in known:
@@ -248,15 +180,15 @@ def _role_problems(roles: Mapping[str, object]) -> list[str]:
 def contrast_problems(theme: Theme) -> list[str]:
     """Every pair of colours that cannot be read well enough, with the figure and the rule."""
     strict = 7.0 if theme.is_high_contrast else 4.5
-    rules: list[tuple[str, tuple[Role, ...], tuple[Role, ...], float]] = [
-        ("text", (Role.TEXT,), (*_GROUNDS, *_LINE_GROUNDS), 7.0),
-        ("muted", (Role.MUTED,), _GROUNDS, strict),
+    rules: list[tuple[str, tuple[str, ...], tuple[str, ...], float]] = [
+        ("text", ("text",), (*_GROUNDS, *_LINE_GROUNDS), 7.0),
+        ("muted", ("muted",), _GROUNDS, strict),
         ("state", _STATES, _GROUNDS, strict),
-        ("accent", (Role.ACCENT,), _GROUNDS, 4.5),
+        ("accent", ("accent",), _GROUNDS, 4.5),
         ("syntax", _SYNTAX, _LINE_GROUNDS, 4.5),
-        ("text on a changed word", (Role.TEXT,), _WORDS, 4.5),
-        ("text on a fill", (Role.ON_WAITING,), (Role.WAITING_FILL,), 4.5),
-        ("text on a fill", (Role.ON_FILL,), (Role.CLASH, Role.FAILED), 4.5),
+        ("text on a changed word", ("text",), _WORDS, 4.5),
+        ("text on a fill", ("on_waiting",), ("waiting_fill",), 4.5),
+        ("text on a fill", ("on_fill",), ("clash", "failed"), 4.5),
     ]
     problems = []
     for rule, fronts, grounds, least in rules:

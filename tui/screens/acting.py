@@ -7,6 +7,7 @@ from engine.commands import (
     AddWorker,
     Answer,
     Approve,
+    BeginFrom,
     Choose,
     Interrupt,
     Land,
@@ -20,7 +21,6 @@ from engine.commands import (
 )
 from engine.limits import Limits
 from engine.phases import Phase, StopCause
-from engine.plan.model import RetryMode
 from engine.results import Badge, WorkerView
 from tui.present.doable import why_not
 from tui.present.ink import BOLD, TEXT, Row, Span, words
@@ -227,7 +227,7 @@ class ActingScreen(CommonScreen):
         command = RetryWorker(
             worker=worker.worker,
             run=self.run_id,
-            mode=RetryMode.CONTINUE if feedback else RetryMode.FRESH,
+            mode=BeginFrom.CONTINUE if feedback else BeginFrom.FRESH,
             feedback=feedback,
             limits=limits,
             agent=agent,

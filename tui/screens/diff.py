@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.commands import RetryWorker, Steer
+from engine.commands import BeginFrom, RetryWorker, Steer
 from engine.phases import Phase
-from engine.plan.model import RetryMode
 from engine.results import WorkerView
 from tui.present.diff_layout import Comment, Part
 from tui.present.diff_page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
@@ -351,7 +350,7 @@ class DiffScreen(ActingScreen):
             return Steer(worker=worker.worker, run=self.run_id, text=text)
         if worker.phase in {Phase.REVIEWING, Phase.CONFLICTED, Phase.FAILED, Phase.CANCELLED}:
             return RetryWorker(
-                worker=worker.worker, run=self.run_id, mode=RetryMode.CONTINUE, feedback=text
+                worker=worker.worker, run=self.run_id, mode=BeginFrom.CONTINUE, feedback=text
             )
         return None
 

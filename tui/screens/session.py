@@ -12,7 +12,8 @@ from tui.present.figures import age
 from tui.present.ink import Role
 from tui.present.scene import Banner, Scene
 from tui.present.standing import Band, bands_of, in_order, step_of
-from tui.theming import Palette, Theme
+from tui.theming import Theme
+from tui.widgets.palette import Palette
 
 _GRACE_S = 2.0
 """An engine that is silent for less than this is not called lost."""

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from tui.present.ascii import ascii_row
 from tui.present.ink import Row, Zone, row_width
-from tui.theming import Palette
+from tui.widgets.palette import Palette
 
 
 class Board(Widget):
