@@ -7,6 +7,7 @@ figure is known; they order what is offered and are no promise.
 
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import takewhile
 from typing import NamedTuple
 
 from engine.merge.both_sides import union_of_hunk
@@ -18,13 +19,14 @@ from engine.merge.rules import (
     contained,
     diff,
     edits,
+    favouring,
     inserts_share_a_place,
     newer,
     renamed,
     respaced,
     superseded,
 )
-from engine.merge.text import Hunk
+from engine.merge.text import Hunk, join_all
 
 
 class Rule(StrEnum):
@@ -43,6 +45,7 @@ class Rule(StrEnum):
     ADJACENT = "adjacent"
     BOTH = "both"
     UNION = "union"
+    FAVOURED = "favoured"
 
 
 class Idea(NamedTuple):
@@ -55,6 +58,7 @@ class Idea(NamedTuple):
 
 
 _DOUBT = 0.15
+_FEW_EDITS = 40
 _TOO_LONG = 150
 _TOO_MANY_TOKENS = 1000
 
@@ -127,23 +131,44 @@ def _of_lists(hunk: Hunk) -> Iterator[Idea]:
 
 
 def _of_lines(hunk: Hunk) -> Iterator[Idea]:
-    """Both sides' edits line by line; or both texts with shared lines once."""
+    """Both sides' edits line by line; or both texts one after the other."""
     if not hunk.base:
-        text = union_of_hunk(hunk, differ=diff)
-        yield Idea(Rule.UNION, text, "both sides, shared lines once", 0.35)
+        yield from _of_additions(hunk)
         return
     mine, theirs = edits(hunk.base, hunk.target), edits(hunk.base, hunk.incoming)
+    ways = ((mine, theirs, "target"), (theirs, mine, "incoming"))
     if not inserts_share_a_place(mine, theirs):
         beside = both_edits(hunk.base, mine, theirs)
         if beside is not None:
             reason = "the edits lie side by side; no line was changed by both"
             yield Idea(Rule.ADJACENT, beside, reason, 0.55)
-        return
-    for first, second, name in ((mine, theirs, "target"), (theirs, mine, "incoming")):
+            return
+    for first, second, name in ways:
         shared = both_edits(hunk.base, first, second, share=True)
         if shared is not None:
             trust = 0.42 if name == "target" else 0.2
             yield Idea(Rule.BOTH, shared, f"both added here; the {name} side's first", trust)
+        elif len(first) + len(second) <= _FEW_EDITS:
+            text = favouring(hunk.base, first, second)
+            reason = f"both sides' lines; where both changed one, the {name} side's"
+            yield Idea(Rule.FAVOURED, text, reason, 0.3)
+
+
+def _of_additions(hunk: Hunk) -> Iterator[Idea]:
+    """Both sides added where the base has nothing."""
+    swapped = hunk._replace(target=hunk.incoming, incoming=hunk.target)
+    yield Idea(Rule.UNION, union_of_hunk(hunk, differ=diff), "both sides, shared lines once", 0.35)
+    reason = "both sides, shared lines once; the incoming side's first"
+    yield Idea(Rule.UNION, union_of_hunk(swapped, differ=diff), reason, 0.15)
+    gap = tuple(reversed(tuple(takewhile(_is_blank, reversed(hunk.before)))))
+    blocks = min(len(hunk.target), len(hunk.incoming)) > 1
+    if gap and blocks and not any(map(_is_blank, (hunk.target[-1], hunk.incoming[0]))):
+        text = join_all((*hunk.target, *gap, *hunk.incoming), hunk.ending)
+        yield Idea(Rule.BOTH, text, "both sides, blank lines between as above them", 0.4)
+
+
+def _is_blank(line: bytes) -> bool:
+    return not line.strip()
 
 
 def _of_one_side(three: Three) -> Iterator[Idea]:
@@ -171,9 +196,17 @@ def _of_words(three: Three) -> Iterator[Idea]:
     if combined is not None:
         yield Idea(Rule.WORDS, combined, "the edits touch different words", 0.6)
         return
+    beside = both_edits(three.base, three.target.edits, three.incoming.edits)
+    if beside is not None:
+        yield Idea(Rule.WORDS, beside, "the edits touch, word by word", 0.55)
+        return
     for first, second in three.ways:
         shared = both_edits(three.base, first.edits, second.edits, share=True)
         if shared is not None:
             trust = 0.4 if first is three.target else 0.2
-            reason = f"the edits touch, word by word; the {first.name} side's first"
+            reason = f"both put words into one place; the {first.name} side's first"
             yield Idea(Rule.WORDS, shared, reason, trust)
+        elif len(first.edits) + len(second.edits) <= _FEW_EDITS:
+            text = favouring(three.base, first.edits, second.edits)
+            reason = f"both sides' words; where both changed one, the {first.name} side's"
+            yield Idea(Rule.FAVOURED, text, reason, 0.25)

@@ -39,6 +39,7 @@ class Asked(NamedTuple):
 _MOST = 6
 _LIKELY = 0.6
 _AGREE = 0.08
+_COUNTS = 0.4
 _LONG, _VERY_LONG = 8, 24
 _LONG_COSTS, _VERY_LONG_COSTS = 0.08, 0.2
 _KNOWN = (Rule.ALIKE, Rule.REMEMBERED, Rule.ASKED)
@@ -74,7 +75,8 @@ def _proposal(found: list[Idea], hunk: Hunk, pick: Pick | None) -> tuple[float, 
     also = tuple(dict.fromkeys(idea.rule for idea in others if idea.rule is not first.rule))
     trust = first.trust
     if first.rule not in _KNOWN:
-        trust += _AGREE * min(len(also), 2) - _cost_of_length(hunk)
+        agreeing = {idea.rule for idea in others if idea.trust >= _COUNTS} - {first.rule}
+        trust += _AGREE * min(len(agreeing), 2) - _cost_of_length(hunk)
     return trust, Proposal(first.rule, first.text, first.reason, trust >= _LIKELY, pick, also)
 
 

@@ -5,6 +5,7 @@ decides; how far it is to be trusted is `engine.merge.proposals`.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -133,6 +134,40 @@ def both_edits(
     return b"".join((*out, *base[at:]))
 
 
+def favouring(base: Sequence[bytes], first: Sequence[Edit], second: Sequence[Edit]) -> bytes:
+    """The base with the edits of both; where they overlap, with those of the first alone."""
+    mine, theirs = [*_apart(first)], [*_apart(second)]
+    taken = [(edit.start, edit.end) for edit in mine]
+    free = [
+        edit
+        for edit in theirs
+        if not any(_overlap((edit.start, edit.end), other) for other in taken)
+    ]
+    both = both_edits(base, mine, free, share=True)
+    return b"".join(base) if both is None else both
+
+
+def _apart(whole: Sequence[Edit]) -> Iterator[Edit]:
+    """The edits, one for each item where as many came as went."""
+    for edit in whole:
+        if len(edit.items) == edit.end - edit.start:
+            for place, item in enumerate(edit.items, edit.start):
+                yield Edit(place, place + 1, (item,))
+        else:
+            yield edit
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """They have an item in common, or put something into the same place."""
+    return one == other or max(one[0], other[0]) < min(one[1], other[1]) or _within(one, other)
+
+
+def _within(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """One of them puts something into the midst of the other."""
+    (start, end), (low, high) = sorted((one, other), key=lambda span: span[1] - span[0])
+    return start == end and low < start < high
+
+
 def inserts_share_a_place(first: Sequence[Edit], second: Sequence[Edit]) -> bool:
     """Both put something between the same two items of the base."""
     places = {edit.start for edit in first if edit.start == edit.end}
@@ -154,15 +189,20 @@ def contained(three: Three) -> Iterator[tuple[str, bytes]]:
 
 def superseded(three: Three) -> Iterator[tuple[str, bytes]]:
     """A side that took away or rewrote all the words that the other changed a little."""
+    words = [place for place, token in enumerate(three.base) if _WORD.match(token)]
     for less, more in three.ways:
         removed = _removed(more)
-        around = (
-            range(max(change.before - 1, 0), change.before_end + 1) for change in less.changes
-        )
-        touched = {place for places in around for place in places if place < len(three.base)}
         small = _FAR_MORE * (less.added + len(_removed(less))) <= more.added + len(removed)
-        if less.changes and small and removed.issuperset(touched):
+        if less.changes and small and removed.issuperset(_words_at(words, less.changes)):
             yield more.name, b"".join(more.tokens)
+
+
+def _words_at(words: list[int], changes: Sequence[Change]) -> Iterator[int]:
+    """The words that were changed, and the nearest on both sides of each change."""
+    for change in changes:
+        first = bisect_left(words, change.before)
+        last = bisect_left(words, change.before_end)
+        yield from words[max(first - 1, 0) : last + 1]
 
 
 def _removed(side: Side) -> set[int]:
