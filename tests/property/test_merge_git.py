@@ -3,13 +3,13 @@
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from engine.merge import Origin, Pick, merge_texts, text_of
 from engine.merge import union as both_sides
 from engine.merge.text import Hunk
 from tests.support.merge_oracle import merge_file
-from tests.support.merge_texts import three_texts
+from tests.support.merge_texts import patient, three_texts
 
 Texts = tuple[bytes, bytes, bytes]
 
@@ -27,7 +27,7 @@ def assert_like_git(texts: Texts) -> None:
     assert both_sides(ours) == git.union
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(patient, max_examples=80)
 @given(three_texts())
 def test_conflicts_and_picks_are_those_of_git(texts: Texts):
     assert_like_git(texts)
@@ -94,6 +94,7 @@ def test_the_oracle_can_disagree():
     assert other.render(lambda hunk: picked(hunk, Pick.TARGET)) != git.ours
 
 
+@patient
 @given(three_texts())
 def test_parts_leave_no_gap_and_lose_no_line(texts: Texts):
     merge = merge_texts(*texts)
@@ -103,6 +104,7 @@ def test_parts_leave_no_gap_and_lose_no_line(texts: Texts):
         assert (bounds[-1][1] if bounds else 0) == len(lines)
 
 
+@patient
 @given(three_texts())
 def test_swapping_the_sides_swaps_the_picks(texts: Texts):
     base, target, incoming = texts
@@ -111,6 +113,7 @@ def test_swapping_the_sides_swaps_the_picks(texts: Texts):
     assert {piece.origin for piece in one.pieces} <= set(Origin)
 
 
+@patient
 @given(three_texts())
 def test_hunk_keys_are_unique_and_the_same_every_time(texts: Texts):
     keys = [hunk.key for hunk in merge_texts(*texts).hunks]

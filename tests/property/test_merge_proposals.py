@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.merge import Asked, Memory, Pick, best, merge_texts, propose, text_of
-from tests.support.merge_texts import three_texts
+from tests.support.merge_texts import patient, three_texts
 
 LINES = st.lists(
     st.sampled_from(
@@ -27,6 +27,7 @@ LINES = st.lists(
 ).map(b"".join)
 
 
+@patient
 @given(st.one_of(three_texts(), st.tuples(LINES, LINES, LINES)))
 def test_every_hunk_gets_sound_proposals(texts: tuple[bytes, bytes, bytes]):
     for hunk in merge_texts(*texts).hunks:
@@ -40,6 +41,7 @@ def test_every_hunk_gets_sound_proposals(texts: tuple[bytes, bytes, bytes]):
             assert offer.same_as is None or text_of(hunk, offer.same_as) == offer.text
 
 
+@patient
 @given(st.tuples(LINES, LINES, LINES), st.sampled_from([Pick.TARGET, Pick.BOTH, Pick.BASE]))
 def test_what_was_learned_for_a_hunk_comes_back_for_it(
     texts: tuple[bytes, bytes, bytes], pick: Pick
@@ -52,6 +54,7 @@ def test_what_was_learned_for_a_hunk_comes_back_for_it(
         assert recalled[0] == text
 
 
+@patient
 @given(st.tuples(LINES, LINES, LINES))
 def test_swapping_the_sides_offers_the_same_one_sided_answers(texts: tuple[bytes, bytes, bytes]):
     base, target, incoming = texts
