@@ -42,7 +42,7 @@ def _tell_worker(turn: Turn, fact: f.WorkerFact) -> None:
     if w is None:
         raise IllegalTransition(f"{turn.fact} speaks of {fact.worker}, who is not in this run")
     if fact.attempt != w.attempt or turn.fact in QUIET.get(w.phase, frozenset()):
-        turn.state = replace(turn.state, dropped=turn.state.dropped + 1)
+        turn.drop()
         return
     if turn.fact in _MOVING and turn.fact not in TOLD[w.phase] and turn.fact not in _EVERY_PHASE:
         raise IllegalTransition(turn.story(w.id))
@@ -60,7 +60,9 @@ def _tell_run(turn: Turn, fact: f.RunFact) -> None:
         case f.RunStopRequested():
             _stop_run(turn, fact)
         case f.CapSet():
-            turn.state = replace(turn.state, cap=max(0, fact.cap))
+            cap = max(0, fact.cap)
+            wanted = turn.state.wanted_cap if fact.is_share else cap
+            turn.state = replace(turn.state, cap=cap, wanted_cap=wanted)
         case f.PauseRequested():
             turn.state = replace(turn.state, is_paused=True)
         case f.ResumeRequested():

@@ -308,9 +308,14 @@ class RunStopRequested:
 
 @dataclass(frozen=True, kw_only=True)
 class CapSet:
-    """How many workers of this run may hold a slot from now on."""
+    """How many workers of this run may hold a slot from now on.
+
+    Attributes:
+        is_share: What several runs of one engine leave to this one, not what a human asked for.
+    """
 
     cap: int
+    is_share: bool = False
     at: float = 0.0
 
 

@@ -41,7 +41,7 @@ def _of_worker(before: RunState | None, w: Worker) -> Iterator[str]:
         yield f"{w.phase} with the outcome {w.outcome}"
     if w.phase is Phase.STOPPING and w.stop is None:
         yield "stopping for no cause"
-    if w.questions and w.phase not in {Phase.RUNNING, Phase.STOPPING}:
+    if w.questions and w.phase is not Phase.RUNNING:
         yield f"asks while {w.phase}"
     old = before.workers.get(w.id) if before else None
     if old is not None and (w.attempt < old.attempt or w.attempt > old.attempt + 1):

@@ -46,7 +46,10 @@ def chosen(turn: Turn, w: Worker, fact: f.Chosen) -> None:
 
 def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
     """From here on the landing only goes forward."""
-    turn.change(w.id, prepared=fact.detail)
+    if w.phase is Phase.LANDING:
+        turn.change(w.id, prepared=fact.detail)
+    else:
+        turn.drop()
 
 
 def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
@@ -72,6 +75,6 @@ def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
 
 
 def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
-    """Back to where the conflict was met."""
-    to = Phase.PREPARING if w.is_conflict_of_base else Phase.LANDING
+    """Back to where the conflict was met; work on a base waits for a slot again."""
+    to = Phase.QUEUED if w.is_conflict_of_base else Phase.LANDING
     turn.tell(w.id, to, resolved=fact.tree, conflicts=(), is_conflict_of_base=False)

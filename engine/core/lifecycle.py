@@ -24,6 +24,7 @@ def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
         enforcement=fact.enforcement,
         attempt_since=fact.at,
         ran=w.attempt,
+        resolved=None,
     )
 
 

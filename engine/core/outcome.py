@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.core.state import Bases, RunState, Worker
 from engine.ids import WorkerId
 from engine.phases import Phase, StopCause
-from engine.plan.model import ChooseBy, MergeMode, PlannedStep, PolicyKind
+from engine.plan.model import ChooseBy, MergeMode, PlannedStep, PolicyKind, RetryRule
 from engine.results import Outcome
 
 LOST = frozenset({StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN})
@@ -24,10 +24,14 @@ def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
     if chosen is not None and chosen in state.workers:
         return state.workers[chosen].outcome
     workers = state.workers_of(step.name)
+    is_over = all(map(is_concluded, workers))
     if _needed(step, len(workers)) <= _successes(workers) and (
-        step.policy.kind is PolicyKind.FIRST or all(map(is_concluded, workers))
+        step.policy.kind is PolicyKind.FIRST or is_over
     ):
-        return Outcome.SUCCESS
+        if not step.has_candidates or candidates(state, step):
+            return Outcome.SUCCESS
+        # Those that succeeded were discarded for a choice that a human has undone since.
+        return _unsuccessful(workers) if is_over else Outcome.PENDING
     if _is_out_of_reach(state, step, workers):
         return _unsuccessful(workers)
     return Outcome.PENDING
@@ -59,8 +63,10 @@ def is_to_be_retried(state: RunState, worker: Worker) -> bool:
     """An end that the joint rules are about to follow with another attempt is not final."""
     if worker.cause is StopCause.BASE_GONE:
         return worker.phase is Phase.CANCELLED
-    was_lost = worker.cause in LOST
-    return (worker.phase is Phase.FAILED or was_lost) and may_retry(state, worker)
+    has_ended = worker.phase is Phase.FAILED or (
+        worker.phase is Phase.CANCELLED and worker.cause in LOST
+    )
+    return has_ended and not worker.is_given_up and may_retry(state, worker)
 
 
 def may_retry(state: RunState, worker: Worker) -> bool:
@@ -71,9 +77,14 @@ def may_retry(state: RunState, worker: Worker) -> bool:
         return False
     if worker.cause in _NEVER_RETRIED:
         return False
-    recent = sum(at > state.now - rule.per_s for at in own.restarts)
-    has_tries = worker.cause in LOST or worker.tries < rule.attempts
-    return recent < rule.restarts and has_tries
+    if worker.cause in LOST:
+        # A machine that dies takes all its workers at once, so each counts its own losses alone.
+        return _recent(state, worker.losses, rule) < rule.restarts
+    return _recent(state, own.restarts, rule) < rule.restarts and worker.tries < rule.attempts
+
+
+def _recent(state: RunState, restarts: Sequence[float], rule: RetryRule) -> int:
+    return sum(at > state.now - rule.per_s for at in restarts)
 
 
 def _unsuccessful(workers: Sequence[Worker]) -> Outcome:

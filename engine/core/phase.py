@@ -58,7 +58,7 @@ TOLD: Mapping[Phase, Mapping[str, frozenset[Phase]]] = {
         "StopRequested": frozenset({REVIEWING}),
     },
     CONFLICTED: {
-        "Resolved": frozenset({LANDING, PREPARING}),
+        "Resolved": frozenset({LANDING, QUEUED}),
         "Rejected": frozenset({DISCARDED}),
         "RetryRequested": frozenset({QUEUED}),
         "StopRequested": frozenset({CANCELLED}),

@@ -6,6 +6,7 @@ from the first again after each that moved something; the tables of `phase` make
 
 import zlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from engine.core.facts import Approved
 from engine.core.lifecycle import is_mergeable
@@ -36,20 +37,34 @@ _STANDS_ON_BASE = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDED, Ph
 def retry_failed(turn: Turn) -> None:
     """Rule 1: a failed attempt with attempts left is tried again, after a wait."""
     for w in list(turn.state.workers.values()):
-        if w.cause is StopCause.BASE_GONE or not is_to_be_retried(turn.state, w):
+        if w.cause is StopCause.BASE_GONE:
             continue
-        rule = turn.state.plan.step(w.id.step).retry
-        is_lost = w.cause in LOST
-        wait = 0.0 if is_lost else delay_s(rule, w, seed=turn.state.run)
-        failure = w.error or (w.cause or "")
-        fields = turn.requeue(
-            w.id,
-            mode=RetryMode.FRESH if is_lost else rule.mode,
-            failure=failure if rule.has_feedback and not is_lost else "",
-        )
-        own = turn.state.steps[w.id.step]
-        turn.change_step(w.id.step, restarts=(*own.restarts, turn.state.now))
-        turn.rule(w.id, Phase.BACKING_OFF, **{**fields, "not_before": turn.state.now + wait})
+        if not is_to_be_retried(turn.state, w):
+            if w.phase is Phase.FAILED and not w.is_given_up:
+                turn.change(w.id, is_given_up=True)
+        elif w.cause in LOST:
+            _begin_again(turn, w)
+        else:
+            _try_again(turn, w)
+
+
+def _begin_again(turn: Turn, w: Worker) -> None:
+    """It was lost by no fault of its agent's: at once, and no try is counted."""
+    now = turn.state.now
+    # An engine that was told to end is no reason to doubt the worker, however often it happens.
+    losses = w.losses if w.cause is StopCause.SHUTDOWN else (*w.losses, now)
+    fields = turn.requeue(w.id, mode=RetryMode.FRESH)
+    turn.rule(w.id, Phase.BACKING_OFF, **{**fields, "losses": losses, "not_before": now})
+
+
+def _try_again(turn: Turn, w: Worker) -> None:
+    rule = turn.state.plan.step(w.id.step).retry
+    own = turn.state.steps[w.id.step]
+    turn.change_step(w.id.step, restarts=(*own.restarts, turn.state.now))
+    failure = w.error or (w.cause or "")
+    fields = turn.requeue(w.id, mode=rule.mode, failure=failure if rule.has_feedback else "")
+    wait = delay_s(rule, w, seed=turn.state.run)
+    turn.rule(w.id, Phase.BACKING_OFF, **{**fields, "not_before": turn.state.now + wait})
 
 
 def delay_s(rule: RetryRule, w: Worker, *, seed: str) -> float:
@@ -71,7 +86,10 @@ def apply_policies(turn: Turn) -> None:
         own = turn.state.steps[step.name]
         workers = turn.state.workers_of(step.name)
         is_open = step.policy.kind is PolicyKind.ALL and not own.has_failed_fast
-        if is_open and own.chosen is None and any(_is_final_failure(turn, w) for w in workers):
+        # A failure of earlier counts no more: a human who retries one worker of several that
+        # failed has already looked at the others.
+        failed_now = any(w.id in turn.moved and _is_final_failure(turn, w) for w in workers)
+        if is_open and own.chosen is None and failed_now:
             turn.change_step(step.name, has_failed_fast=True)
         if turn.state.steps[step.name].has_failed_fast:
             _stop_all(turn, step, StopCause.FAIL_FAST)
@@ -135,7 +153,7 @@ def _follow(turn: Turn, w: Worker, *, bases: Bases | None, impossible: bool) -> 
         turn.rule(w.id, Phase.SKIPPED, error="a step it depends on has no change to build on")
     elif w.phase is Phase.WAITING and bases is not None and turn.state.stop is None:
         turn.rule(w.id, Phase.QUEUED)
-    elif (w.phase is Phase.SKIPPED and not impossible) or (
+    elif (w.phase is Phase.SKIPPED and not impossible and turn.state.stop is None) or (
         w.phase is Phase.QUEUED and bases is None
     ):
         turn.rule(w.id, Phase.WAITING, error=None, cause=None)
@@ -187,8 +205,15 @@ def dispatch(turn: Turn) -> None:
             if free <= 0:
                 return
             if w.phase is Phase.QUEUED and bases is not None and _has_room(turn, step):
-                turn.rule(w.id, Phase.PREPARING, attempt=w.attempt + 1, bases=bases, said=())
+                turn.rule(w.id, Phase.PREPARING, **_beginning(w, bases))
                 free -= 1
+
+
+def _beginning(w: Worker, bases: Bases) -> dict[str, Any]:
+    """A new attempt; or the same one, whose base a human has just resolved, if it still is that."""
+    if w.resolved is not None and w.bases == bases:
+        return {}
+    return {"attempt": w.attempt + 1, "bases": bases, "said": (), "resolved": None}
 
 
 def _has_room(turn: Turn, step: PlannedStep) -> bool:

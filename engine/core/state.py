@@ -57,6 +57,8 @@ class Worker:
     Attributes:
         attempt: The number of its newest attempt; it only grows, and 0 means none was begun.
         tries: How many attempts failed since a human last asked for one.
+        losses: When attempts of it were lost by no fault of its agent's, and begun again.
+        is_given_up: It failed for good: no rule tries it again, however much time passes.
         ran: The newest attempt whose agent was started.
         collected: The newest attempt whose work was kept; never behind `ran` when at rest.
         bases: What it was dispatched on; compared with what its dependencies offer now.
@@ -74,6 +76,8 @@ class Worker:
     attempt_since: float | None = None
     worked_s: float = 0.0
     tries: int = 0
+    losses: tuple[float, ...] = ()
+    is_given_up: bool = False
     ran: int = 0
     collected: int = 0
     outcome: Outcome = Outcome.PENDING
@@ -128,11 +132,18 @@ class StepState:
 
 @dataclass(frozen=True, kw_only=True)
 class RunState:
-    """A whole run at one moment."""
+    """A whole run at one moment.
+
+    Attributes:
+        cap: How many workers may hold a slot now.
+        wanted_cap: How many a human wants; `cap` is less while other runs have slots too.
+        dropped: How many facts came too late to mean anything.
+    """
 
     run: RunId
     plan: Plan
     cap: int
+    wanted_cap: int
     workers: Mapping[WorkerId, Worker]
     steps: Mapping[str, StepState]
     now: float = 0.0
@@ -173,6 +184,7 @@ def initial_state(run: RunId, plan: Plan) -> RunState:
         run=run,
         plan=plan,
         cap=plan.runtime.max_concurrent_workers,
+        wanted_cap=plan.runtime.max_concurrent_workers,
         workers=workers,
         steps={step.name: StepState() for step in plan.steps},
     )

@@ -6,11 +6,11 @@ from typing import Protocol
 from engine.core import facts as f
 from engine.core.effects import StopActivity
 from engine.core.phase import FINDS_ACTIVITY
-from engine.core.state import Worker
+from engine.core.state import StepState, Worker
 from engine.core.turn import Turn, stop_fields
 from engine.ids import WorkerId
 from engine.phases import Phase, StopCause
-from engine.results import Badge
+from engine.results import Badge, Outcome
 
 
 class Move(Protocol):
@@ -31,7 +31,7 @@ def stop(turn: Turn, w: Worker, cause: StopCause, *, is_kill: bool, move: Move) 
     if w.phase.is_settled:
         return
     if w.phase in FINDS_ACTIVITY:
-        move(w.id, Phase.STOPPING, **fields)
+        move(w.id, Phase.STOPPING, **fields, questions=(), badges=w.badges - {Badge.ASKS})
     elif w.phase is Phase.STOPPING:
         turn.change(w.id, **fields)
         if is_kill and not (w.stop and w.stop.is_kill):
@@ -47,7 +47,8 @@ def stop(turn: Turn, w: Worker, cause: StopCause, *, is_kill: bool, move: Move) 
 def _stop_landing(turn: Turn, w: Worker, cause: StopCause, move: Move) -> None:
     if w.prepared is not None:
         return
-    move(w.id, Phase.REVIEWING, land=None, badges=w.badges - {Badge.APPROVED})
+    badges = (w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED}
+    move(w.id, Phase.REVIEWING, land=None, badges=badges, error="its landing was stopped")
     turn.effects.append(StopActivity(worker=w.id, attempt=w.attempt, cause=cause, is_kill=False))
 
 
@@ -60,7 +61,7 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
     if turn.state.steps[w.id.step].has_failed_fast:
         turn.change_step(w.id.step, has_failed_fast=False)
     own = turn.state.steps[w.id.step]
-    if own.chosen == w.id:
+    if own.chosen == w.id or _is_choice_dead(turn, own):
         turn.change_step(w.id.step, chosen=None)
     fields = turn.requeue(
         w.id, mode=fact.mode, words=fact.feedback, failure=w.error or (w.cause or "")
@@ -73,6 +74,15 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
         limits=fact.limits or w.limits,
         agent=fact.agent or w.agent,
     )
+
+
+def _is_choice_dead(turn: Turn, own: StepState) -> bool:
+    """The chosen candidate came to nothing: whoever is retried now may be chosen instead."""
+    return own.chosen is not None and turn.worker(own.chosen).outcome in {
+        Outcome.FAILED,
+        Outcome.CANCELLED,
+        Outcome.SKIPPED,
+    }
 
 
 def backoff_elapsed(turn: Turn, w: Worker, fact: f.BackoffElapsed) -> None:

@@ -37,6 +37,7 @@ _OF_ONE_ATTEMPT = frozenset(
         Badge.STALLED,
         Badge.RATE_LIMITED,
         Badge.APPROVED,
+        Badge.CHOSEN,
         Badge.CHECK_FAILED,
         Badge.LAND_REFUSED,
         Badge.BASE_OUTDATED,
@@ -77,6 +78,10 @@ class Turn:
     def publish(self, event: MustArrive) -> None:
         """Tell observers."""
         self.effects.append(Publish(event=event))
+
+    def drop(self) -> None:
+        """Count a fact that came too late to mean anything."""
+        self.state = replace(self.state, dropped=self.state.dropped + 1)
 
     def tell(self, worker: WorkerId, to: Phase, **fields: Any) -> None:
         """Move a worker because the fact says so."""
@@ -129,6 +134,7 @@ class Turn:
             "cause": None,
             "error": None,
             "limit_hit": None,
+            "is_given_up": False,
             "stop": None,
             "ended": None,
             "check": None,
