@@ -216,21 +216,22 @@ def own_namespace(scene: Scene) -> bool:
 
 @attack
 def raise_own_limit(scene: Scene) -> bool:
-    path = Path(scene["memory_group"], "memory.limit_in_bytes")
-    with_swap = path.with_name("memory.memsw.limit_in_bytes")
-    if with_swap.exists():
-        with_swap.write_text(str(8 << 30))
-    path.write_text(str(8 << 30))
-    return int(path.read_text()) == 8 << 30
+    group, more = Path(scene["memory_group"]), str(8 << 30)
+    # In version 1 memory with swap must be raised first.
+    names = ("memory.memsw.limit_in_bytes", "memory.limit_in_bytes", "memory.max")
+    files = [group / name for name in names if (group / name).exists()]
+    for file in files:
+        file.write_text(more)
+    return bool(files) and files[-1].read_text().strip() == more
 
 
 @attack
 def leave_cgroup(scene: Scene) -> bool:
-    parent = Path(scene["memory_group"]).parent
-    (parent / "cgroup.procs").write_text("0")
+    group = Path(scene["memory_group"])
+    (group.parent / "cgroup.procs").write_text("0")
     lines = Path("/proc/self/cgroup").read_text().splitlines()
-    own = next(line for line in lines if ":memory:" in line)
-    return Path(scene["memory_group"]).name not in own
+    own = next((line for line in lines if ":memory:" in line), None)
+    return group.name not in (own or next(line for line in lines if line.startswith("0::")))
 
 
 @attack
@@ -309,6 +310,15 @@ def fill(path: str, megabytes: int) -> dict[str, int]:
     except OSError:
         pass
     return {"megabytes": Path(path).stat().st_size >> 20}
+
+
+_OPTIONAL = ("host_of_the_virtual_machine", "ring")
+
+
+def absent() -> frozenset[str]:
+    """What this kernel does not have to be attacked by."""
+    tried = {name: _succeeds(lambda name=name: ATTACKS[name]({})) for name in _OPTIONAL}  # type: ignore[misc]
+    return frozenset(name for name, worked in tried.items() if not worked)
 
 
 def main() -> None:

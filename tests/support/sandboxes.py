@@ -19,6 +19,7 @@ from typing import Any, Self
 from engine.keeper import landlock
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
+from engine.sandbox.fence import is_scoped
 from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
@@ -28,6 +29,14 @@ from tests.support.repositories import RepositoryBuilder
 
 PROGRAM = Path(__file__).with_name("attacks.py")
 PYTHON = os.path.realpath(sys.executable)
+
+
+NETWORK = frozenset({"tcp", "udp"})
+
+
+def reachable(machine: Machine) -> frozenset[str]:
+    """What an open network leads to: abstract sockets lie in it, unless Landlock closes them."""
+    return NETWORK if is_scoped(machine) else NETWORK | {"abstract_socket"}
 
 
 @dataclass
