@@ -14,7 +14,7 @@ from engine.agents.contract import (
     SessionId,
     Steering,
 )
-from engine.agents.finding import LoginTraces, find_login, find_program, find_version
+from engine.agents.finding import LoginTraces, Search, find_agent
 from engine.agents.options import more_arguments, picked, program_of
 from engine.agents.prompting import system_text
 from engine.agents.table_agent import fill
@@ -81,21 +81,16 @@ class AcpAdapter:
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """Its program, version and login."""
-        path = find_program(self.argv[0], environment) if self.argv else None
+        driven = "Agent Client Protocol 1, both ways"
+        if not self.argv:
+            return Found(name=self.name, driven=driven, install_hint=self.install_hint)
         table = shipped_table(self.table) if self.table else None
         traces = LoginTraces(
             variables=table.login.variables if table else self.variables,
             files=table.login.files if table else (),
         )
-        return Found(
-            name=self.name,
-            path=path,
-            version=await find_version(path) if path else None,
-            login=find_login(traces, environment) if self.argv else None,
-            driven="Agent Client Protocol 1, both ways",
-            capabilities=self.capabilities,
-            install_hint=self.install_hint,
-        )
+        search = Search(program=self.argv[0], driven=driven, traces=traces)
+        return await find_agent(self, search, environment)
 
     def _argv(self, request: LaunchRequest) -> tuple[str, ...]:
         if not self.argv:
@@ -109,7 +104,7 @@ class AcpAdapter:
 
 
 def _files(table: Table | None, request: LaunchRequest) -> tuple[LaunchFile, ...]:
-    values = {"system": system_text(request)}
+    values = {"system": system_text(request), "home": request.home}
     return tuple(
         LaunchFile(path=file.path, data=fill(file.text, values).encode())
         for file in (table.files if table else ())

@@ -220,7 +220,7 @@ class AcpStream(Reading):
         reason = text_of(result.get("stopReason"))
         used = self._tokens(result)
         error = "" if reason in _WELL else _fault(reason)
-        text = "".join(self._said)
+        text = self.last_message
         # Two agents report a refusal of their model as a good turn that says what was wrong.
         if not error and not used and (self._is_broken or text.startswith("Error: ")):
             error = _plain(text) or "the turn did no work"
@@ -242,7 +242,7 @@ class AcpStream(Reading):
         if self._queue:
             return [*events, self.reply(self._prompt(self._queue.popleft()))]
         self.closing = Closing(error=error, needs_login=needs_login)
-        return [*events, TurnEnded(not error, "".join(self._said))]
+        return [*events, TurnEnded(not error, self.last_message)]
 
     def _tokens(self, result: Record) -> list[AgentEvent]:
         """Tokens of this turn, added to those of the turns before it."""

@@ -16,7 +16,7 @@ from engine.agents.contract import (
     SessionId,
     Steering,
 )
-from engine.agents.finding import LoginTraces, find_login, find_program, find_version
+from engine.agents.finding import LoginTraces, Search, find_agent
 from engine.agents.options import flag, more_arguments, picked, program_of
 from engine.agents.permitting import is_allowed_unasked
 from engine.agents.prompting import system_text, user_text
@@ -37,7 +37,7 @@ _VARIABLES = (
     *("CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"),
     *("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
 )
-_CREDENTIALS = ".claude/.credentials.json"
+_CREDENTIALS = ".credentials.json"
 # Not `--dangerously-skip-permissions`: it is refused to root, which containers often run as.
 _UNASKED = (
     *("--permission-mode", "acceptEdits", "--allowedTools"),
@@ -93,17 +93,9 @@ class ClaudeAdapter:
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """Its program, version and login."""
-        path = find_program("claude", environment)
-        traces = LoginTraces(variables=(*_LOGINS, *_CLOUDS), files=(_CREDENTIALS,))
-        return Found(
-            name=self.name,
-            path=path,
-            version=await find_version(path) if path else None,
-            login=find_login(traces, environment),
-            driven="stream-json, both ways",
-            capabilities=self.capabilities,
-            install_hint=self.install_hint,
-        )
+        traces = LoginTraces(variables=(*_LOGINS, *_CLOUDS), files=(f".claude/{_CREDENTIALS}",))
+        search = Search(program="claude", driven="stream-json, both ways", traces=traces)
+        return await find_agent(self, search, environment)
 
 
 def _token(request: LaunchRequest) -> dict[str, str]:
@@ -115,7 +107,8 @@ def _token(request: LaunchRequest) -> dict[str, str]:
     if not request.user_home or any(request.environment.get(n) for n in (*_LOGINS, *_CLOUDS)):
         return {}
     try:
-        kept = json.loads(Path(request.user_home, _CREDENTIALS).read_bytes())
+        folder = request.environment.get("CLAUDE_CONFIG_DIR") or f"{request.user_home}/.claude"
+        kept = json.loads(Path(folder, _CREDENTIALS).read_bytes())
     except (OSError, ValueError):
         return {}
     token, expires_ms = (at(kept, "claudeAiOauth", key) for key in ("accessToken", "expiresAt"))

@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 
 from engine.agents.agent_events import (
     AgentEvent,
@@ -22,8 +24,8 @@ from engine.agents.contract import (
     SessionId,
     Steering,
 )
-from engine.agents.finding import LoginTraces, find_login, find_program, find_version
-from engine.agents.options import flag, more_arguments, picked, program_of
+from engine.agents.finding import LoginTraces, Search, find_agent
+from engine.agents.options import flag, more_arguments, program_of
 from engine.agents.permitting import refuse_asking
 from engine.agents.prompting import system_text, user_text
 from engine.agents.reading import Closing, Reading
@@ -34,7 +36,8 @@ _STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
 _LIMIT_REACHED = re.compile(r"usage limit|rate limit|quota exceeded", re.IGNORECASE)
 _UNAUTHORIZED = re.compile(r"\b401\b|not logged in|log ?in again|token.*expired", re.IGNORECASE)
 _CONFIG = b"check_for_update_on_startup = false\n[analytics]\nenabled = false\n"
-_VARIABLES = ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL")
+_KEY = "CODEX_API_KEY"
+_KEYS = (_KEY, "OPENAI_API_KEY")
 _ENDINGS = {"completed": "done", "declined": "denied"}
 
 
@@ -153,11 +156,11 @@ class CodexAdapter:
                 "-",
             ),
             env={
+                **_key(request),
                 "CODEX_HOME": f"{request.home}/.codex",
-                **picked(request, _VARIABLES),
                 **request.choice.env,
             },
-            files=(LaunchFile(path=".codex/config.toml", data=_CONFIG),),
+            files=(LaunchFile(path=".codex/config.toml", data=_CONFIG), *_login(request)),
             first_input=user_text(request, is_resumed=request.session is not None).encode(),
             hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
         )
@@ -168,17 +171,9 @@ class CodexAdapter:
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """Its program, version and login."""
-        path = find_program("codex", environment)
-        traces = LoginTraces(variables=_VARIABLES[:2], files=(".codex/auth.json",))
-        return Found(
-            name=self.name,
-            path=path,
-            version=await find_version(path) if path else None,
-            login=find_login(traces, environment),
-            driven="exec --json",
-            capabilities=self.capabilities,
-            install_hint=self.install_hint,
-        )
+        traces = LoginTraces(variables=_KEYS, files=(".codex/auth.json",))
+        search = Search(program="codex", driven="exec --json", traces=traces)
+        return await find_agent(self, search, environment)
 
 
 def _taken_up(request: LaunchRequest) -> tuple[str, ...]:
@@ -191,6 +186,38 @@ def _sandbox(request: LaunchRequest) -> tuple[str, ...]:
     # Within our sandbox its own could not be set up, and would add nothing.
     mode = "danger-full-access" if request.is_confined else "workspace-write"
     return (f'sandbox_mode="{mode}"', 'approval_policy="never"')
+
+
+def _key(request: LaunchRequest) -> dict[str, str]:
+    # `codex exec` takes a key from a variable of its own only.
+    key = next((value for name in _KEYS if (value := request.environment.get(name))), None)
+    key = key or text_of(at(_kept_login(request), "OPENAI_API_KEY"))
+    return {_KEY: key} if key else {}
+
+
+def _login(request: LaunchRequest) -> tuple[LaunchFile, ...]:
+    """The user's own login without its refresh token, where there is no key.
+
+    That token can be used once only: a copy of it in a worker's HOME would log the user out.
+    """
+    if _key(request):
+        return ()
+    tokens = at(_kept_login(request), "tokens")
+    if not text_of(at(tokens, "access_token")):
+        return ()
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # else codex would try to renew it
+    login = {"tokens": {**tokens, "refresh_token": ""}, "last_refresh": now}
+    return (LaunchFile(path=".codex/auth.json", data=json.dumps(login).encode()),)
+
+
+def _kept_login(request: LaunchRequest) -> object:
+    if not request.user_home:
+        return None
+    folder = request.environment.get("CODEX_HOME") or f"{request.user_home}/.codex"
+    try:
+        return json.loads(Path(folder, "auth.json").read_bytes())
+    except (OSError, ValueError):
+        return None
 
 
 def _toml(text: str) -> str:

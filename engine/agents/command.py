@@ -16,7 +16,7 @@ from engine.agents.contract import (
     LaunchRequest,
     Steering,
 )
-from engine.agents.finding import LoginTraces, find_login, find_program, find_version
+from engine.agents.finding import LoginTraces, Search, find_agent
 from engine.agents.options import is_set, picked
 from engine.agents.own_stream import OwnStream
 from engine.agents.prompting import whole_text
@@ -98,16 +98,11 @@ class CommandAdapter:
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """A preset's program; the adapter itself is always there."""
-        path = find_program(self.argv[0], environment) if self.argv else None
-        return Found(
-            name=self.name,
-            path=path,
-            version=await find_version(path) if path else None,
-            login=find_login(self.login, environment),
-            driven="its argv and plain text",
-            capabilities=self.capabilities,
-            install_hint=self.install_hint,
-        )
+        driven = "its argv and plain text"
+        if not self.argv:
+            return Found(name=self.name, driven=driven, install_hint=self.install_hint)
+        search = Search(program=self.argv[0], driven=driven, traces=self.login)
+        return await find_agent(self, search, environment)
 
     def _preset(self, request: LaunchRequest) -> tuple[str, ...]:
         return self.argv + (self.model_argv if request.choice.model else ())

@@ -7,11 +7,13 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+
+from engine.agents.contract import AgentAdapter, Found
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?[\w.+-]*")
 _LONGEST_ASK_S = 15.0
@@ -25,18 +27,40 @@ class LoginTraces:
     files: tuple[str, ...] = ()
 
 
-def find_program(name: str, environment: Mapping[str, str]) -> str | None:
-    """The program's path as the user's own PATH would find it."""
-    return shutil.which(name, path=environment.get("PATH", os.defpath))
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """What to look for: a program by its name, traces of a login, and how it would be driven."""
+
+    program: str
+    driven: str
+    traces: LoginTraces = field(default_factory=LoginTraces)
 
 
-async def find_version(program: str, arguments: Sequence[str] = ("--version",)) -> str | None:
-    """The program's version, from its package if it has one, else by asking it."""
-    found = await anyio.to_thread.run_sync(_packaged_version, program)
-    return found or await _told_version(program, arguments)
+async def find_agent(
+    adapter: AgentAdapter, search: Search, environment: Mapping[str, str]
+) -> Found:
+    """What is there of an agent: its program, its version, and by what it is logged in."""
+
+    def look() -> tuple[str | None, str | None, str | None]:
+        path = shutil.which(search.program, path=environment.get("PATH", os.defpath))
+        version = _packaged_version(path) if path else None
+        return path, version, _login(search.traces, environment)
+
+    path, version, login = await anyio.to_thread.run_sync(look)
+    if path is not None and version is None:
+        version = await _told_version(path)
+    return Found(
+        name=adapter.name,
+        path=path,
+        version=version,
+        login=login,
+        driven=search.driven,
+        capabilities=adapter.capabilities,
+        install_hint=adapter.install_hint,
+    )
 
 
-def find_login(traces: LoginTraces, environment: Mapping[str, str]) -> str | None:
+def _login(traces: LoginTraces, environment: Mapping[str, str]) -> str | None:
     """The first trace of a login that is there, in words; values are never shown."""
     for name in traces.variables:
         if environment.get(name):
@@ -60,10 +84,10 @@ def _packaged_version(program: str) -> str | None:
     return None
 
 
-async def _told_version(program: str, arguments: Sequence[str]) -> str | None:
+async def _told_version(program: str) -> str | None:
     with anyio.move_on_after(_LONGEST_ASK_S):
         try:
-            said = await anyio.run_process([program, *arguments], check=False)
+            said = await anyio.run_process([program, "--version"], check=False)
         except OSError:
             return None
         match = _VERSION.search(said.stdout.decode("utf-8", "replace"))

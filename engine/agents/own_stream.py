@@ -8,7 +8,6 @@ from collections.abc import Callable
 from engine.agents.agent_events import (
     LONGEST_TEXT,
     AgentEvent,
-    AgentOutcome,
     Asked,
     Decided,
     Progressed,
@@ -19,7 +18,7 @@ from engine.agents.agent_events import (
     ToolCalled,
     ToolEnded,
 )
-from engine.agents.contract import Ending, LaunchRequest
+from engine.agents.contract import LaunchRequest
 from engine.agents.permitting import decide
 from engine.agents.reading import Closing, Reading
 from engine.agents.records import (
@@ -94,13 +93,10 @@ class OwnStream(Reading):
         reader = self._readers.get(text_of(record.get("plait")))
         return None if reader is None else reader(record)
 
-    def finish(self, ending: Ending) -> AgentOutcome:
-        """The verdict; what was printed stands in for a last message that was never said."""
-        if self.closing is None and not self._said:
-            if tail := self._splitters["out"].flush():
-                self.feed("out", tail + b"\n")
-            self._said = ["\n".join(self._printed)[-LONGEST_TEXT:]]
-        return super().finish(ending)
+    @property
+    def last_message(self) -> str:
+        """What it said last; what it printed, where it never said anything."""
+        return super().last_message or "\n".join(self._printed)[-LONGEST_TEXT:]
 
     # ------------------------------------------------------------------ talking to it
 

@@ -2,14 +2,10 @@
 
 from engine.agents.contract import LaunchRequest
 from engine.plan.model import RetryMode
+from engine.plan.prompts import hint_sentence
 
 _GO_ON = "You were interrupted. Go on where you stopped; the working tree is as you left it."
 _AGAIN = "The working tree holds the work of an earlier attempt. Build on it."
-
-
-def hint_sentence(count: int) -> str:
-    """The sentence that tells an agent how many sub-agents it may spawn."""
-    return f"You may spawn up to {count} concurrent sub-agents or workers for this step."
 
 
 def hint_of(request: LaunchRequest) -> str:

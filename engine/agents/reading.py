@@ -176,7 +176,7 @@ class Reading:
         error = self._error(ending)
         return AgentOutcome(
             ok=not error,
-            text=clip(closing.text or "".join(self._said)),
+            text=clip(closing.text or self.last_message),
             error=error,
             session=self.session,
             usage=Usage(
@@ -194,6 +194,11 @@ class Reading:
     def needs_proof(self) -> bool:
         """Only the exit code speaks for it."""
         return not self.wants_closing and self.closing is None
+
+    @property
+    def last_message(self) -> str:
+        """What it said last."""
+        return "".join(self._said)
 
     def _aside(self, stream: str, lines: list[bytes]) -> list[AgentEvent]:
         if stream == "in":

@@ -192,7 +192,7 @@ class Player:
         command = self.fill(args["command"])
         code, output = self.run(["/bin/sh", "-c", command], title=command)
         if code and args.get("must"):
-            self.do_fail({"text": f"`{command}` ended with {code}: {output[-200:]}"})
+            self.do_fail({"text": f"`{command}` ended with {code}: {output[-200:].strip()}"})
 
     def run(self, argv: list[str], *, title: str) -> tuple[int, str]:
         """Run a program as a tool, its output shown when it has ended."""

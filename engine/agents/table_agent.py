@@ -14,7 +14,7 @@ from engine.agents.contract import (
     LaunchRequest,
     Steering,
 )
-from engine.agents.finding import LoginTraces, find_login, find_program, find_version
+from engine.agents.finding import LoginTraces, Search, find_agent
 from engine.agents.options import more_arguments, picked, program_of
 from engine.agents.permitting import refuse_asking
 from engine.agents.prompting import system_text, user_text, whole_text
@@ -89,17 +89,10 @@ class TableAdapter:
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """Its program, version and login."""
-        path = find_program(self.table.program, environment)
-        login = LoginTraces(**self.table.login.model_dump())
-        return Found(
-            name=self.name,
-            path=path,
-            version=await find_version(path) if path else None,
-            login=find_login(login, environment),
-            driven=self.table.driven,
-            capabilities=self.capabilities,
-            install_hint=self.install_hint,
-        )
+        table = self.table
+        traces = LoginTraces(**table.login.model_dump())
+        search = Search(program=table.program, driven=table.driven, traces=traces)
+        return await find_agent(self, search, environment)
 
     def _argv(self, request: LaunchRequest, values: Mapping[str, str]) -> tuple[str, ...]:
         table = self.table

@@ -1,5 +1,6 @@
 """The scripted agent as a real process: what it plays is what its parser tells."""
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -23,7 +24,8 @@ from engine.agents.agent_events import (
 )
 from engine.agents.contract import LaunchRequest
 from engine.agents.own_stream import OwnStream
-from engine.agents.script import ScriptInvalid
+from engine.agents.script import SHAPES, ScriptInvalid
+from engine.agents.script_player import STEPS
 from engine.agents.scripted import ScriptedAdapter
 from engine.plan.model import AgentChoice, PermissionMode, Permissions
 from tests.support.agent_runs import RunningAgent, launch_request
@@ -217,3 +219,84 @@ def test_every_mistake_of_a_script_is_told_at_once(tmp_path: Path) -> None:
     assert "text is missing" in told
     with pytest.raises(ScriptInvalid, match="cannot be read"):
         SCRIPTED.launch(request(tmp_path, "nowhere.yaml"))
+
+
+def test_a_commit_is_made_with_an_identity_of_its_own(tmp_path: Path) -> None:
+    asked = request(tmp_path, "[{write: {path: a.txt, text: a}}, {commit: Add a}]")
+    subprocess.run(["git", "init", "-q", asked.workspace], check=True)
+    running = RunningAgent(SCRIPTED, asked)
+    assert running.end().ok
+    shown = subprocess.run(
+        ["git", "-C", asked.workspace, "log", "--format=%s by %an"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert shown.stdout == "Add a by Scripted agent\n"
+    assert running.told(ToolEnded)[-1].state == "done"
+
+
+def test_memory_is_really_taken_and_kept(tmp_path: Path) -> None:
+    running = RunningAgent(SCRIPTED, request(tmp_path, "[{memory: 64}, {say: full}, {hang: true}]"))
+    running.until(Said)
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    resident_kb = int(status.split("VmRSS:")[1].split()[0])
+    running.process.kill()
+    running.end()
+    assert resident_kb > 64 * 1024
+
+
+def test_spawned_children_outlive_their_call(tmp_path: Path) -> None:
+    running = RunningAgent(
+        SCRIPTED, request(tmp_path, "[{spawn: {count: 2, for: 30}}, {say: ready}, {hang: true}]")
+    )
+    running.until(Said)
+    listed = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read_text()
+    children = [int(pid) for pid in listed.split()]
+    running.process.kill()
+    running.end()
+    assert len(children) == 2
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_everything_that_a_script_may_say_can_be_played(tmp_path: Path) -> None:
+    script = """
+    seed: 3
+    pace: 0.01
+    steps:
+      - think: "Hm, {step}."
+      - say: {text: "word by word", stream: true}
+      - tool: {name: Search, title: parser, for: [0, 1], output: found, paths: [a.py]}
+      - sleep: [0, 1]
+      - agents: 2
+      - retrying: {attempt: 1, delay_s: 2, status: "429"}
+      - rate_limit: {delay_s: 1}
+      - stderr: grumble
+      - cpu: 0.01
+      - disk: {mb: 1, path: big.bin}
+      - repeat: {times: 2, steps: [{append: {path: n.txt, text: "{i}\\n"}}]}
+      - read: n.txt
+      - delete: n.txt
+      - shell: {command: "exit 1"}
+      - shell: {command: "echo no >&2; exit 1", must: true}
+    """
+    running, outcome = play(tmp_path, script)
+    assert outcome.error == "`echo no >&2; exit 1` ended with 1: no"
+    assert "".join(said.text for said in running.told(Said)) == "word by word"
+    assert [end.output for end in running.told(ToolEnded)][3] == "1\n2\n"
+    assert (tmp_path / "work/big.bin").stat().st_size == 1 << 20
+    assert not (tmp_path / "work/n.txt").exists()
+
+
+def test_what_is_asked_where_nobody_can_answer_is_denied(tmp_path: Path) -> None:
+    running = RunningAgent(SCRIPTED, request(tmp_path, "[{ask: 'Sure?'}, {result: '{answer}'}]"))
+    running.until(Asked)
+    running.stdin.close()
+    assert running.end().text == "deny"
+
+
+def test_the_player_knows_every_step_that_a_script_may_name() -> None:
+    assert set(STEPS) == set(SHAPES)
+    documented = Path(__file__).parents[2].joinpath("docs/scripted.md").read_text()
+    assert [name for name in STEPS if f"`{name}`" not in documented] == []

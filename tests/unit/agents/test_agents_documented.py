@@ -1,0 +1,71 @@
+"""The pages about agents name everything that there is, and nothing that there is not."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from engine.agents.contract import LaunchRequest, Steering
+from engine.agents.own_stream import OwnStream
+from engine.agents.registry import TABLES, adapters
+from engine.agents.tables import Rule, Table, read_table
+from engine.plan.model import AgentChoice
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "agents.md").read_text()
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """A table's rows by their first cell, from the table whose head begins with that word."""
+    found: dict[str, list[str]] = {}
+    lines = iter(PAGE.splitlines())
+    next(line for line in lines if line.startswith(f"| {heading} |"))
+    next(lines)
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+        for name in re.findall(r"`([\w-]+)`", cells[0]):
+            found[name] = cells[1:]
+    return found
+
+
+def test_every_agent_has_a_row() -> None:
+    assert set(rows("agent")) == set(adapters())
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", *TABLES])
+def test_a_row_says_what_the_adapter_can(name: str) -> None:
+    _, asks, heard, resumed, forked, tokens, cost, hint = rows("agent")[name]
+    can = adapters()[name].capabilities
+    words = {Steering.NOW: "at once", Steering.BY_RESUME: "by resuming", Steering.NO: "no"}
+    yes = {True: "yes", False: "no"}
+    assert (asks, heard) == (yes[can.permission], words[can.steer])
+    assert (resumed, forked) == (yes[can.resume], yes[can.fork])
+    assert (tokens, cost, hint) == (yes[can.usage], yes[can.cost], can.hint.value)
+
+
+def test_every_record_of_the_protocol_is_described() -> None:
+    choice = AgentChoice(name="x", adapter="command")
+    request = LaunchRequest(choice=choice, prompt="", workspace="/", home="/")
+    assert set(rows("record")) == set(OwnStream(request)._readers)
+
+
+def test_everything_that_a_table_may_say_is_described() -> None:
+    assert set(rows("`tell`")) == set(get_args(Rule.model_fields["tell"].annotation))
+    part = PAGE[PAGE.index("## A table of your own") : PAGE.index("## A Python function")]
+    for model in (Table, Rule):
+        assert [name for name in model.model_fields if not re.search(rf"\b{name}\b", part)] == []
+
+
+def test_the_table_that_is_shown_is_one() -> None:
+    part = PAGE[PAGE.index("## A table of your own") :]
+    shown = part.split("```toml\n")[1].split("```")[0]
+    assert tomllib.loads(shown)["name"] == read_table(shown, "docs").name == "mine"
+
+
+def test_every_option_is_read_somewhere() -> None:
+    sources = "".join(path.read_text() for path in (DOCS.parent / "engine/agents").glob("*.py"))
+    assert [name for name in rows("option") if f'"{name}"' not in sources] == []
