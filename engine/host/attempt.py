@@ -42,7 +42,8 @@ class LocalAttempt:
         self._ponged = 0
         self._is_focused = False
         self._is_listening = False
-        self._is_fresh = False  # a usage has come that nobody has read
+        self._is_clogged = False
+        self._is_fresh = False  # something has come that is no frame and that nobody has read
         self._news = anyio.Event()
         self._recording_fd = -1
         self._finding = anyio.Lock()
@@ -71,6 +72,7 @@ class LocalAttempt:
                     frames=frames,
                     next_offset=following,
                     usage=self._usage,
+                    is_clogged=self._is_clogged,
                     end=end if is_all else None,
                 )
             await self.news()
@@ -154,6 +156,8 @@ class LocalAttempt:
             case "usage":
                 self._usage = usage_of(message["usage"])
                 self._is_fresh = True
+            case "clogged":
+                self._is_clogged = self._is_fresh = message["on"]
             case "sent":
                 self._sent_n = max(self._sent_n, message["n"])
             case "pong":

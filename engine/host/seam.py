@@ -94,11 +94,16 @@ class AttemptExit:
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """What was read of an attempt: frames, where to go on, and its end once all has been read."""
+    """What was read of an attempt: frames, where to go on, and its end once all has been read.
+
+    A chunk without frames brings news of something else. While `is_clogged`, the disk takes no more
+    of the recording and the attempt waits for space.
+    """
 
     frames: tuple[Frame, ...]
     next_offset: int
     usage: Usage | None = None
+    is_clogged: bool = False
     end: AttemptExit | None = None
 
 

@@ -49,6 +49,8 @@ class Attempt:
         self._leader_end = 0
         self._exit_code: int | None = None  # as the sandbox tells it
         self._left_over: list[str] = []
+        self._orphans: list[dict[str, int]] = []
+        self._ended_as: dict[str, Any] | None = None
         self._stdin_n = 0
         self._early: list[dict[str, Any]] = []
         self._status = b""
@@ -71,6 +73,11 @@ class Attempt:
             "stdin": self._stdin_n,
         }
 
+    def farewell(self) -> None:
+        """Tell everybody how it ended, if it has."""
+        if self._ended_as is not None:
+            self._control.say({"say": "exited", "exit": self._ended_as})
+
     def go(self) -> None:
         """Let the agent begin; again changes nothing."""
         if self.state != READY:
@@ -87,7 +94,6 @@ class Attempt:
             return
         self._tree.wrapper = (self._tree.leader,) if self._has_status else ()
         self._folder.keeper.add(agent=files.describe(self._tree.leader))
-        self._control.say({"say": "started", "agent": self._tree.leader})
         self._watch.begin()
         if self._request.first_input:
             self._pump.send(0, self._request.first_input)
@@ -108,7 +114,6 @@ class Attempt:
         else:
             self.state = STOPPING
             self._watch.relax()
-            self._control.say({"say": "stopping", "cause": self.cause})
             self._loop.after("grace", grace_s, self.finish)
             self._watch.clock.release("pause")
             self._tree.terminate()
@@ -179,13 +184,11 @@ class Attempt:
             self._watch.clock.hold("pause")
             self._tree.freeze("pause")
             self._watch.clock_changed()
-            self._control.say({"say": "paused"})
 
     def _do_resume(self, _: dict[str, Any]) -> None:
         self._tree.thaw("pause")
         self._watch.clock.release("pause")
         self._watch.clock_changed()
-        self._control.say({"say": "resumed"})
 
     def _do_hold(self, message: dict[str, Any]) -> None:
         (self._watch.clock.hold if message["held"] else self._watch.clock.release)("human")
@@ -220,7 +223,7 @@ class Attempt:
         pump, control, recorder = self._pump, self._control, self._folder.recorder
         pump.on_output = lambda: control.post("out", {"say": "out", "n": recorder.size})
         pump.on_sent = lambda n: control.say({"say": "sent", "n": n})
-        pump.on_clog = lambda on: control.say({"say": "clogged" if on else "unclogged"})
+        pump.on_clog = lambda on: control.post("clogged", {"say": "clogged", "on": on})
         self._watch.on_excess = self.exceed
         self._watch.on_usage = lambda used: control.post("usage", {"say": "usage", "usage": used})
         self._watch.on_orphans = self._note_orphans
@@ -229,7 +232,8 @@ class Attempt:
 
     def _note_orphans(self, pids: list[int]) -> None:
         """Should this keeper be killed, they could not be told from anybody's processes."""
-        self._folder.keeper.add(orphans=[files.describe(pid) for pid in pids[:64]])
+        self._orphans += [files.describe(pid) for pid in pids]
+        self._folder.keeper.add(orphans=self._orphans)
 
     def _leader_ended(self) -> None:
         self._pump.drain()
@@ -305,6 +309,7 @@ class Attempt:
         }
 
     def _settle(self, content: dict[str, Any]) -> None:
-        is_written = self._folder.exit.write(content)
+        self._folder.exit.write(content)  # or not, when the folder is gone: then it is only told
         self._folder.is_settled = True
-        self._control.say({"say": "exited", "exit": content, "is_written": is_written})
+        self._ended_as = content
+        self.farewell()

@@ -1,13 +1,15 @@
 """The files that tell about an attempt: keeper.json (who runs it) and exit.json (how it ended).
 
-exit.json is the truth about an end. Its space is reserved at the start, so that an end can be
-written down on a full disk; its lock is one on the attempt's folder, held while its keeper lives.
+keeper.json is made exclusively before the agent starts; each later line adds to what the lines
+before it say. exit.json is the truth about an end. Its space is reserved at the start, so that an
+end can be written down on a full disk. Few files on purpose: making one is what a start costs most
+on a busy disk. The lock is one on the attempt's folder, held while its keeper lives.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
-import json
 import os
 
 from engine.keeper import proc, recording, wire
@@ -36,17 +38,19 @@ def lock(directory_fd: int) -> bool:
 
 
 def load(directory_fd: int, name: str) -> dict[str, Any] | None:
-    """What such a file says; None when it is absent, or not whole after a power cut."""
+    """What such a file says; None when it is absent, or not whole after a power cut.
+
+    A last line that was torn is left out.
+    """
     try:
         fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory_fd)
     except OSError:
         return None
+    content: dict[str, Any] = {}
     with os.fdopen(fd, "rb") as file:
-        try:
-            content = json.loads(file.read())
-        except ValueError:
-            return None
-    return content if isinstance(content, dict) else None
+        for line in file:
+            content.update(wire.decode(line))
+    return content or None
 
 
 def exists(directory_fd: int, name: str) -> bool:
@@ -65,33 +69,18 @@ def describe(pid: int) -> dict[str, int]:
 
 
 class KeeperFile:
-    """keeper.json: made exclusively before the agent starts, replaced as more becomes known."""
+    """keeper.json in the hands of its keeper."""
 
     def __init__(self, directory_fd: int, content: dict[str, Any]) -> None:
-        self._directory_fd = directory_fd
-        self._content = {
-            "v": wire.VERSION,
-            "boot": proc.boot_id(),
-            "keeper": describe(os.getpid()),
-            **content,
-        }
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._write(os.open(KEEPER, flags, 0o600, dir_fd=directory_fd))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(KEEPER, flags, 0o600, dir_fd=directory_fd)
+        who = {"v": wire.VERSION, "boot": proc.boot_id(), "keeper": describe(os.getpid())}
+        os.write(self._fd, wire.encode({**who, **content}))
 
     def add(self, **more: object) -> None:
-        """Replace it by one that says more. It is a help for finding strays: failing is allowed."""
-        self._content.update(more)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        try:
-            fd = os.open(KEEPER + ".new", flags, 0o600, dir_fd=self._directory_fd)
-            self._write(fd)
-            _rename(self._directory_fd, KEEPER + ".new", KEEPER)
-        except OSError:
-            return
-
-    def _write(self, fd: int) -> None:
-        with os.fdopen(fd, "wb") as file:
-            file.write(json.dumps(self._content).encode())
+        """Say more. It only helps to find strays: a disk that refuses it is no reason to end."""
+        with contextlib.suppress(OSError):
+            os.write(self._fd, wire.encode(more))
 
 
 class ExitFile:
@@ -105,7 +94,7 @@ class ExitFile:
 
     def write(self, content: dict[str, Any]) -> bool:
         """Write how it ended; False when the folder is gone."""
-        data = json.dumps(content).encode()
+        data = wire.encode(content)
         try:
             os.pwrite(self._fd, data, 0)
             os.ftruncate(self._fd, len(data))

@@ -97,13 +97,15 @@ def _keep(
         return
     control.greeting = attempt.hello
     control.on_command = attempt.command
-    control.adopt(link, inbox)
     loop.watch(wake_fd, select.POLLIN, lambda _: _woken(wake_fd, attempt))
     if request.is_tethered:
         folder.tether_fd = tether_fd
         _tether(loop, folder, attempt, control)
     if not request.is_held:
         attempt.go()
+    # Greeted only now: a word wakes the engine, which might take the processor from the start.
+    control.adopt(link, inbox)
+    attempt.farewell()
     for message in early:
         attempt.command(message)
     while not folder.is_settled:

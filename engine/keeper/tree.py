@@ -76,6 +76,9 @@ class Tree:
 
     def sweep(self, wake_fd: int) -> list[int]:
         """End everybody; returns those who could not be ended."""
+        self.reap()
+        if self.is_empty:
+            return []
         # Where we may: among thousands that want to run an ordinary process hardly gets a turn.
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
