@@ -6,6 +6,7 @@ A plan is journalled as JSON with its run, so every field here can be written do
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from engine.ids import WorkerId
 from engine.limits import Limits
@@ -163,6 +164,14 @@ class PlannedStep:
     artifacts: tuple[str, ...] = ()
     check: str | None = None
 
+    def worker(self, worker: WorkerId) -> PlannedWorker:
+        """The worker of that name."""
+        return self._by_id[worker]
+
+    @cached_property
+    def _by_id(self) -> dict[WorkerId, PlannedWorker]:
+        return {planned.id: planned for planned in self.workers}
+
     @property
     def has_candidates(self) -> bool:
         """Several replicas of which one is to be chosen."""
@@ -258,4 +267,8 @@ class Plan:
 
     def step(self, name: str) -> PlannedStep:
         """The step of that name."""
-        return next(step for step in self.steps if step.name == name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, PlannedStep]:
+        return {step.name: step for step in self.steps}

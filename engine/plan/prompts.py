@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.plan.model import PlannedStep, PlannedWorker
-from engine.spec.placeholders import OF_STEP, SIMPLE, escaped, placeholders, substitute
+from engine.spec.placeholders import placeholders, substitute
 
 LONGEST_VALUE = 64 * 1024
 """The most bytes one value puts into a prompt."""
@@ -90,12 +90,9 @@ def hint_sentence(count: int) -> str:
 
 __all__ = [
     "LONGEST_VALUE",
-    "OF_STEP",
-    "SIMPLE",
     "StepOutput",
     "command_environment",
     "cut",
-    "escaped",
     "fill",
     "hint_sentence",
     "placeholders",

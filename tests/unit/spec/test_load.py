@@ -167,6 +167,11 @@ def test_a_wrong_value_is_told_in_the_words_of_the_manifest(head: str, complaint
     assert found == [complaint]
 
 
+@pytest.mark.parametrize("head", ["agents: {}\nagents: {}", "<<: {}", "agents: !x {}"])
+def test_what_yaml_refuses_is_refused_though_the_rest_is_right(head: str):
+    assert len(problems(f"{head}\n{STEP}")) == 1
+
+
 def test_every_problem_is_told_at_once_in_order_of_place():
     found = problems(
         "runtime: {auto_merge: on, targt: x}\n"

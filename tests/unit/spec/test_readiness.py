@@ -35,6 +35,7 @@ def test_other_values_of_the_same_keys_are_fine():
     ("row", "refused"),
     [
         (Unready(path="a.network", reason="r", unless=("open",)), ["a.network"]),
+        (Unready(path="a.network", reason="r", unless=("open", "none")), []),
         (Unready(path="a.network", reason="r", only=("x",)), []),
         (Unready(path="a.*", reason="r"), ["a.deep", "a.list", "a.network"]),
         (Unready(path="a.list.*", reason="r"), ["a.list.0", "a.list.1"]),
