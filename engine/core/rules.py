@@ -183,6 +183,8 @@ def rearm_failed_fast(turn: Turn) -> None:
 def hold_for_vendor(turn: Turn) -> None:
     """One login's rate limit holds all workers of that login, not only the one that met it."""
     until: dict[str, float] = {}
+    if all(w.rate_limited_until is None for w in turn.state.workers.values()):
+        return
     for w in turn.state.workers.values():
         agent = turn.state.agent_of(w.id)
         if agent and w.phase is Phase.BACKING_OFF and w.rate_limited_until is not None:

@@ -162,7 +162,7 @@ class RunState:
 
     def planned(self, worker: WorkerId) -> PlannedWorker:
         """What the plan says of a worker."""
-        return next(p for p in self.plan.step(worker.step).workers if p.id == worker)
+        return self.plan.step(worker.step).worker(worker)
 
     def agent_of(self, worker: WorkerId) -> AgentChoice | None:
         """The agent a worker runs: the one a human set for it, else the plan's."""

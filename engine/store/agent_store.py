@@ -29,6 +29,7 @@ class Table(StrEnum):
 SCHEMA = Schema(
     what="worker's database",
     application_id=0x706C6164,  # "plad"
+    is_derived=True,
     migrations=(
         (
             "CREATE TABLE parsed (attempt INTEGER PRIMARY KEY, offset INTEGER NOT NULL)",

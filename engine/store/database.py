@@ -33,6 +33,8 @@ class Schema:
     what: str
     application_id: int
     migrations: tuple[tuple[str, ...], ...]
+    is_derived: bool = False
+    """All of it can be made again from elsewhere: nothing waits for the disk."""
 
     @property
     def version(self) -> int:
@@ -69,12 +71,13 @@ class Database:
         created = cls(path, schema, mode="rwc")
         with created._closed_on_error():
             created._set_up()
-            with created.transaction(durable=True) as connection:
+            with created.transaction(durable=not schema.is_derived) as connection:
                 if _has_tables(connection):  # somebody else was quicker
                     raise StoreError(f"{path} already exists")
                 created._migrate(connection, 0)
                 fill(connection)
-            sync_folder(path.parent)
+            if not schema.is_derived:
+                sync_folder(path.parent)
         return created
 
     @classmethod
@@ -145,7 +148,8 @@ class Database:
     def _set_up(self) -> None:
         with self._as_store_error():
             self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
+            mode = "OFF" if self._schema.is_derived else "NORMAL"
+            self._connection.execute(f"PRAGMA synchronous={mode}")
             self._connection.execute("PRAGMA journal_size_limit=4194304")
 
     def _identified(self) -> int:

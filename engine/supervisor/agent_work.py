@@ -86,38 +86,39 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
         return
     await anyio.to_thread.run_sync(tools.layout.make, tools.layout.home(state.run, w.id))
-    with Notebook(tools.layout.agent_db(state.run, w.id), w.attempt) as notebook:
-        watch = Watch(
-            attempt=attempt,
-            host=tools.starter.host,
-            parser=parser,
-            request=request,
-            logbook=run.new_logbook(w.id, w.attempt),
-            notebook=notebook,
-            clock=tools.clock,
-            limits=state.limits_of(w.id),
-            feed=run.feed,
-            mention=run.mention,
-            keeps_stdin=launch.keeps_stdin,
-            started_at=w.attempt_since or tools.clock.now(),
-        )
-        activity.watch = watch
-        activity.watched.set()
-        job = Job(
-            attempt=attempt,
-            workspace=w.workspace or "",
-            limits=state.limits_of(w.id),
-            git=tools.workshop.git_places(state, w.id),
-            env=_command_env(state, w),
-        )
-        sheltered = await tools.starter.start(state, job, launch)
-        try:
-            ended = await watch.follow(w)
-        finally:
-            activity.watch = None
-        await tools.starter.host.forget(attempt)
-        await tools.starter.shelter.release(sheltered)
+    notebook = Notebook(tools.layout.agent_db(state.run, w.id), w.attempt)
+    watch = Watch(
+        attempt=attempt,
+        host=tools.starter.host,
+        parser=parser,
+        request=request,
+        logbook=run.new_logbook(w.id, w.attempt),
+        notebook=notebook,
+        clock=tools.clock,
+        limits=state.limits_of(w.id),
+        feed=run.feed,
+        mention=run.mention,
+        keeps_stdin=launch.keeps_stdin,
+        started_at=w.attempt_since or tools.clock.now(),
+    )
+    activity.watch = watch
+    activity.watched.set()
+    job = Job(
+        attempt=attempt,
+        workspace=w.workspace or "",
+        limits=state.limits_of(w.id),
+        git=tools.workshop.git_places(state, w.id),
+        env=_command_env(state, w),
+    )
+    sheltered = await tools.starter.start(state, job, launch)
+    try:
+        ended = await watch.follow(w)
+    finally:
+        activity.watch = None
     run.feed(ended)
+    await watch.put_away()
+    await tools.starter.host.forget(attempt)
+    await tools.starter.shelter.release(sheltered)
 
 
 def _command_env(state: RunState, w: Worker) -> dict[str, str]:

@@ -1,15 +1,22 @@
-"""A worker's own database, fed while it is watched: structured events, usage, samples."""
+"""A worker's own database, fed while it is watched: structured events, usage, samples.
+
+Everything in it comes from the recording, so it may lag behind: it is written in a thread, some
+rows at a time, and never holds the event loop up.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+import anyio.to_thread
 
 from engine.agents import agent_events as a
 from engine.limits import Usage
 from engine.store.agent_store import AgentRow, AgentStore, Table
 from engine.store.codec import to_json
+
+_BATCH = 64
 
 
 @dataclass
@@ -18,22 +25,7 @@ class Notebook:
 
     path: Path
     attempt: int
-    _store: AgentStore | None = None
     _rows: list[AgentRow] = field(default_factory=list)
-
-    def __enter__(self) -> Self:
-        self._store = AgentStore.open(self.path)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._store is not None:
-            self._store.close()
-            self._store = None
 
     def add(self, events: Sequence[a.AgentEvent], *, at: float, offset: int) -> None:
         """Take down events that say more than a line of output does."""
@@ -51,17 +43,27 @@ class Notebook:
                 )
             )
 
-    def save(self, parsed_offset: int) -> None:
-        """Keep what was taken down, together with how far the recording was read."""
-        if self._rows and self._store is not None:
-            self._store.record(self.attempt, parsed_offset, self._rows)
-            self._rows.clear()
+    async def save(self, parsed_offset: int) -> None:
+        """Keep what was taken down, once it is worth it, with how far the recording was read."""
+        if len(self._rows) >= _BATCH:
+            await self._write(parsed_offset)
 
-    def finish(self, usage: Usage, *, at: float) -> None:
-        """Keep the last of it, and what the attempt used in all."""
+    async def finish(self, usage: Usage, *, at: float, parsed_offset: int) -> None:
+        """Keep the rest, and what the attempt used in all."""
         self._rows.append(
             AgentRow(table=Table.USAGE, at=at, kind="Usage", json=to_json(usage), offset=None)
         )
-        if self._store is not None:
-            self._store.record(self.attempt, 0, self._rows)
-            self._rows.clear()
+        await self._write(parsed_offset)
+
+    async def _write(self, parsed_offset: int) -> None:
+        rows, self._rows = self._rows, []
+        write = partial(_record, self.path, self.attempt, parsed_offset, rows)
+        await anyio.to_thread.run_sync(write)
+
+
+def _record(path: Path, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]) -> None:
+    store = AgentStore.open(path)
+    try:
+        store.record(attempt, parsed_offset, rows)
+    finally:
+        store.close()

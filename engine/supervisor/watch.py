@@ -51,6 +51,7 @@ class Watch:
     keeps_stdin: bool
     started_at: float
     sent: int = 0
+    read_to: int = 0
     is_started: bool = False
     stop_cause: StopCause | None = None
     grace_s: float | None = None
@@ -86,7 +87,7 @@ class Watch:
                 await self._take(chunk, offset)
                 offset = chunk.next_offset
                 if chunk.end is not None:
-                    return await self._ended(chunk.end)
+                    return self._ended(chunk.end, offset)
                 if not told and not chunk.frames:
                     told = True
                     await self._tell_again(worker)
@@ -121,7 +122,7 @@ class Watch:
             )
         if chunk.frames:
             self.logbook.last_output_at = at
-            self.notebook.save(chunk.next_offset)
+            await self.notebook.save(chunk.next_offset)
             self.mention(
                 OutputAppended(
                     worker=str(self.attempt.worker),
@@ -242,6 +243,11 @@ class Watch:
         await self._send(data)
         return True
 
+    async def put_away(self) -> None:
+        """Write down the rest of what was seen; nobody waits for it."""
+        usage, now = self.logbook.usage, self.clock.now()
+        await self.notebook.finish(usage, at=now, parsed_offset=self.read_to)
+
     async def interrupt(self) -> None:
         """Break the agent's turn off."""
         data = self.parser.interrupt()
@@ -250,7 +256,7 @@ class Watch:
         else:
             await self._send(data)
 
-    async def _ended(self, end: AttemptExit) -> f.AttemptEnded:
+    def _ended(self, end: AttemptExit, offset: int) -> f.AttemptEnded:
         outcome = self.parser.finish(
             Ending(
                 exit_code=end.exit_code,
@@ -263,7 +269,7 @@ class Watch:
         self.logbook.sample(end.usage)
         self.logbook.is_ended = True
         self.logbook.tool = None
-        self.notebook.finish(self.logbook.usage, at=self.clock.now())
+        self.read_to = offset
         return f.AttemptEnded(
             **self._base,
             ok=outcome.ok and end.cause is None,
