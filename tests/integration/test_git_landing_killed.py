@@ -25,9 +25,9 @@ def start_victim(target: Target, plan: LandPrepared, n: int) -> subprocess.Popen
     said["paths"] = [path.decode() for path in plan.paths]
     file = target.trash.with_name("plan.json")
     file.write_text(json.dumps(said))
-    words = [str(target.built.path), str(target.built.home), str(file), str(n)]
+    words = [str(target.built.path), str(target.built.home), str(n), str(file)]
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.landing_victim", *words],
+        [sys.executable, "-m", "tests.support.git_victim", "land", *words],
         cwd=ROOT,
         stderr=subprocess.PIPE,
     )
