@@ -63,7 +63,12 @@ def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
 def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
     """A human has to merge it with the target."""
     turn.tell(
-        w.id, Phase.CONFLICTED, conflicts=fact.paths, is_conflict_of_base=False, resolved=None
+        w.id,
+        Phase.CONFLICTED,
+        conflicts=fact.paths,
+        is_conflict_of_base=False,
+        resolved=None,
+        prepared=None,
     )
     turn.publish(ConflictsFound(worker=str(w.id), attempt=w.attempt, paths=fact.paths))
 

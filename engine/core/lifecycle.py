@@ -133,6 +133,7 @@ def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
             Phase.REVIEWING,
             check=fact.check,
             land=None,
+            prepared=None,
             error=fact.check.summary or "the check failed on the tree to be landed",
             badges=(w.badges | {Badge.CHECK_FAILED}) - {Badge.APPROVED},
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
-from engine.core.effects import EntryEffect
+from engine.core.effects import EntryEffect, StartTimer
 from engine.ids import WorkerId
 from engine.supervisor.watch import Watch
 
@@ -52,12 +52,19 @@ class Activities:
     def begin(
         self, effect: EntryEffect, perform: Callable[[Activity], Awaitable[None]]
     ) -> Activity:
-        """Start performing an entry effect; it replaces the worker's last one."""
+        """Start performing an entry effect, once the worker's last one has come to its end."""
         activity = Activity(effect)
+        last = self._by_worker.get(effect.worker)
         self._by_worker[effect.worker] = activity
         self._under_way += 1
-        self._tasks.start_soon(self._run, activity, perform)
+        self._tasks.start_soon(self._run, activity, perform, last)
         return activity
+
+    def end_timers(self, waiting: Callable[[StartTimer], bool]) -> None:
+        """Break off every timer that nobody waits for any more."""
+        for activity in self._by_worker.values():
+            if isinstance(activity.effect, StartTimer) and not waiting(activity.effect):
+                activity.scope.cancel()
 
     def aside(self, act: Callable[[], Awaitable[None]]) -> None:
         """Start something small that replaces nothing."""
@@ -65,10 +72,16 @@ class Activities:
         self._tasks.start_soon(self._run_aside, act)
 
     async def _run(
-        self, activity: Activity, perform: Callable[[Activity], Awaitable[None]]
+        self,
+        activity: Activity,
+        perform: Callable[[Activity], Awaitable[None]],
+        last: Activity | None,
     ) -> None:
         try:
             with activity.scope:
+                # A workspace that is being put away must not be taken up at the same time.
+                if last is not None:
+                    await last.done.wait()
                 await perform(activity)
         finally:
             activity.done.set()

@@ -37,8 +37,8 @@ class Coordinator:
         self._tasks = tasks
         self._cap = cap
         self._runs: dict[RunId, LiveRun] = {}
-        self._wanted: dict[RunId, int] = {}
         self._is_sharing = False
+        self._taking_up = anyio.Lock()
 
     @property
     def runs(self) -> Mapping[RunId, LiveRun]:
@@ -84,18 +84,19 @@ class Coordinator:
         Raises:
             StoreError: There is none of that name, or its journal cannot be replayed.
         """
-        if run in self._runs:
-            return self._runs[run]
-        path = self._tools.layout.run_db(run)
-        journal = await anyio.to_thread.run_sync(partial(Journal.open, run, path))
-        try:
-            state = await anyio.to_thread.run_sync(journal.replay)
-        except StoreError:
-            journal.close()
-            raise
-        live = self._admit(journal, state)
-        live.go_on()
-        return live
+        async with self._taking_up:  # two consoles at once must not make two runs of one journal
+            if run in self._runs:
+                return self._runs[run]
+            path = self._tools.layout.run_db(run)
+            journal = await anyio.to_thread.run_sync(partial(Journal.open, run, path))
+            try:
+                state = await anyio.to_thread.run_sync(journal.replay)
+            except StoreError:
+                journal.close()
+                raise
+            live = self._admit(journal, state)
+            live.go_on()
+            return live
 
     async def resume_unfinished(self) -> list[RunId]:
         """Take up every run that was interrupted; those that cannot be read are left alone."""
@@ -109,7 +110,6 @@ class Coordinator:
 
     def _admit(self, journal: Journal, state: RunState) -> LiveRun:
         live = LiveRun(journal, state, tools=self._tools, tasks=self._tasks)
-        self._wanted[live.run] = state.cap
         self._runs[live.run] = live
         live.on_change = self._share
         return live
@@ -121,13 +121,13 @@ class Coordinator:
         self._is_sharing = True
         try:
             lives = list(self._runs.values())
-            total = self._cap or max(self._wanted.values())
-            shares = allot(
-                [live.state for live in lives], [self._wanted[live.run] for live in lives], total
-            )
+            states = [live.state for live in lives]
+            wanted = [state.wanted_cap for state in states]
+            shares = allot(states, wanted, self._cap or max(wanted))
             for live, share in zip(lives, shares, strict=True):
                 if share.cap != live.state.cap:
-                    live.feed(f.CapSet(cap=share.cap, at=self._tools.clock.now()))
+                    at = self._tools.clock.now()
+                    live.feed(f.CapSet(cap=share.cap, is_share=True, at=at))
         finally:
             self._is_sharing = False
 
@@ -158,8 +158,6 @@ class Coordinator:
         verdict = judge(live.state, command, at=self._tools.clock.now())
         if isinstance(verdict, c.Refused):
             return verdict
-        if isinstance(command, c.SetCap):
-            self._wanted[live.run] = command.cap
         for fact in verdict.facts:
             live.feed(fact)
         return c.Accepted(verdict.note)

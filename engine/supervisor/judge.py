@@ -12,7 +12,7 @@ from engine.core.state import RunState, Worker
 from engine.ids import WorkerId
 from engine.limits import Limits
 from engine.phases import Phase
-from engine.plan.model import AgentChoice
+from engine.plan.model import AgentChoice, PolicyKind
 from engine.results import Badge, Outcome
 
 _RETRIABLE = frozenset(
@@ -37,6 +37,7 @@ class Ruling:
 
 
 Verdict = Ruling | c.Refused
+_IS_STOPPED = c.Refused("the run was stopped", hint="Resume it first.")
 
 
 def judge(state: RunState, command: c.Command, *, at: float) -> Verdict:
@@ -81,6 +82,9 @@ def _stop(_: RunState, w: Worker, command: c.StopWorker, base: dict[str, Any]) -
 def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, Any]) -> Verdict:
     if w.phase not in _RETRIABLE:
         return _not_now(w, "only work that has ended can be retried")
+    lost = _is_decided_without(state, w)
+    if lost is not None:
+        return lost
     agent = None
     if command.agent is not None:
         agent = _agent_named(state, command.agent)
@@ -91,6 +95,22 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
         **base, mode=command.mode, feedback=command.feedback, limits=limits, agent=agent
     )
     return Ruling((fact,), f"attempt {w.attempt + 1}, {command.mode}")
+
+
+def _is_decided_without(state: RunState, w: Worker) -> c.Refused | None:
+    """Why another attempt would be stopped at once: its step has all that it needs."""
+    step = state.plan.step(w.id.step)
+    chosen = state.steps[step.name].chosen
+    if chosen is not None and chosen != w.id and _succeeded(state.workers[chosen]):
+        return c.Refused(f"{chosen} is chosen", hint=f"Reject {chosen} first.")
+    successes = sum(_succeeded(other) for other in state.workers_of(step.name) if other != w)
+    if step.policy.kind is PolicyKind.FIRST and successes >= step.policy.n:
+        return c.Refused(f"{step.name} has all the successes it needs")
+    return None
+
+
+def _succeeded(w: Worker) -> bool:
+    return w.outcome is Outcome.SUCCESS
 
 
 def _agent_named(state: RunState, name: str) -> AgentChoice | None:
@@ -221,8 +241,14 @@ def _set_cap(_: RunState, command: c.SetCap, at: float) -> Verdict:
 
 
 def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
-    if command.step.name in state.steps:
-        return c.Refused(f"there is a step {command.step.name!r} already")
+    new = command.step
+    if new.name in state.steps:
+        return c.Refused(f"there is a step {new.name!r} already")
+    ids = [planned.id for planned in new.workers]
+    if not ids or len(set(ids)) < len(ids) or {one.step for one in ids} != {new.name}:
+        return c.Refused(f"{new.name!r} has no workers, or some of another step's name")
+    if state.stop is not None:
+        return _IS_STOPPED
     unknown = [name for name in command.step.dependencies if name not in state.steps]
     if unknown:
         return c.Refused(f"{', '.join(unknown)} is no step of this run")
@@ -232,6 +258,8 @@ def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
 def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
     if command.step not in state.steps:
         return c.Refused(f"{command.step!r} is no step of this run")
+    if state.stop is not None:
+        return _IS_STOPPED
     step = state.plan.step(command.step)
     last = step.workers[-1]
     agent = last.agent

@@ -81,7 +81,8 @@ class LiveRun:
             self.feed(f.RunBegan(at=self._tools.clock.now()))
         for effect in current_effects(self._state):
             self._performer.begin(effect)
-        self.feed(f.CapSet(cap=self._state.cap, at=self._tools.clock.now()))
+        # What other runs left to it in the engine before does not bind it in this one.
+        self.feed(f.CapSet(cap=self._state.wanted_cap, at=self._tools.clock.now()))
 
     def feed(self, fact: f.Fact) -> None:
         """Tell the core what happened: journalled first, then acted upon.
@@ -115,6 +116,7 @@ class LiveRun:
         at = fact.at or self._tools.clock.now()
         told = self._journal.append(fact, events, at=at)
         self._state = state
+        self._activities.end_timers(self._is_waited_for)
         if told:
             self._seq = told[-1].seq or self._seq
         for effect in effects:
@@ -123,6 +125,10 @@ class LiveRun:
         self._tools.bus.tell(told)
         self._activities.changed()
         self.on_change()
+
+    def _is_waited_for(self, timer: e.StartTimer) -> bool:
+        w = self._state.workers[timer.worker]
+        return w.phase is Phase.BACKING_OFF and w.not_before == timer.until
 
     def mention(self, event: LatestWins) -> None:
         """Tell observers something of which only the newest counts."""

@@ -45,7 +45,8 @@ class Performer:
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
         if isinstance(effect, e.StopActivity):
-            self._activities.aside(partial(self._stop, effect))
+            # What is meant is what runs now, not what may have begun before it is this task's turn.
+            self._activities.aside(partial(self._stop, effect, self._activities.of(effect.worker)))
         elif isinstance(effect, e.EntryEffect):
             self._activities.begin(effect, self._perform)
         else:
@@ -180,9 +181,8 @@ class Performer:
         with suppress(EngineError, OSError):
             await self._tools.workshop.release(self._run.state, effect)
 
-    async def _stop(self, effect: e.StopActivity) -> None:
+    async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:
         """End what runs for a worker; an agent reports its own end, the rest is reported here."""
-        activity = self._activities.of(effect.worker)
         w = self._worker(effect)
         if w.attempt != effect.attempt:
             return

@@ -257,3 +257,15 @@ def test_a_change_of_a_discarded_candidate_offers_nothing():
     told.does("a1", "a2")
     told.tell(f.RetryRequested, "a1")
     assert offers(told.state, told.state.plan.step("a")) is None
+
+
+def test_a_landing_that_lost_its_race_forgets_what_it_had_prepared():
+    told = a_run(a_step("a"))
+    told.does("a")
+    told.tell(f.Approved, "a")
+    told.tell(f.LandPrepared, "a", target="main", old="1", new="2", detail="d")
+    told.tell(f.ConflictsFound, "a", paths=("x",))
+    told.tell(f.Resolved, "a", tree="t")
+    (land,) = told.acts
+    assert isinstance(land, e.Land)
+    assert (land.resolved, land.prepared) == ("t", None)
