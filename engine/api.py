@@ -13,6 +13,7 @@ import anyio.to_thread
 from engine import commands as c
 from engine.agents.registry import find_agents
 from engine.core.report import report
+from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.events import Told
 from engine.host.local import LocalHost
@@ -227,6 +228,10 @@ class Engine:
     ) -> LogChunk:
         """A worker's log from a line on."""
         return await self._coordinator.log(run, worker, attempt, after)
+
+    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
+        """What a worker's attempt changed, once it is collected."""
+        return await self._coordinator.diff(run, worker, attempt)
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""

@@ -1,7 +1,7 @@
 """What observers are told: past tense, public, one dataclass each.
 
-Events that *must arrive* are journalled with the fact that caused them and carry a `seq`. The others
-are *latest wins*: they may be coalesced and carry `after`, the last `seq` before them.
+Events that *must arrive* are journalled with the fact that caused them and carry a `seq`. The
+others are *latest wins*: they may be coalesced and carry `after`, the last `seq` before them.
 """
 
 from dataclasses import dataclass
@@ -254,13 +254,10 @@ LatestWins = (
 )
 Event = MustArrive | LatestWins
 
-PUBLIC_NAMES = {LimitHitSeen: "LimitHit"}
-"""Where the public name of an event is not its class's own."""
-
 
 def public_name(event: type[Event]) -> str:
     """The `type` that this event carries in JSON."""
-    return PUBLIC_NAMES.get(event, event.__name__)
+    return "LimitHit" if event is LimitHitSeen else event.__name__
 
 
 @dataclass(frozen=True, kw_only=True)

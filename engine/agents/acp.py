@@ -15,7 +15,7 @@ from engine.agents.contract import (
     Steering,
 )
 from engine.agents.finding import LoginTraces, Search, find_agent
-from engine.agents.options import more_arguments, picked, program_of
+from engine.agents.options import folders_of, more_arguments, picked, program_of
 from engine.agents.prompting import system_text
 from engine.agents.table_agent import fill
 from engine.agents.tables import Table, shipped_table
@@ -73,6 +73,7 @@ class AcpAdapter:
             first_input=initialize(),
             keeps_stdin=True,
             hosts=table.hosts if table else (),
+            reads=folders_of(request, argv[0]),
         )
 
     def parser(self, request: LaunchRequest) -> AcpStream:

@@ -17,7 +17,7 @@ from engine.agents.contract import (
     Steering,
 )
 from engine.agents.finding import LoginTraces, Search, find_agent
-from engine.agents.options import flag, more_arguments, picked, program_of
+from engine.agents.options import flag, folders_of, more_arguments, picked, program_of
 from engine.agents.permitting import is_allowed_unasked
 from engine.agents.prompting import system_text, user_text
 from engine.agents.records import at
@@ -69,9 +69,10 @@ class ClaudeAdapter:
     def launch(self, request: LaunchRequest) -> Launch:
         """One process that takes prompts from its input until that is closed."""
         words = user_text(request, is_resumed=request.session is not None)
+        program = program_of(request, "claude")
         return Launch(
             argv=(
-                *(program_of(request, "claude"), "-p", "--verbose"),
+                *(program, "-p", "--verbose"),
                 *("--input-format", "stream-json", "--output-format", "stream-json"),
                 *("--permission-prompt-tool", "stdio"),
                 *(_UNASKED if is_allowed_unasked(request) else ()),
@@ -85,6 +86,7 @@ class ClaudeAdapter:
             first_input=control_request("initialize", "initialize") + user_message(words),
             keeps_stdin=True,
             hosts=("api.anthropic.com",),
+            reads=folders_of(request, program),
         )
 
     def parser(self, request: LaunchRequest) -> ClaudeStream:

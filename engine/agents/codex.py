@@ -25,7 +25,7 @@ from engine.agents.contract import (
     Steering,
 )
 from engine.agents.finding import LoginTraces, Search, find_agent
-from engine.agents.options import flag, more_arguments, program_of
+from engine.agents.options import flag, folders_of, more_arguments, program_of
 from engine.agents.permitting import refuse_asking
 from engine.agents.prompting import system_text, user_text
 from engine.agents.reading import Closing, Reading
@@ -146,9 +146,10 @@ class CodexAdapter:
             *_sandbox(request),
             *((f"developer_instructions={_toml(system)}",) if system else ()),
         ]
+        program = program_of(request, "codex")
         return Launch(
             argv=(
-                *(program_of(request, "codex"), "exec", "--json", "--skip-git-repo-check"),
+                *(program, "exec", "--json", "--skip-git-repo-check"),
                 *(word for setting in settings for word in ("-c", setting)),
                 *flag("--model", request.choice.model),
                 *more_arguments(request),
@@ -163,6 +164,7 @@ class CodexAdapter:
             files=(LaunchFile(path=".codex/config.toml", data=_CONFIG), *_login(request)),
             first_input=user_text(request, is_resumed=request.session is not None).encode(),
             hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
+            reads=folders_of(request, program),
         )
 
     def parser(self, request: LaunchRequest) -> CodexStream:

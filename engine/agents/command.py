@@ -17,7 +17,7 @@ from engine.agents.contract import (
     Steering,
 )
 from engine.agents.finding import LoginTraces, Search, find_agent
-from engine.agents.options import is_set, picked
+from engine.agents.options import folders_of, is_set, picked
 from engine.agents.own_stream import OwnStream
 from engine.agents.prompting import whole_text
 from engine.agents.records import line_of
@@ -90,6 +90,7 @@ class CommandAdapter:
             keeps_stdin=speaks or is_set(request, "terminal"),
             terminal=request.terminal if is_set(request, "terminal") else None,
             hosts=self.hosts,
+            reads=folders_of(request, argv[0]),
         )
 
     def parser(self, request: LaunchRequest) -> OwnStream:

@@ -3,7 +3,11 @@
 `program`: another program than the usual one; `args`: further arguments, split as a shell would.
 """
 
+import os
+import re
 import shlex
+import shutil
+from pathlib import Path
 
 from engine.agents.contract import LaunchRequest
 from engine.errors import AgentError
@@ -17,8 +21,30 @@ def is_set(request: LaunchRequest, option: str) -> bool:
 
 
 def program_of(request: LaunchRequest, usual: str) -> str:
-    """The program to start."""
-    return request.choice.options.get("program") or usual
+    """The program to start; a `~` is the user's own HOME, not the worker's."""
+    program = request.choice.options.get("program") or usual
+    return program.replace("~", request.user_home, 1) if program.startswith("~/") else program
+
+
+def folders_of(request: LaunchRequest, program: str) -> tuple[str, ...]:
+    """Folders that a program needs to read where it runs, beside the one it is found in.
+
+    What lies on the PATH is often a link to somewhere that does not: a package of node's with all
+    that it depends on, or a virtual environment with its interpreter.
+    """
+    path = request.choice.env.get("PATH") or request.environment.get("PATH") or os.defpath
+    found = shutil.which(program, path=path)
+    if found is None or not Path(found).is_absolute():
+        return ()  # not there, or a file of the worker's own tree
+    real = Path(found).resolve()
+    modules = [folder for folder in real.parents if folder.name == "node_modules"]
+    if modules:
+        return (str(modules[-1]),)
+    settings = real.parent.parent / "pyvenv.cfg"
+    if not settings.is_file():
+        return (str(real.parent),)
+    homes = re.findall(r"^home\s*=\s*(.+)$", settings.read_text(), re.MULTILINE)
+    return (str(settings.parent), *(str(Path(home.strip()).parent) for home in homes))
 
 
 def more_arguments(request: LaunchRequest) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from engine.agents.contract import (
     Steering,
 )
 from engine.agents.finding import LoginTraces, Search, find_agent
-from engine.agents.options import more_arguments, picked, program_of
+from engine.agents.options import folders_of, more_arguments, picked, program_of
 from engine.agents.permitting import refuse_asking
 from engine.agents.prompting import system_text, user_text, whole_text
 from engine.agents.table_stream import TableStream
@@ -81,6 +81,7 @@ class TableAdapter:
                 if system or "{system}" not in file.text
             ),
             hosts=table.hosts,
+            reads=folders_of(request, program_of(request, table.program)),
         )
 
     def parser(self, request: LaunchRequest) -> TableStream:

@@ -96,7 +96,7 @@ async def collect(
     site = Site(
         worktree=workspace.path,
         agent_git=workspace.git_dir,
-        folder=Path(workspace.collect_dir),
+        folder=Path(workspace.collect_dir, "git"),
         index=Path(workspace.directory, "index"),
         start=Path(workspace.directory, "start"),
     )

@@ -38,7 +38,7 @@ async def snapshot(
     site = Site(
         worktree=workspace.path,
         agent_git=workspace.git_dir,
-        folder=directory / "radar",
+        folder=Path(workspace.collect_dir, "radar"),
         index=warm if await to_thread.run_sync(warm.exists) else directory / "index",
         start=directory / "start",
     )

@@ -91,7 +91,7 @@ class Workspace:
 
     @property
     def collect_dir(self) -> str:
-        """Where collecting writes; the agent must never reach it."""
+        """The one folder that reading this workspace writes to; the agent must never reach it."""
         return f"{self.directory}/collect"
 
     @property
@@ -163,7 +163,7 @@ def _remember(workspace: Workspace) -> None:
 
 
 def _recall(wanted: WorkspaceRequest) -> Workspace | None:
-    wanted.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (wanted.directory / "collect").mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         noted = json.loads((wanted.directory / _NOTE).read_bytes())
     except FileNotFoundError:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.merge.choices import Choice, choice_from_json, choice_to_json
+from engine.merge.editing import keys_marked
 from engine.merge.packing import pack, unpack
 from engine.merge.text import HunkKey
 from engine.merge.whole import Place, Whole
@@ -27,6 +28,19 @@ class HunksChosen:
 
     at: tuple[HunkAt, ...]
     choice: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class HunksWritten:
+    """Own texts for hunks of a file, written in one go; undone as one."""
+
+    path: bytes
+    texts: tuple[tuple[HunkKey, bytes], ...]
+
+    @property
+    def at(self) -> tuple[HunkAt, ...]:
+        """The hunks that were written."""
+        return tuple(HunkAt(self.path, key) for key, _ in self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +81,19 @@ class PlaceChosen:
 class FileSet:
     """A path has this content and mode, whatever the merge says; no content: the path is gone.
 
-    `fingerprint` is empty where the path is no conflict of the merge.
+    `fingerprint` is empty where the path is no conflict of the merge. Hunks that stand between
+    markers in the content (`engine.merge.editing`) are still open.
     """
 
     path: bytes
     fingerprint: str
     content: bytes | None
     mode: str
+
+    @property
+    def marked(self) -> frozenset[HunkKey]:
+        """The hunks that stand open in the content."""
+        return keys_marked(self.content or b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +103,16 @@ class FileOpened:
     path: bytes
 
 
-Entry = HunksChosen | HunksOpened | WholeChosen | ModeChosen | PlaceChosen | FileSet | FileOpened
+Entry = (
+    HunksChosen
+    | HunksWritten
+    | HunksOpened
+    | WholeChosen
+    | ModeChosen
+    | PlaceChosen
+    | FileSet
+    | FileOpened
+)
 
 
 def entry_to_json(entry: Entry) -> dict[str, object]:
@@ -91,19 +120,28 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
     match entry:
         case HunksChosen():
             return {"did": "choose", "at": _pack_at(entry.at), **choice_to_json(entry.choice)}
+        case HunksWritten():
+            texts = [[key, pack(text)] for key, text in entry.texts]
+            return {"did": "write", "path": pack(entry.path), "texts": texts}
         case HunksOpened():
             return {"did": "open", "at": _pack_at(entry.at)}
         case FileOpened():
             return {"did": "open_file", "path": pack(entry.path)}
+        case _:
+            return {**_file_to_json(entry), **_pack_file(entry)}
+
+
+def _file_to_json(entry: WholeChosen | ModeChosen | PlaceChosen | FileSet) -> dict[str, object]:
+    match entry:
         case FileSet():
             content = None if entry.content is None else pack(entry.content)
-            return {"did": "set_file", **_pack_file(entry), "content": content, "mode": entry.mode}
+            return {"did": "set_file", "content": content, "mode": entry.mode}
         case WholeChosen():
-            return {"did": "choose_whole", **_pack_file(entry), "whole": str(entry.choice)}
+            return {"did": "choose_whole", "whole": str(entry.choice)}
         case ModeChosen():
-            return {"did": "choose_mode", **_pack_file(entry), "mode": entry.mode}
+            return {"did": "choose_mode", "mode": entry.mode}
         case PlaceChosen():
-            return {"did": "choose_place", **_pack_file(entry), "place": str(entry.place)}
+            return {"did": "choose_place", "place": str(entry.place)}
 
 
 def entry_from_json(data: Mapping[str, object]) -> Entry:
@@ -111,6 +149,8 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
     match data:
         case {"did": "choose", "at": list(at)}:
             return HunksChosen(_unpack_at(at), choice_from_json(data))
+        case {"did": "write", "path": path, "texts": list(texts)}:
+            return HunksWritten(unpack(path), _unpack_texts(texts))
         case {"did": "open", "at": list(at)}:
             return HunksOpened(_unpack_at(at))
         case {"did": "open_file", "path": path}:
@@ -151,4 +191,15 @@ def _unpack_at(packed: list[object]) -> tuple[HunkAt, ...]:
                 found.append(HunkAt(unpack(path), HunkKey(key)))
             case _:
                 raise ValueError(f"not a hunk of a merge journal: {item!r}")
+    return tuple(found)
+
+
+def _unpack_texts(packed: list[object]) -> tuple[tuple[HunkKey, bytes], ...]:
+    found: list[tuple[HunkKey, bytes]] = []
+    for item in packed:
+        match item:
+            case [str(key), text]:
+                found.append((HunkKey(key), unpack(text)))
+            case _:
+                raise ValueError(f"not a text of a merge journal: {item!r}")
     return tuple(found)

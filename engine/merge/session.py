@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from engine.merge.choices import Choice, choice_of, text_of
 from engine.merge.conflict import EXECUTABLE, REGULAR, FileConflict
+from engine.merge.editing import check_markers, keys_marked, written
 from engine.merge.journal import (
     Entry,
     FileOpened,
@@ -18,14 +19,16 @@ from engine.merge.journal import (
     HunkAt,
     HunksChosen,
     HunksOpened,
+    HunksWritten,
     ModeChosen,
     PlaceChosen,
     WholeChosen,
     entry_from_json,
     entry_to_json,
 )
-from engine.merge.resolution import Resolution, is_resolved, open_hunks, results
+from engine.merge.resolution import Resolution, edit_text, is_resolved, open_hunks, results
 from engine.merge.text import Hunk, HunkKey, Piece, split_lines
+from engine.merge.threeway import Origin
 from engine.merge.whole import FileResult, Place, Whole, option
 
 _VERSION = 1
@@ -130,11 +133,33 @@ class ResolutionSession:
     def set_file(
         self, path: bytes, content: bytes | None, *, mode: str = REGULAR
     ) -> "ResolutionSession":
-        """Put this content at a path, conflicted or not; None deletes it."""
+        """Put this content at a path, conflicted or not; None deletes it.
+
+        Hunks that stand in it between the markers of `edit_text` are open.
+        """
         if mode not in (REGULAR, EXECUTABLE, _LINK):
             raise ValueError(f"not a mode of a file: {mode!r}")
+        self._check_markers(path, content or b"")
         conflict = self._by_path.get(path)
         return self._with(FileSet(path, conflict.fingerprint if conflict else "", content, mode))
+
+    def edited(self, path: bytes, text: bytes) -> "ResolutionSession":
+        """Take over what an editor made of `edit_text`.
+
+        Where only open hunks were written, they are decided and everything else stays as it was;
+        else the file is what the editor made it. Markers left are hunks left open, and a marker
+        left alone is refused.
+        """
+        before = self.edit_text(path)
+        if text == before:
+            return self
+        self._check_markers(path, text)
+        decided = self._decided(path)
+        plain = before is not None and not (decided.own or decided.whole)
+        texts = written(before, text) if before is not None and plain else None
+        if texts:
+            return self._with(HunksWritten(path, tuple(texts.items())))
+        return self.set_file(path, text, mode=self.conflict(path).mode.resolved or REGULAR)
 
     def undo(self) -> "ResolutionSession":
         """Take back the last decision; the same session where there is none."""
@@ -191,9 +216,18 @@ class ResolutionSession:
                 found[path] = FileResult(path, None if gone else own.mode, own.content)
         return tuple(found[path] for path in sorted(found))
 
+    def edit_text(self, path: bytes) -> bytes | None:
+        """The file as it stands, for an editor, open hunks between markers; None if no text."""
+        return edit_text(self.conflict(path), self._decided(path))
+
     def preview(self, path: bytes) -> tuple[Piece, ...]:
-        """The text of a file as it stands, in pieces; an open hunk shows its base."""
+        """The text of a file as it stands, in pieces; an open hunk shows its base.
+
+        A whole version or an own file is one piece, with markers around what is open in it.
+        """
         conflict, decided = self.conflict(path), self._decided(path)
+        if decided.own or decided.whole:
+            return (Piece(Origin.OWN, split_lines(self.edit_text(path) or b"")),)
         if conflict.text is None:
             return ()
         return tuple(_previewed(piece, decided) for piece in conflict.text.pieces)
@@ -260,6 +294,13 @@ class ResolutionSession:
             HunksChosen(tuple(HunkAt(path, hunk.key) for path, hunk in hunks), choice)
         )
 
+    def _check_markers(self, path: bytes, text: bytes) -> None:
+        check_markers(text)
+        conflict = self._by_path.get(path)
+        known = {hunk.key for hunk in conflict.open.hunks} if conflict else set()
+        if not keys_marked(text) <= known:
+            raise ValueError("the text has the markers of a conflict that is not this file's")
+
     def _hunk(self, path: bytes, key: HunkKey | int) -> Hunk:
         hunks = self.conflict(path).open.hunks
         for place, hunk in enumerate(hunks):
@@ -273,6 +314,11 @@ class ResolutionSession:
             case HunksChosen() | HunksOpened():
                 at = tuple(hunk for hunk in entry.at if self._has(hunk))
                 return replace(entry, at=at) if at else None
+            case HunksWritten():
+                texts = tuple(
+                    (key, text) for key, text in entry.texts if self._has(HunkAt(entry.path, key))
+                )
+                return replace(entry, texts=texts) if texts else None
             case FileOpened():
                 return entry
             case _:

@@ -18,13 +18,14 @@ Changed = tuple[Sequence[T], list[Change]]
 
 
 class Origin(StrEnum):
-    """Who a part of the merged sequence comes from."""
+    """Who a part of the merged sequence comes from; `OWN` is what a human wrote or chose whole."""
 
     SAME = "same"
     TARGET = "target"
     INCOMING = "incoming"
     ALIKE = "alike"
     CONFLICT = "conflict"
+    OWN = "own"
 
 
 class Part(NamedTuple):

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from engine.commands import Command, Reply
+from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import Told
 from engine.plan.model import Plan
@@ -157,6 +158,11 @@ class RemoteEngine:
     async def report(self, run: str = "") -> RunReport:
         """What a run has come to so far; the latest where none is named."""
         return load(RunReport, await self._ask("report", run=run))
+
+    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
+        """What a worker's attempt changed, once it is collected."""
+        fields = {"run": run, "worker": worker, "attempt": attempt}
+        return load(ChangeDiff, await self._ask("diff", **fields))
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""

@@ -116,6 +116,7 @@ class _Conversation:
             "resume": self._resume,
             "view": self._view,
             "report": self._report,
+            "diff": self._diff,
             "history": self._history,
             "wait_idle": self._wait_idle,
             "leave": self._leave,
@@ -170,6 +171,10 @@ class _Conversation:
 
     async def _report(self, message: dict[str, Any]) -> Any:
         return dump(await self._coordinator.report(str(message["run"])))
+
+    async def _diff(self, message: dict[str, Any]) -> Any:
+        run, worker = str(message["run"]), str(message["worker"])
+        return dump(await self._coordinator.diff(run, worker, message.get("attempt")))
 
     async def _history(self, message: dict[str, Any]) -> Any:
         del message

@@ -15,6 +15,7 @@ from engine.limits import Limits
 from engine.sandbox import cgroups
 from engine.sandbox.machine import Finding, Hierarchy, Mechanism
 from engine.sandbox.profile import Cgroup
+from engine.sandbox.trials import is_container
 
 _LIMITED = ("memory", "cpu", "pids")
 _V1_CONTROLLERS = ("memory", "cpu", "cpuacct", "pids", "freezer")
@@ -114,13 +115,12 @@ def _finding(mechanism: Mechanism, tried: list[_Tried]) -> Finding:
     reasons = dict.fromkeys(why for _, _, why in tried if why)
     reason = "; ".join(reasons) or ("" if tried else "it is not mounted")
     works = bool(taken)
-    in_container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
     return Finding(
         mechanism=mechanism,
         works=works,
         detail=", ".join(taken),
         reason=reason if not works or set(taken) != set(_LIMITED) else "",
-        fix="" if works else _CONTAINER if in_container else _DELEGATION,
+        fix="" if works else _CONTAINER if is_container() else _DELEGATION,
     )
 
 
@@ -134,7 +134,7 @@ def _try(mount: Mount) -> tuple[Hierarchy | None, str]:
         try:
             controllers = _controllers_below(mount, parent)
         except OSError as problem:
-            why = why or f"{parent}: {problem.strerror}"
+            why = why or f"no group can be made: {problem.strerror}"
             continue
         if best is None or len(controllers) > len(best.controllers):
             best = Hierarchy(
@@ -144,7 +144,7 @@ def _try(mount: Mount) -> tuple[Hierarchy | None, str]:
                 parent=str(parent),
             )
     if best is not None and mount.is_unified and not best.controllers:
-        why = why or f"{best.parent}: no controller for memory, cpu or pids"
+        why = why or "no controller for memory, cpu or pids"
     return best, why
 
 

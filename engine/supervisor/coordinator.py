@@ -14,7 +14,8 @@ from engine import commands as c
 from engine.core import facts as f
 from engine.core.report import report
 from engine.core.state import RunState
-from engine.errors import EngineError, StoreError
+from engine.diffs import ChangeDiff
+from engine.errors import EngineError, StoreError, WorkspaceError
 from engine.events import Told
 from engine.ids import AttemptId, RunId
 from engine.plan.model import Plan
@@ -197,6 +198,19 @@ class Coordinator:
             if live is not None:
                 live.logbooks[found.id, number] = logbook
         return logbook.read(after) if logbook else LogChunk(next_offset=after)
+
+    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
+        """What a worker's attempt changed, once it is collected.
+
+        Raises:
+            WorkspaceError: There is no such worker, or nothing of it to compare.
+        """
+        live = self._find(run)
+        state = live.state if live else await self._read_state(run)
+        found = find_worker(state, worker)
+        if isinstance(found, c.Refused):
+            raise WorkspaceError(found.reason, hint=found.hint)
+        return await self._tools.workshop.diff(state, found, attempt or found.attempt)
 
     async def _read_state(self, run: str) -> RunState:
         name = RunId(run) if run else next((s.id for s in await self.history()), RunId(""))

@@ -7,7 +7,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from engine.core import effects as e
-from engine.core.state import RunState
+from engine.core.state import RunState, Worker
+from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.ids import AttemptId, WorkerId
 from engine.plan.model import Plan, RetryMode
@@ -105,6 +106,14 @@ class FolderWorkshop:
         folder = state.workers[effect.worker].workspace
         if folder is not None and state.plan.runtime.cleanup_on_complete:
             await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
+
+    async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
+        """Plain folders have nothing to compare with."""
+        del state, attempt
+        raise WorkspaceError(
+            f"{w.id} works in a plain folder: there is no base to compare with",
+            hint=f"Look into {w.workspace}.",
+        )
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Plain folders have no repository."""

@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
+from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.git.base import StackConflict, resolve_base, stack_base
 from engine.git.collection import Change as Collected
@@ -19,7 +20,8 @@ from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.diff import changed_files
 from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
-from engine.git.objects import Wording, set_refs, write_commit
+from engine.git.names import RefNames
+from engine.git.objects import Wording, resolve, set_refs, write_commit
 from engine.git.removal import examine, remove
 from engine.git.runner import Repo
 from engine.git.settings import Signature
@@ -31,6 +33,7 @@ from engine.results import Change, CheckResult
 from engine.store.layout import Layout, workspace
 from engine.supervisor.artifacts import artifacts_folder, give_artifacts, keep_artifacts
 from engine.supervisor.clock import Clock
+from engine.supervisor.git_diffs import change_diff
 from engine.supervisor.git_landing import Landings
 from engine.supervisor.git_names import short
 from engine.supervisor.shelter import GitPlaces, Job, Shelter
@@ -174,6 +177,19 @@ class GitWorkshop:
             )
             self._spaces[made] = await prepare(self._repo, request)
         return replace(self._spaces[made], attempt=AttemptId(state.run, w.id, w.attempt))
+
+    async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
+        """What an attempt changed since its base, from its refs."""
+        names = RefNames(AttemptId(state.run, w.id, attempt), state.plan.runtime.branch_prefix)
+        base, head = await resolve(self._repo, names.base), await resolve(self._repo, names.head)
+        if base is None or head is None:
+            raise WorkspaceError(
+                f"attempt {attempt} of {w.id} has not been collected yet",
+                hint="Its diff is there once the attempt has ended.",
+            )
+        if w.base is not None and attempt == w.attempt:
+            base = w.base
+        return await change_diff(self._repo, base, head, against="base")
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies."""

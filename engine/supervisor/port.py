@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from engine.commands import Command, Reply
+from engine.diffs import ChangeDiff
 from engine.events import Told
 from engine.plan.model import Plan
 from engine.results import EngineView, LogChunk, RunReport, RunView
@@ -26,6 +27,9 @@ class EnginePort(Protocol):
         self, run: str, worker: str, attempt: int | None = None, after: int = 0
     ) -> LogChunk:
         """A worker's log from a line on."""
+
+    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
+        """What a worker's attempt changed, once it is collected."""
 
     async def start(self, plan: Plan) -> str:
         """Begin a run; its id."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.core import effects as e
-from engine.core.state import RunState
+from engine.core.state import RunState, Worker
+from engine.diffs import ChangeDiff
 from engine.ids import WorkerId
 from engine.plan.model import Plan
 from engine.results import Change, CheckResult
@@ -98,6 +99,9 @@ class Workshop(Protocol):
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what is provably not needed any more."""
+
+    async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
+        """What an attempt changed, once it is collected."""
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies, if it has one."""

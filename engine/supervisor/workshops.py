@@ -1,7 +1,8 @@
 """Which workshop a run works in: plain folders, or git."""
 
 from engine.core import effects as e
-from engine.core.state import RunState
+from engine.core.state import RunState, Worker
+from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.ids import WorkerId
 from engine.plan.model import IsolationStrategy, Plan
@@ -72,6 +73,10 @@ class Workshops:
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what is provably not needed any more."""
         await self._for(state.plan).release(state, effect)
+
+    async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
+        """What an attempt changed, once it is collected."""
+        return await self._for(state.plan).diff(state, w, attempt)
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies, if it has one."""

@@ -7,6 +7,7 @@ moment, and the engine dies between any two turns and goes on from its journal.
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from engine.core import effects as e
 from engine.core import facts as f
@@ -59,15 +60,12 @@ class Story:
                 self._take(effect)
 
     def _take(self, effect: _ENTRY) -> None:
-        if isinstance(effect, e.StopActivity) and self.state.workers[effect.worker].phase not in {
-            Phase.STOPPING
-        }:
+        is_stop = isinstance(effect, e.StopActivity)
+        has_left = is_stop and self.state.workers[effect.worker].phase is not Phase.STOPPING
+        if has_left or isinstance(effect, e.ReleaseWorkspace):
             self.pending.pop(effect.worker, None)
-            return
-        if isinstance(effect, e.ReleaseWorkspace):
-            self.pending.pop(effect.worker, None)
-            return
-        self.pending[effect.worker] = effect
+        else:
+            self.pending[effect.worker] = effect
 
     def run(self, *, meddling: int) -> None:
         """Let the world and humans act at random `meddling` times, then the world alone."""
@@ -105,7 +103,7 @@ class Story:
     def _outcome(self, effect: _ENTRY) -> Iterator[f.Fact]:
         who, attempt = effect.worker, effect.attempt
         w = self.state.workers[who]
-        base = {"worker": who, "attempt": attempt, "at": self.clock}
+        base: dict[str, Any] = {"worker": who, "attempt": attempt, "at": self.clock}
         match effect:
             case e.PrepareWorkspace():
                 yield self._prepared(base, len(effect.bases))
@@ -119,50 +117,48 @@ class Story:
                 yield self._checked(base)
             case e.Land():
                 yield from self._landed(base)
-            case e.StartTimer():
-                self.clock = max(self.clock, effect.until)
+            case e.StartTimer() | e.ReleaseWorkspace():
+                self.clock = max(self.clock, getattr(effect, "until", 0.0))
                 yield f.BackoffElapsed(worker=who, attempt=attempt, at=self.clock)
-            case e.ReleaseWorkspace():
-                return
 
-    def _prepared(self, base: dict[str, object], bases: int) -> f.Fact:
+    def _prepared(self, base: dict[str, Any], bases: int) -> f.Fact:
         if self._is(0.05):
-            return f.PrepareFailed(**base, error="no space left")  # type: ignore[arg-type]
+            return f.PrepareFailed(**base, error="no space left")
         if bases > 1 and self._is(0.1):
-            return f.BaseConflicted(**base, paths=("a",))  # type: ignore[arg-type]
-        return f.WorkspaceReady(**base, workspace="/w", prompt="p")  # type: ignore[arg-type]
+            return f.BaseConflicted(**base, paths=("a",))
+        return f.WorkspaceReady(**base, workspace="/w", prompt="p")
 
-    def _ended(self, base: dict[str, object]) -> f.Fact:
+    def _ended(self, base: dict[str, Any]) -> f.Fact:
         if self._is(0.05):
-            ended = {"ok": False, "retry_at": self.clock + 60}
+            ended: dict[str, Any] = {"ok": False, "retry_at": self.clock + 60}
         elif self._is(0.05):
             ended = {"ok": False, "cause": StopCause.KEEPER_LOST}
         elif self._is(0.1):
             ended = {"ok": False, "cause": StopCause.MEMORY}
         else:
             ended = {"ok": self._is(0.7), "needs_proof": self._is(0.3)}
-        return f.AttemptEnded(**base, **ended)  # type: ignore[arg-type]
+        return f.AttemptEnded(**base, **ended)
 
-    def _stopped(self, w: Worker, base: dict[str, object]) -> f.Fact:
+    def _stopped(self, w: Worker, base: dict[str, Any]) -> f.Fact:
         if w.ran == w.attempt and w.collected < w.attempt:
-            return f.AttemptEnded(**base, ok=False, cause=w.stop.cause if w.stop else None)  # type: ignore[arg-type]
-        return f.ActivityEnded(**base)  # type: ignore[arg-type]
+            return f.AttemptEnded(**base, ok=False, cause=w.stop.cause if w.stop else None)
+        return f.ActivityEnded(**base)
 
-    def _checked(self, base: dict[str, object]) -> f.Fact:
+    def _checked(self, base: dict[str, Any]) -> f.Fact:
         passed = self._is(0.8)
         check = CheckResult(command="test", passed=passed)
-        return (f.CheckPassed if passed else f.CheckFailed)(**base, check=check)  # type: ignore[arg-type]
+        return (f.CheckPassed if passed else f.CheckFailed)(**base, check=check)
 
-    def _landed(self, base: dict[str, object]) -> Iterator[f.Fact]:
+    def _landed(self, base: dict[str, Any]) -> Iterator[f.Fact]:
         if self._is(0.2):
-            yield f.ConflictsFound(**base, paths=("a",))  # type: ignore[arg-type]
+            yield f.ConflictsFound(**base, paths=("a",))
         elif self._is(0.1):
-            yield f.LandRefused(**base, reason="your edits are in the way")  # type: ignore[arg-type]
+            yield f.LandRefused(**base, reason="your edits are in the way")
         elif self._is(0.1):
-            yield f.CheckFailed(**base, check=CheckResult(command="t", passed=False))  # type: ignore[arg-type]
+            yield f.CheckFailed(**base, check=CheckResult(command="t", passed=False))
         else:
-            yield f.LandPrepared(**base, target="main", old="1", new="2", detail="d")  # type: ignore[arg-type]
-            yield f.Landed(**base, target="main", old="1", new="2")  # type: ignore[arg-type]
+            yield f.LandPrepared(**base, target="main", old="1", new="2", detail="d")
+            yield f.Landed(**base, target="main", old="1", new="2")
 
     def _change(self) -> Change | None:
         return Change(head="c", base="b", files=1) if self._is(0.8) else None
@@ -186,28 +182,28 @@ class Story:
             yield f.RunStopRequested(at=self.clock)
 
     def _worker_wishes(self, w: Worker) -> Iterator[f.Fact]:
-        base = {"worker": w.id, "attempt": w.attempt, "at": self.clock}
-        yield f.StopRequested(**base, is_kill=self._is(0.3))  # type: ignore[arg-type]
+        base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": self.clock}
+        yield f.StopRequested(**base, is_kill=self._is(0.3))
         if w.phase is Phase.RUNNING:
-            yield f.AgentAsked(**base, question=Question(id="q1", text="?"))  # type: ignore[arg-type]
-            yield f.WorkerPaused(**base)  # type: ignore[arg-type]
+            yield f.AgentAsked(**base, question=Question(id="q1", text="?"))
+            yield f.WorkerPaused(**base)
         if w.questions:
-            yield f.HumanAnswered(**base, question=w.questions[0].id, answer="allow")  # type: ignore[arg-type]
+            yield f.HumanAnswered(**base, question=w.questions[0].id, answer="allow")
         yield from self._review_wishes(w, base)
 
-    def _review_wishes(self, w: Worker, base: dict[str, object]) -> Iterator[f.Fact]:
+    def _review_wishes(self, w: Worker, base: dict[str, Any]) -> Iterator[f.Fact]:
         retriable = {Phase.REVIEWING, Phase.CONFLICTED, Phase.FAILED, Phase.CANCELLED}
         if w.phase in retriable | {Phase.DISCARDED, Phase.BACKING_OFF}:
-            yield f.RetryRequested(**base, mode=self.dice.choice(list(RetryMode)))  # type: ignore[arg-type]
+            yield f.RetryRequested(**base, mode=self.dice.choice(list(RetryMode)))
         if w.phase is Phase.REVIEWING and not must_land_first(self.state, w.id):
-            yield f.Approved(**base)  # type: ignore[arg-type]
+            yield f.Approved(**base)
         if w.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
-            yield f.Rejected(**base)  # type: ignore[arg-type]
+            yield f.Rejected(**base)
         if w.phase is Phase.CONFLICTED:
-            yield f.Resolved(**base, tree="t")  # type: ignore[arg-type]
+            yield f.Resolved(**base, tree="t")
         own = self.state.steps[w.id.step]
         if own.chosen is None and w.id in candidates(self.state, self.plan.step(w.id.step)):
-            yield f.Chosen(**base)  # type: ignore[arg-type]
+            yield f.Chosen(**base)
 
 
 def replay(plan: Plan, journal: list[f.Fact]) -> RunState:

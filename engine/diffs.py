@@ -1,0 +1,130 @@
+"""A change as a diff of plain data: files, hunks, lines, and the key that a hunk is known by."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from hashlib import blake2b
+
+
+class Sign(StrEnum):
+    """What became of a line."""
+
+    KEPT = " "
+    ADDED = "+"
+    REMOVED = "-"
+
+
+class FileKind(StrEnum):
+    """What became of a file."""
+
+    MODIFIED = "modified"
+    ADDED = "added"
+    DELETED = "deleted"
+    RENAMED = "renamed"
+    MODE = "mode"
+    BINARY = "binary"
+    SUBMODULE = "submodule"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a hunk and its numbers on both sides."""
+
+    sign: Sign
+    text: str
+    old: int | None = None
+    new: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hunk:
+    """Changed lines with some context; `where` is the function or heading they stand in."""
+
+    lines: tuple[DiffLine, ...]
+    where: str = ""
+
+    @cached_property
+    def added(self) -> int:
+        """How many lines it adds."""
+        return sum(line.sign is Sign.ADDED for line in self.lines)
+
+    @cached_property
+    def removed(self) -> int:
+        """How many lines it removes."""
+        return sum(line.sign is Sign.REMOVED for line in self.lines)
+
+    @cached_property
+    def is_blank_only(self) -> bool:
+        """Whether it changes nothing but white space."""
+        sides = [
+            "".join("".join(line.text.split()) for line in self.lines if line.sign is sign)
+            for sign in (Sign.REMOVED, Sign.ADDED)
+        ]
+        return sides[0] == sides[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileDiff:
+    """One file of a change. `note` says what a diff cannot show: a size, a mode, a target."""
+
+    path: str
+    kind: FileKind = FileKind.MODIFIED
+    old_path: str = ""
+    hunks: tuple[Hunk, ...] = ()
+    is_generated: bool = False
+    note: str = ""
+
+    @cached_property
+    def added(self) -> int:
+        """How many lines it adds."""
+        return sum(hunk.added for hunk in self.hunks)
+
+    @cached_property
+    def removed(self) -> int:
+        """How many lines it removes."""
+        return sum(hunk.removed for hunk in self.hunks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeDiff:
+    """A whole change against what it is compared with."""
+
+    against: str
+    files: tuple[FileDiff, ...] = ()
+    is_live: bool = False
+
+    @cached_property
+    def keys(self) -> tuple[tuple[str, ...], ...]:
+        """The key of every hunk, per file."""
+        return tuple(
+            _told_apart([hunk_key(file, hunk) for hunk in file.hunks]) for file in self.files
+        )
+
+    @property
+    def hunks(self) -> int:
+        """How many hunks there are."""
+        return sum(len(file.hunks) for file in self.files)
+
+
+def _told_apart(keys: Sequence[str]) -> tuple[str, ...]:
+    """The same change in two places of a file is two hunks: seeing one is not seeing both."""
+    times: Counter[str] = Counter()
+    apart = []
+    for key in keys:
+        apart.append(f"{key}#{times[key]}" if times[key] else key)
+        times[key] += 1
+    return tuple(apart)
+
+
+def hunk_key(file: FileDiff, hunk: Hunk) -> str:
+    """What a hunk is known by: its path and what it changes, wherever it stands in the file.
+
+    A live edit elsewhere moves a hunk and leaves it seen; an edit inside makes it new again.
+    """
+    digest = blake2b(file.path.encode(errors="surrogatepass"), digest_size=12)
+    for line in hunk.lines:
+        if line.sign is not Sign.KEPT:
+            digest.update(f"\0{line.sign}{line.text}".encode(errors="surrogatepass"))
+    return digest.hexdigest()

@@ -1,0 +1,194 @@
+"""Trying out what fences files, sockets and processes in: run for real, and judged by its effects.
+
+A mechanism that starts has not shown anything yet: the same trial is run without it as well, and
+must then get through.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.sandbox import bubblewrap, fence
+from engine.sandbox.machine import Finding, Machine, Mechanism
+from engine.sandbox.profile import Profile
+from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.view import look
+
+_TIMEOUT_S = 10.0
+_SCRIPT = """
+echo seen > "$1/written" || echo "own folder: not writable"
+cat "$2" 2>/dev/null | grep -q secret && echo "hidden file: readable"
+echo x 2>/dev/null >> "$2" && echo "hidden file: writable"
+(echo x > "$3") 2>/dev/null && echo "system folder: writable"
+(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && echo "kernel settings: writable"
+grep -q '^CapEff:.*[1-9a-f]' /proc/self/status && echo "capabilities: kept"
+echo done
+"""
+_UNGUARDED = "hidden file: readable"
+_SOCKETS = "import socket; socket.socketpair(); print('pair'); socket.socket(socket.AF_UNIX)"
+_FORKS = "for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One round of trials: the machine as far as it is known, and an empty folder to do it in."""
+
+    machine: Machine
+    env: Mapping[str, str]
+    folder: Path
+
+    def bwrap(self, network: Network) -> Finding:
+        """Whether bubblewrap holds; without network it is the network namespace that is tried."""
+        mechanism = Mechanism.BWRAP if network is Network.OPEN else Mechanism.NETWORK_NAMESPACE
+        if find_bwrap(self.env) is None:
+            return Finding(
+                mechanism=mechanism,
+                works=False,
+                reason="bubblewrap is not installed",
+                fix="Install bubblewrap (apt, dnf, pacman and zypper all call it `bubblewrap`).",
+            )
+        problem = self._problem(self._wrapper(network))
+        version = run((self.machine.bwrap, "--version"), self.env)
+        return Finding(
+            mechanism=mechanism,
+            works=not problem,
+            detail=version.stdout.removeprefix("bubblewrap ").strip() if version else "",
+            reason=problem,
+            fix=_userns_fix(problem) if problem else "",
+        )
+
+    def landlock(self) -> Finding:
+        """Whether Landlock holds."""
+        if not self.machine.landlock_abi:
+            return Finding(
+                mechanism=Mechanism.LANDLOCK,
+                works=False,
+                reason="the kernel has none",
+                fix="Boot a kernel of 5.13 or later with `lsm=landlock,…` on its command line.",
+            )
+        request = self._request(Network.OPEN)
+        profile = Profile(
+            landlock_rules=fence.rules(look(self.machine, request)),
+            landlock_is_scoped=fence.is_scoped(self.machine),
+        )
+        problem = self._problem(fence.launcher(self.machine, profile))
+        return Finding(
+            mechanism=Mechanism.LANDLOCK,
+            works=not problem,
+            detail=f"ABI {self.machine.landlock_abi}",
+            reason=problem,
+        )
+
+    def seccomp(self) -> Finding:
+        """Whether sockets can be refused, by asking for one."""
+        python, launcher = self.machine.python, self.machine.launcher
+        program = (*python, "-c", _SOCKETS)
+        done = run((*python, launcher, "run", "--sockets=none", "--", *program), self.env)
+        works = done is not None and done.stdout == "pair\n" and "PermissionError" in done.stderr
+        said = done.stderr.strip().splitlines()[-1:] if done is not None else ["it did not answer"]
+        reason = "" if works else "; ".join(said)
+        return Finding(mechanism=Mechanism.SECCOMP, works=works, reason=reason)
+
+    def nproc(self) -> Finding:
+        """Whether RLIMIT_NPROC set inside bubblewrap stops its processes; for root it never does."""
+        reason = "root is exempt from it"
+        if self.machine.uid != 0:
+            limited = ("prlimit", "--nproc=4:4", "--", "sh", "-c", _FORKS)
+            done = run((*self._wrapper(Network.OPEN), *limited), self.env)
+            is_refused = done is not None and "fork" in done.stderr.lower()
+            reason = "" if is_refused else "it has no effect"
+        return Finding(mechanism=Mechanism.NPROC, works=not reason, reason=reason)
+
+    def _wrapper(self, network: Network) -> tuple[str, ...]:
+        request = self._request(network)
+        words = bubblewrap.words(self.machine, request, look(self.machine, request))
+        return bubblewrap.without_keeper(words)
+
+    def _request(self, network: Network) -> ConfineRequest:
+        own = self.folder / "own"
+        own.mkdir(exist_ok=True)
+        return ConfineRequest(name="probe", workspace=own, home=own, env=self.env, network=network)
+
+    def _problem(self, wrapper: Sequence[str]) -> str:
+        """What went wrong behind a wrapper, in one line, or nothing."""
+        if _UNGUARDED not in self._seen(()):
+            return "the trial shows nothing here: it fails without any guard too"
+        seen = self._seen(wrapper)
+        if seen != ["done"]:
+            return "; ".join(line for line in seen if line != "done") or "it said nothing"
+        is_written = (self.folder / "own" / "written").is_file()
+        return "" if is_written else "what is written in the own folder does not arrive"
+
+    def _seen(self, wrapper: Sequence[str]) -> list[str]:
+        """What the script says behind a wrapper, or what was said instead of it."""
+        own, hidden = self.folder / "own", self.folder / "hidden"
+        hidden.mkdir(exist_ok=True)
+        (hidden / "secret").write_text("secret\n")
+        (own / "written").unlink(missing_ok=True)
+        forbidden = f"/usr/.plait-{os.getpid()}"
+        script = ("sh", "-c", _SCRIPT, "sh", str(own), str(hidden / "secret"), forbidden)
+        done = run((*wrapper, *script), self.env)
+        Path(forbidden).unlink(missing_ok=True)
+        if done is None:
+            return [f"it did not answer in {_TIMEOUT_S:g} s, or could not be started"]
+        complaint = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+        return done.stdout.splitlines() or complaint
+
+
+def run(argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.CompletedProcess[str] | None":
+    """What a short program says; None where it cannot be started or does not end in time."""
+    try:
+        return subprocess.run(
+            argv,
+            env={"PATH": env.get("PATH", os.defpath)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+def find_bwrap(env: Mapping[str, str]) -> str | None:
+    """Where bubblewrap is."""
+    return shutil.which("bwrap", path=env.get("PATH", os.defpath))
+
+
+_APPARMOR = "kernel/apparmor_restrict_unprivileged_userns"
+SYSCTLS = (_APPARMOR, "kernel/unprivileged_userns_clone", "user/max_user_namespaces")
+
+
+def sysctl(name: str) -> str:
+    """A setting of the kernel; empty where it has none of that name."""
+    try:
+        return Path("/proc/sys", name).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _userns_fix(problem: str) -> str:
+    """Why user namespaces are refused, judged by the switches that are known to refuse them."""
+    if sysctl(_APPARMOR) == "1":
+        return (
+            "Allow bubblewrap in AppArmor: write `abi <abi/4.0>, include <tunables/global> profile "
+            "bwrap /usr/bin/bwrap flags=(unconfined) { userns, }` to /etc/apparmor.d/bwrap and run "
+            "`sudo systemctl reload apparmor`."
+        )
+    if sysctl("kernel/unprivileged_userns_clone") == "0":
+        return "Allow user namespaces: `sudo sysctl kernel.unprivileged_userns_clone=1`."
+    if sysctl("user/max_user_namespaces") == "0" or "ENOSPC" in problem:
+        return "Allow user namespaces: `sudo sysctl user.max_user_namespaces=15000`."
+    if is_container():
+        return "In a container: start it with `--security-opt seccomp=unconfined`, or use Landlock."
+    return "Run `bwrap --unshare-user --ro-bind / / true` and see why it is refused."
+
+
+def is_container() -> bool:
+    """Whether this runs in a container whose maker says so."""
+    return any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv"))

@@ -1,0 +1,79 @@
+"""`plait diff`: what a worker changed, as a patch for reading or as counts."""
+
+import argparse
+import os
+import sys
+from functools import partial
+
+from engine.api import reach
+from engine.diffs import ChangeDiff, FileDiff, Hunk
+from tui.commands.base import EXIT_OK, add_repo, in_loop, put
+from tui.present.clean import clean
+
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whose change, and how much of it."""
+    add_repo(parser)
+    parser.add_argument("worker", metavar="WORKER")
+    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("--attempt", type=int, help="in place of the newest")
+    parser.add_argument("--stat", action="store_true", help="only the counts")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it."""
+    return in_loop(partial(_diff, args))
+
+
+async def _diff(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        change = await port.diff(args.run, args.worker, args.attempt)
+    if args.stat:
+        put(stat_text(change))
+        return EXIT_OK
+    is_coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    for line in patch_lines(change):
+        colour = _COLOURS.get(line[:1]) if is_coloured else None
+        put(f"{colour}{line}\x1b[0m" if colour else line)
+    return EXIT_OK
+
+
+def stat_text(change: ChangeDiff) -> str:
+    """One row a file, and the sum."""
+    width = max((len(_name(file)) for file in change.files), default=0)
+    rows = [f" {_name(file):<{width}}  {_counts(file)}" for file in change.files]
+    added = sum(file.added for file in change.files)
+    removed = sum(file.removed for file in change.files)
+    return "\n".join([*rows, f" {len(change.files)} files, +{added} -{removed}"])
+
+
+def _counts(file: FileDiff) -> str:
+    note = f"  ({file.note})" if file.note else ""
+    return f"+{file.added} -{file.removed}{note}"
+
+
+def _name(file: FileDiff) -> str:
+    if file.old_path:
+        return f"{clean(file.old_path)} → {clean(file.path)}"
+    return clean(file.path)
+
+
+def patch_lines(change: ChangeDiff) -> list[str]:
+    """A change as the lines of a patch, with nothing in them that acts on a terminal."""
+    lines: list[str] = []
+    for file in change.files:
+        note = f" ({file.note})" if file.note else ""
+        lines.append(f"{file.kind} {_name(file)}{note}")
+        for hunk in file.hunks:
+            lines.append(_header(hunk))
+            lines += [f"{line.sign}{clean(line.text)}" for line in hunk.lines]
+    return lines
+
+
+def _header(hunk: Hunk) -> str:
+    old = [line.old for line in hunk.lines if line.old is not None]
+    new = [line.new for line in hunk.lines if line.new is not None]
+    where = f" {clean(hunk.where)}" if hunk.where else ""
+    return f"@@ -{old[0] if old else 0},{len(old)} +{new[0] if new else 0},{len(new)} @@{where}"
