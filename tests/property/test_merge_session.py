@@ -67,6 +67,15 @@ class Reviewing(RuleBasedStateMachine):
     def reopen(self, path: bytes) -> None:
         self._decide(self.session.reopen(path))
 
+    @rule(place=st.integers(0, 40), put=st.sampled_from([b"", b"new\n", b"x\ny\n"]))
+    def edit(self, place: int, put: bytes) -> None:
+        lines = (self.session.edit_text(A) or b"").splitlines(keepends=True)
+        lines[place : place + 8] = [put]
+        try:
+            self._decide(self.session.edited(A, b"".join(lines)))
+        except ValueError as refused:
+            assert "marker" in str(refused)  # noqa: PT017 - most edits are taken
+
     @rule()
     def undo(self) -> None:
         self.session = self.session.undo()
