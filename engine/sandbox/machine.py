@@ -107,7 +107,8 @@ class Machine:
             KeyError, TypeError, ValueError: It was written by another version.
         """
         known: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in dict(data).items()
         }
         known["findings"] = tuple(
             Finding(**{**each, "mechanism": Mechanism(each["mechanism"])})

@@ -93,7 +93,7 @@ class Trial:
         return Finding(mechanism=Mechanism.SECCOMP, works=works, reason=reason)
 
     def nproc(self) -> Finding:
-        """Whether RLIMIT_NPROC set inside bubblewrap stops its processes; for root it never does."""
+        """Whether RLIMIT_NPROC set inside bubblewrap stops its processes; root's it never does."""
         reason = "root is exempt from it"
         if self.machine.uid != 0:
             limited = ("prlimit", "--nproc=4:4", "--", "sh", "-c", _FORKS)
@@ -128,7 +128,7 @@ class Trial:
         hidden.mkdir(exist_ok=True)
         (hidden / "secret").write_text("secret\n")
         (own / "written").unlink(missing_ok=True)
-        forbidden = f"/usr/.plait-{os.getpid()}"
+        forbidden = f"/usr/.plait-{os.getpid()}" if wrapper else str(own / "free")
         script = ("sh", "-c", _SCRIPT, "sh", str(own), str(hidden / "secret"), forbidden)
         done = run((*wrapper, *script), self.env)
         Path(forbidden).unlink(missing_ok=True)

@@ -232,6 +232,8 @@ def test_an_ordinary_user_is_held_by_the_same_attacks(tmp_path_factory: pytest.T
     assert done.returncode == 0, done.stderr
     said = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     assert said["bwrap"] == "tcp udp"
+    assert int(said["bwrap forks"]) < 40
+    assert said["none forks"] == "60"
     assert said["landlock"] == "replace_git_file tcp udp"
     assert {"read_sibling", "write_shared_hook", "own_namespace"} <= set(said["none"].split())
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.keeper import landlock
+from engine.limits import Limits
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
 from engine.sandbox.fence import is_scoped
@@ -246,15 +247,21 @@ def _answer_udp(listener: socket.socket) -> None:
 
 
 def main(root: Path) -> None:
-    """As whoever runs this: what gets through on each rung, one line each."""
+    """As whoever runs this: what gets through on each rung, one line each, and how many forks."""
     for rung in ("none", "landlock", "bwrap"):
         machine = probe({**os.environ, "PLAIT_SANDBOX": rung}, root / "state")
         scene = Scene.build(root / rung)
         try:
             answer = scene.try_attacks(machine, scene.request())
+            limited = scene.request(limits=Limits(pids=40))
+            profile = confine(machine, limited)
+            words = [PYTHON, "-I", str(PROGRAM), "bomb", "60"]
+            bomb = run(profile, words, env=os.environ, cwd=scene.workspace)
+            release(profile)
         finally:
             scene.close()
         print(f"{rung}:", *sorted(name for name, worked in answer.items() if worked))  # noqa: T201
+        print(f"{rung} forks:", json.loads(bomb.stdout)["forks"])  # noqa: T201
 
 
 if __name__ == "__main__":
