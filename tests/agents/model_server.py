@@ -18,12 +18,14 @@ class Turn:
     Attributes:
         text: What it says.
         runs: A command that it wants to run.
+        uses: Another tool that it wants to use, with what it gives to it.
         status: An HTTP status to refuse with instead.
         hangs: Begin the answer and never end it.
     """
 
     text: str = ""
     runs: str = ""
+    uses: tuple[str, dict[str, Any]] | None = None
     status: int = 0
     hangs: bool = False
 
@@ -139,17 +141,20 @@ def anthropic_events(turn: Turn, _body: dict[str, Any]) -> list[dict[str, Any]]:
     if turn.text:
         said = {"type": "text_delta", "text": turn.text}
         blocks.append(({"type": "text", "text": ""}, said))
+    uses = turn.uses
     if turn.runs:
-        given = json.dumps({"command": turn.runs, "description": "as scripted"})
-        tool = {"type": "tool_use", "id": f"toolu_{id(turn)}", "name": "Bash", "input": {}}
-        blocks.append((tool, {"type": "input_json_delta", "partial_json": given}))
+        uses = "Bash", {"command": turn.runs, "description": "as scripted"}
+    if uses:
+        tool = {"type": "tool_use", "id": f"toolu_{id(turn)}", "name": uses[0], "input": {}}
+        given = {"type": "input_json_delta", "partial_json": json.dumps(uses[1])}
+        blocks.append((tool, given))
     for index, (block, delta) in enumerate(blocks):
         events += [
             {"type": "content_block_start", "index": index, "content_block": block},
             {"type": "content_block_delta", "index": index, "delta": delta},
             {"type": "content_block_stop", "index": index},
         ]
-    reason = "tool_use" if turn.runs else "end_turn"
+    reason = "tool_use" if uses else "end_turn"
     end = {"stop_reason": reason, "stop_sequence": None}
     events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": 50}})
     return [*events, {"type": "message_stop"}]

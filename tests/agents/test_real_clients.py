@@ -194,3 +194,33 @@ def test_claude_is_interrupted_and_goes_on_in_the_same_process(folder: Path, ser
     outcome = running.end()
     assert outcome.text == "Well then."
     assert Said("Well then.") in running.events
+
+
+def test_claude_asks_what_only_a_human_knows(folder: Path, serve: Serve) -> None:
+    options = [{"label": "Tabs", "description": "x"}, {"label": "Spaces", "description": "y"}]
+    question = {
+        "question": "Tabs or spaces?",
+        "header": "Indent",
+        "options": options,
+        "multiSelect": False,
+    }
+    uses = ("AskUserQuestion", {"questions": [question]})
+    server = serve([Turn(uses=uses), Turn(text="Spaces it is.")])
+    running = run(request_for("claude", folder, server))
+    asked = running.until(Asked)
+    assert (asked.text, asked.choices) == ("Tabs or spaces?", ("Tabs", "Spaces"))
+    assert not asked.is_permission
+    running.write(running.parser.answer(asked.id, "Spaces"))
+    assert running.end().ok
+    assert "Spaces" in str(server.requests[-1]["messages"][-1])
+
+
+def test_claude_hears_what_is_said_while_it_works(folder: Path, serve: Serve) -> None:
+    server = serve([Turn(runs="sleep 1; echo slept"), Turn(text="Heard."), Turn(text="Heard it.")])
+    running = run(request_for("claude", folder, server))
+    running.until(ToolCalled)
+    running.write(running.parser.steer("Use spaces."))
+    outcome = running.end()
+    assert outcome.ok, outcome.error
+    assert "Use spaces." in str(server.requests[-1]["messages"])
+    assert len(running.told(TurnEnded)) == 1

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from engine.agents.agent_events import Asked, Raw, Said
 from engine.agents.command import CommandAdapter
 from engine.agents.contract import LaunchRequest
 from engine.agents.finding import Search, find_agent
+from engine.agents.options import folders_of
 from engine.agents.presets import AIDER
 from engine.agents.registry import adapter_named, adapters, find_agents
 from engine.plan.model import AgentChoice
@@ -125,3 +127,20 @@ async def test_what_is_installed_and_logged_in_is_found(tmp_path: Path) -> None:
     assert (found["pi"].path, found["pi"].version) == (None, None)
     assert found["pi"].install_hint == adapter_named("pi").install_hint
     assert "a-value-never-shown" not in repr(found)
+
+
+def test_what_a_program_on_the_path_leads_to_must_be_readable(tmp_path: Path) -> None:
+    real = program(tmp_path / "lib/node_modules/@x/agent/bin", "agent.js", "#!/bin/sh\n")
+    env = tmp_path / "tools/agent"
+    tool = program(env / "bin", "tool", "#!/bin/sh\n")
+    (env / "pyvenv.cfg").write_text(f"home = {tmp_path}/python/bin\nversion = 3.12\n")
+    single = program(tmp_path / "versions", "2.1", "#!/bin/sh\n")
+    links = tmp_path / "bin"
+    links.mkdir()
+    for name, target in (("agent", real), ("tool", tool), ("single", single)):
+        (links / name).symlink_to(target)
+    asked = replace(request(tmp_path, "x"), environment={"PATH": str(links)})
+    assert folders_of(asked, "agent") == (str(tmp_path / "lib/node_modules"),)
+    assert folders_of(asked, "tool") == (str(env), str(tmp_path / "python"))
+    assert folders_of(asked, "single") == (str(tmp_path / "versions"),)
+    assert folders_of(asked, "absent") == ()

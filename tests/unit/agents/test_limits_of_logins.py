@@ -1,0 +1,96 @@
+"""Allowances that are used up, as agents tell it: a time to go on at, where there is one."""
+
+import json
+from typing import Any
+
+import pytest
+
+from engine.agents.agent_events import AgentOutcome, RateLimited, SubAgents, Withdrawn
+from engine.agents.contract import Ending, LaunchRequest
+from engine.agents.registry import adapter_named
+from engine.plan.model import AgentChoice
+
+
+def told(agent: str, *records: dict[str, Any]) -> tuple[list[object], AgentOutcome]:
+    choice = AgentChoice(name=agent, adapter=agent)
+    request = LaunchRequest(choice=choice, prompt="", workspace="/", home="/")
+    parser = adapter_named(agent).parser(request)
+    events: list[object] = []
+    for record in records:
+        events += parser.feed("out", json.dumps(record).encode() + b"\n")
+    return events, parser.finish(Ending(exit_code=1))
+
+
+def refusal(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": True, "result": text, **more}
+
+
+@pytest.mark.parametrize(
+    ("text", "until"),
+    [
+        ("Claude AI usage limit reached|1794985000", 1794985000.0),
+        ("5-hour limit reached ∙ resets 3pm", None),
+        ("You have hit your weekly limit.", None),
+    ],
+)
+def test_claude_s_words_for_a_used_up_allowance_are_known(text: str, until: float | None) -> None:
+    events, outcome = told("claude", refusal(text))
+    assert outcome.limit == RateLimited(until)
+    assert RateLimited(until) in events
+
+
+def test_claude_s_own_record_of_it_has_the_time() -> None:
+    about = {"status": "rejected", "resetsAt": 1794985000, "rateLimitType": "five_hour"}
+    event = {"type": "rate_limit_event", "rate_limit_info": about}
+    _, outcome = told("claude", event, refusal("limit reached", api_error_status=429))
+    assert outcome.limit == RateLimited(1794985000.0)
+    fine = {"type": "rate_limit_event", "rate_limit_info": {**about, "status": "allowed_warning"}}
+    assert told("claude", fine, refusal("it broke"))[1].limit is None
+
+
+@pytest.mark.parametrize("agent", ["codex", "gemini"])
+def test_others_say_it_in_words(agent: str) -> None:
+    words = "You've hit your usage limit. Try again later."
+    records = {
+        "codex": {"type": "turn.failed", "error": {"message": words}},
+        "gemini": {"type": "result", "status": "error", "error": {"message": words}},
+    }
+    assert told(agent, records[agent])[1].limit == RateLimited()
+
+
+def test_a_limit_that_was_overcome_is_no_limit() -> None:
+    about = {"status": "rejected", "resetsAt": 1794985000}
+    event = {"type": "rate_limit_event", "rate_limit_info": about}
+    done = {"type": "result", "subtype": "success", "is_error": False, "result": "Done."}
+    choice = AgentChoice(name="claude", adapter="claude")
+    request = LaunchRequest(choice=choice, prompt="", workspace="/", home="/")
+    parser = adapter_named("claude").parser(request)
+    parser.feed("out", b"".join(json.dumps(r).encode() + b"\n" for r in (event, done)))
+    outcome = parser.finish(Ending(exit_code=0))
+    assert (outcome.ok, outcome.limit) == (True, None)
+
+
+def test_sub_agents_are_counted_and_their_words_are_not_the_agent_s() -> None:
+    call = {"type": "tool_use", "id": "t", "name": "Task", "input": {"description": "look"}}
+    events, outcome = told(
+        "claude",
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": "Mine."}]}},
+        {"type": "assistant", "message": {"content": [call]}},
+        {
+            "type": "assistant",
+            "parent_tool_use_id": "t",
+            "message": {"content": [{"type": "text", "text": "Theirs."}]},
+        },
+    )
+    assert [event for event in events if isinstance(event, SubAgents)] == [SubAgents(1)]
+    assert outcome.text == "Mine."
+
+
+def test_a_question_that_the_agent_gave_up_is_withdrawn() -> None:
+    asked = {
+        "type": "control_request",
+        "request_id": "r",
+        "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}},
+    }
+    events, _ = told("claude", asked, {"type": "control_cancel_request", "request_id": "r"})
+    assert events[-1] == Withdrawn("r")
