@@ -6,7 +6,7 @@ open, one that is gone is decided, and a marker left alone is a mistake that is 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from engine.merge.conflict import Names
@@ -82,11 +82,11 @@ def written(before: bytes, after: bytes) -> dict[HunkKey, bytes] | None:
             return None
     texts: dict[HunkKey, bytes] = {}
     for block in blocks:
-        moved = [c for c in changes if c.before_end <= block.start and c.before < block.start]
+        above = [change for change in changes if change.before < block.start]
         inside = [c for c in changes if block.start <= c.before and c.before_end <= block.end]
-        start = block.start + sum(c.after_end - c.after - c.before_end + c.before for c in moved)
-        grown = sum(c.after_end - c.after - c.before_end + c.before for c in inside)
-        text = b"".join(new[start : block.end + start - block.start + grown])
+        start = block.start + sum(change.grown for change in above)
+        end = block.end + sum(change.grown for change in (*above, *inside))
+        text = b"".join(new[start:end])
         if inside and block.key not in keys_marked(text):
             texts[block.key] = text
         elif inside:
@@ -96,15 +96,12 @@ def written(before: bytes, after: bytes) -> dict[HunkKey, bytes] | None:
 
 def _blocks(content: bytes) -> list[_Block]:
     """Where the blocks are, in lines."""
-    count: Callable[[int], int] = lambda end: content.count(b"\n", 0, end)  # noqa: E731 - two words
-    return [
-        _Block(
-            HunkKey(found["key"].decode()),
-            count(found.start()),
-            count(found.start()) + len(split_lines(found[0])),
-        )
-        for found in _BLOCK.finditer(content)
-    ]
+    blocks: list[_Block] = []
+    for found in _BLOCK.finditer(content):
+        start = content.count(b"\n", 0, found.start())
+        end = start + len(split_lines(found[0]))
+        blocks.append(_Block(HunkKey(found["key"].decode()), start, end))
+    return blocks
 
 
 def _one_line(name: str) -> str:

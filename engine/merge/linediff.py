@@ -21,6 +21,11 @@ class Change(NamedTuple):
     after: int
     after_end: int
 
+    @property
+    def grown(self) -> int:
+        """How many lines more there are than before."""
+        return self.after_end - self.after - self.before_end + self.before
+
 
 LineDiff = Callable[[Sequence[bytes], Sequence[bytes]], list[Change]]
 """What `diff` does for lines; whoever has git at hand may put its answer in place of ours."""

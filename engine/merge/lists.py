@@ -16,7 +16,7 @@ _LINE_ITEM = re.compile(
         | [-*+]\ .*                                     # list items of Markdown, YAML, reST
         | ["'\w\[({].*[,|]                              # elements of a literal, one a line
         | [\w./*@!-]+                                   # one name a line: ignore files, exports
-        | [\w.\-"']+\s*(?:==|>=|~=|=|:)\s*\S+           # settings and requirements
+        | (?P<name>[\w.\-"']+)\s*(?:==|>=|~=|=|:)\s*\S+   # settings and requirements
     )\s*(?:\#.*|//.*)?""",
     re.VERBOSE,
 )
@@ -32,6 +32,8 @@ def united_lines(hunk: Hunk) -> tuple[bytes, bool] | None:
     if not any(map(bytes.strip, lines)) or not all(map(_is_item, lines)):
         return None
     if any(len(set(side)) != len(side) for side in sides):
+        return None
+    if _names(hunk.base, hunk.target) & _names(hunk.base, hunk.incoming):
         return None
     above = tuple(reversed(tuple(takewhile(_is_item_with_words, reversed(hunk.before)))))
     below = tuple(takewhile(_is_item_with_words, hunk.after))
@@ -63,6 +65,12 @@ def united_items(hunk: Hunk) -> tuple[bytes, bool] | None:
     comma = b", " if b", " in b"".join(middles) else b","
     first = texts[1]
     return first[:head] + comma.join(union) + first[len(first) - tail :], ordered
+
+
+def _names(base: Lines, side: Lines) -> set[bytes]:
+    """The settings that a side made or changed; one that both changed is no addition."""
+    found = (_LINE_ITEM.fullmatch(line.rstrip()) for line in side if line not in base)
+    return {match["name"] for match in found if match and match["name"]}
 
 
 def _is_item(line: bytes) -> bool:

@@ -62,8 +62,8 @@ def parts_of(base: Sequence[T], one: "Changed[T]", other: "Changed[T]") -> list[
         if start > at:
             parts.append(_same(at, start, shift_t, shift_i))
         t, i = start + shift_t, start + shift_i
-        shift_t += _growth(ours)
-        shift_i += _growth(theirs)
+        shift_t += sum(change.grown for change in ours)
+        shift_i += sum(change.grown for change in theirs)
         t_end, i_end = end + shift_t, end + shift_i
         if not theirs:
             origin = Origin.TARGET
@@ -98,10 +98,6 @@ def _same(start: int, end: int, shift_t: int, shift_i: int) -> Part:
     return Part(
         Origin.SAME, start, end, start + shift_t, end + shift_t, start + shift_i, end + shift_i
     )
-
-
-def _growth(changes: Sequence[Change]) -> int:
-    return sum(c.after_end - c.after - c.before_end + c.before for c in changes)
 
 
 def _is_alike(ours: Sequence[Change], theirs: Sequence[Change]) -> bool:

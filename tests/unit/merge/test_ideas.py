@@ -103,6 +103,10 @@ def test_settings_and_requirements_are_lists():
     assert said(hunk, Rule.LIST) == [b"click>=8\nanyio==4.1\n"]
 
 
+def test_a_setting_that_both_changed_is_no_list():
+    assert said(one_hunk("size = 1\n", "size = 2\n", "size = 3\n"), Rule.LIST) == []
+
+
 def test_statements_are_no_list():
     assert said(one_hunk("", "run(a)\n", "run(b)\n"), Rule.LIST) == []
 
