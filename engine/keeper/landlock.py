@@ -5,7 +5,7 @@ before any program. It knows how to restrict the calling process; which paths, o
 
 Landlock does not see a connection to a unix socket that lies in a folder, and so not the way to a
 daemon that would do for the agent what the agent may not; nor does it see UDP. A filter of system
-calls closes both: it refuses to make sockets of whole families.
+calls closes both: it refuses to make sockets of whole families. It closes keyrings as well.
 """
 
 import ctypes
@@ -39,12 +39,13 @@ _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT = 0, 4, 16
 _X32, _IO_URING_SETUP = 0x40000000, 425
 _CALLS = {
-    "x86_64": (0xC000003E, 41, 0x40000003, (102, 359)),
-    "aarch64": (0xC00000B7, 198, 0x40000028, (102, 281)),
-    "riscv64": (0xC00000F3, 198, 0xC00000F3, ()),
+    "x86_64": (0xC000003E, 41, (248, 249, 250), 0x40000003, (102, 359), (286, 287, 288)),
+    "aarch64": (0xC00000B7, 198, (217, 218, 219), 0x40000028, (102, 281), (309, 310, 311)),
+    "riscv64": (0xC00000F3, 198, (217, 218, 219), 0xC00000F3, (), ()),
 }
-"""The name of each machine: how the kernel calls it and its number of `socket`; the same of its
-32-bit programs, which get no sockets at all, because one of their calls hides the family."""
+"""The name of each machine: how the kernel calls it, its number of `socket`, and those of keyrings;
+then the same of its 32-bit programs, which get no sockets at all, because one of their calls hides
+the family. Keyrings hold the user's tickets, and no namespace parts them."""
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _FAMILIES = {
     "ordinary": (_UNIX, _INET, _INET6, _NETLINK),
@@ -111,6 +112,8 @@ def _restrict_files(fence: tuple[tuple[str, str], ...], *, is_scoped: bool) -> N
 def allow_sockets(families: Iterable[int]) -> None:
     """Let sockets of these families be made and no others, nor a ring that could make them.
 
+    Keyrings go too: what is asked of them is answered as by a kernel that has none.
+
     Raises:
         OSError: The filter is not known for this machine, or the kernel has none.
     """
@@ -125,17 +128,19 @@ def _filter(machine: str, families: tuple[int, ...]) -> bytes:
     """The filter of system calls, as the kernel wants it."""
     if machine not in _CALLS:
         raise OSError(errno.ENOSYS, f"no filter of system calls is known for {machine}")
-    native, socket_call, narrow, narrow_calls = _CALLS[machine]
+    native, socket_call, keyrings, narrow, narrow_sockets, narrow_keyrings = _CALLS[machine]
     # Each line: what it does, with which number, and where to go on if so and if not.
     lines: list[tuple[str, int, int, str, str]] = [
         ("", _LOAD, _AT_ARCHITECTURE, "", ""),
         ("", _EQUAL, native, "native", ""),
         ("", _EQUAL, narrow, "", "refuse"),
         ("", _LOAD, _AT_NUMBER, "", ""),
-        *(("", _EQUAL, call, "refuse", "") for call in narrow_calls),
+        *(("", _EQUAL, call, "refuse", "") for call in narrow_sockets),
+        *(("", _EQUAL, call, "unknown", "") for call in narrow_keyrings),
         ("", _EQUAL, _IO_URING_SETUP, "unknown", "allow"),
         ("native", _LOAD, _AT_NUMBER, "", ""),
         ("", _AT_LEAST, _X32, "refuse", ""),
+        *(("", _EQUAL, call, "unknown", "") for call in keyrings),
         ("", _EQUAL, _IO_URING_SETUP, "unknown", ""),
         ("", _EQUAL, socket_call, "", "allow"),
         ("", _LOAD, _AT_FIRST_ARGUMENT, "", ""),

@@ -195,6 +195,25 @@ def ring(_: Scene) -> bool:
     return bool(libc.syscall(425, 1, ctypes.create_string_buffer(120)) >= 0)
 
 
+KEY = b"plait-test"
+_KEYCTL = {"x86_64": (248, 250)}.get(os.uname().machine, (217, 219))
+
+
+def keep_key() -> None:
+    """Put a secret where the user's tickets lie: into the keyring of a new session."""
+    libc = ctypes.CDLL(None)
+    libc.syscall(_KEYCTL[1], 1, None)
+    libc.syscall(_KEYCTL[0], b"user", KEY, b"treasure", 8, ctypes.c_int(-3))
+
+
+@attack
+def keyring(_: Scene) -> bool:
+    libc = ctypes.CDLL(None)
+    key = libc.syscall(_KEYCTL[1], 10, ctypes.c_int(-3), b"user", KEY, 0)
+    held = ctypes.create_string_buffer(8)
+    return libc.syscall(_KEYCTL[1], 11, ctypes.c_int(key), held, 8) == 8 and held.raw == b"treasure"
+
+
 @attack
 def remount(_: Scene) -> bool:
     done = [
@@ -312,11 +331,12 @@ def fill(path: str, megabytes: int) -> dict[str, int]:
     return {"megabytes": Path(path).stat().st_size >> 20}
 
 
-_OPTIONAL = ("host_of_the_virtual_machine", "ring")
+_OPTIONAL = ("host_of_the_virtual_machine", "ring", "keyring")
 
 
 def absent() -> frozenset[str]:
     """What this kernel does not have to be attacked by."""
+    keep_key()
     tried = {name: _succeeds(lambda name=name: ATTACKS[name]({})) for name in _OPTIONAL}  # type: ignore[misc]
     return frozenset(name for name, worked in tried.items() if not worked)
 

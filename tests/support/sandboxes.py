@@ -25,7 +25,7 @@ from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
-from tests.support.attacks import ATTACKS
+from tests.support.attacks import ATTACKS, keep_key
 from tests.support.repositories import RepositoryBuilder
 
 PROGRAM = Path(__file__).with_name("attacks.py")
@@ -94,6 +94,7 @@ class Scene:
 
     def listen(self) -> None:
         """Open the sockets that an agent might try, each of which answers `treasure`."""
+        keep_key()
         abstract = f"plait-test-{self.outside.pid}"
         path = str(self.root / "run" / "s")
         for family, address in (
