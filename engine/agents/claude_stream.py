@@ -41,9 +41,8 @@ from engine.agents.records import (
 
 _QUESTION_TOOL = "AskUserQuestion"
 _SUB_AGENT_TOOLS = {"Task", "Agent"}
-_LIMIT_REACHED = re.compile(
-    r"limit reached(?:\|(\d{10}))?|(?:usage|session|weekly) limit", re.IGNORECASE
-)
+_LIMIT_REACHED = re.compile(r"limit reached|(?:usage|session|weekly) limit", re.IGNORECASE)
+_RESETS = re.compile(r"limit reached\|(\d{10})")
 _UNAUTHORIZED = {401, 403}
 _TOO_MANY = 429
 _MILLISECONDS = 1000
@@ -256,10 +255,10 @@ class ClaudeStream(Reading):
         return [self.limited(until=number_of(about.get("resetsAt")))]
 
     def _limit_of(self, error: str, status: int | None) -> RateLimited | None:
-        found = _LIMIT_REACHED.search(error)
-        if self.limit is not None or not (found or status == _TOO_MANY):
+        if self.limit is not None or not (_LIMIT_REACHED.search(error) or status == _TOO_MANY):
             return None
-        return self.limited(until=float(found[1]) if found and found[1] else None)
+        resets = _RESETS.search(error)
+        return self.limited(until=float(resets[1]) if resets else None)
 
     # ------------------------------------------------------------------ what it asks
 

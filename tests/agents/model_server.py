@@ -1,4 +1,4 @@
-"""A model server on loopback that follows a script: Anthropic Messages and OpenAI Responses.
+"""A model server on loopback that follows a script, in four vendors' ways of streaming.
 
 It stands in for the vendors' services, so that real agent clients can be driven without any of
 them. A script is a list of turns; each request that offers tools takes the next one.
@@ -97,10 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
         if turn.status:
             error = {"type": "invalid_request_error", "message": f"scripted failure {turn.status}"}
             self._json({"type": "error", "error": error}, turn.status)
-        elif "messages" in self.path:
-            self._stream(anthropic_events(turn, body), turn)
         else:
-            self._stream(openai_events(turn, body), turn)
+            self._stream(_events(self.path, turn, body), turn)
 
     def _json(self, value: object, status: int = 200) -> None:
         data = json.dumps(value).encode()
@@ -117,10 +115,50 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         for event in events[:4] if turn.hangs else events:
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            name = f"event: {event['type']}\n" if "type" in event else ""
+            self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
             self.wfile.flush()
         if turn.hangs:
             self.model.is_over.wait()
+
+
+def _events(path: str, turn: Turn, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """One answer in the form that the path asks for."""
+    if "messages" in path:
+        return anthropic_events(turn, body)
+    if "chat/completions" in path:
+        return chat_events(turn, body)
+    return gemini_events(turn) if "enerateContent" in path else openai_events(turn, body)
+
+
+def chat_events(turn: Turn, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """One answer as Chat Completions streams it."""
+    head = {"id": "chat-fake", "object": "chat.completion.chunk", "created": 1, "model": "fake"}
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": turn.text}]
+    if turn.runs:
+        offered = {tool["function"]["name"] for tool in body["tools"]}
+        name = "bash" if "bash" in offered else "run_shell_command"
+        given = {"command": turn.runs, "description": "as scripted", "is_background": False}
+        function = {"name": name, "arguments": json.dumps(given)}
+        call = {"index": 0, "id": f"call_{id(turn)}", "type": "function", "function": function}
+        deltas.append({"tool_calls": [call]})
+    chunks = [{**head, "choices": [{"index": 0, "delta": d}]} for d in deltas]
+    reason = "tool_calls" if turn.runs else "stop"
+    last = {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
+    return [*chunks, last, {**head, "choices": [], "usage": usage}]
+
+
+def gemini_events(turn: Turn) -> list[dict[str, Any]]:
+    """One answer as Gemini streams it."""
+    parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+    if turn.runs:
+        call = {"name": "run_shell_command", "args": {"command": turn.runs}}
+        parts.append({"functionCall": call})
+    content = {"role": "model", "parts": parts}
+    usage = {"promptTokenCount": 1000, "candidatesTokenCount": 50, "totalTokenCount": 1050}
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    return [{"candidates": [candidate], "usageMetadata": usage, "modelVersion": "fake"}]
 
 
 def anthropic_events(turn: Turn, _body: dict[str, Any]) -> list[dict[str, Any]]:
