@@ -54,6 +54,7 @@ class Bench:
     """A host with a folder, and numbers for its attempts."""
 
     def __init__(self, host: LocalHost, folder: Path) -> None:
+        folder.mkdir()
         self.host, self.folder = host, folder
         self._number = 0
 
@@ -130,7 +131,7 @@ async def _twenty(bench: Bench) -> float:
 
 async def cold(bench: Bench) -> list[Row]:
     births = bench.host._births
-    births._ask_zygote = _no_zygote  # type: ignore[method-assign]
+    births._ask_zygote = _no_zygote  # type: ignore[method-assign,assignment]
     base = [await to_thread.run_sync(bare_delay_ms) for _ in range(15)]
     kept = [await bench.delay_ms() for _ in range(15)]
     value = statistics.median(kept) - statistics.median(base)

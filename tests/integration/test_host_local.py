@@ -190,7 +190,7 @@ async def test_an_interrupt_reaches_the_leader(host: LocalHost, tmp_path: Path) 
 async def test_a_terminal_agent_has_a_controlling_terminal_of_the_size_told(
     host: LocalHost, tmp_path: Path, profile: Profile
 ) -> None:
-    agent = "stty size < /dev/tty; trap 'stty size; exit 7' WINCH; while :; do sleep 0.02; done"
+    agent = "trap 'stty size; exit 7' WINCH; stty size < /dev/tty; while :; do sleep 0.02; done"
     spec = attempt(
         tmp_path, "sh", "-c", agent, terminal=(20, 70), keeps_stdin=True, profile=profile
     )

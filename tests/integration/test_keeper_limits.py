@@ -273,7 +273,8 @@ async def test_an_oom_kill_of_a_child_ends_the_tree_although_the_leader_is_well(
     profile = Profile(cgroups=(groups.make("memory", limit_in_bytes=60 << 20),))
     limits = Limits(memory_mb=60)
     end = await run(host, attempt(tmp_path, "sh", "-c", hog, limits=limits, profile=profile))
-    assert (end.cause, end.exit_code) == (StopCause.MEMORY, 0)
+    assert end.cause is StopCause.MEMORY
+    assert end.exit_code in (0, None)  # it was well, and perhaps ended in time
     assert end.limit is not None
     assert end.limit.allowed == 60
 

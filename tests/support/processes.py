@@ -19,7 +19,6 @@ from tests.support.zoo import KINDS
 
 def attempt(folder: Path, *argv: str, number: int = 1, **more: Any) -> AttemptSpec:
     """A spec for a program, with everything else as plain as can be."""
-    folder.mkdir(parents=True, exist_ok=True)
     env = {"PATH": os.environ["PATH"], **more.pop("env", {})}
     return AttemptSpec(
         attempt=AttemptId(RunId("r1"), WorkerId("step", 1), number),
