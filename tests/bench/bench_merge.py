@@ -40,9 +40,9 @@ def texts(seed: int = 5) -> Texts:
     for edit in range(EDITS):
         place = dice.randrange(LINES)
         side = dice.random()
-        if side < 0.54:
+        if side < 0.52:
             target[place] += f"  # target {edit}"
-        if side > 0.46:
+        if side > 0.48:
             incoming[place] += f"  # incoming {edit}"
     return _joined(base), _joined(target), _joined(incoming)
 
