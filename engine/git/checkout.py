@@ -10,7 +10,7 @@ import shutil
 import stat
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -97,12 +97,23 @@ async def write_files(repo: Repo, place: Checkout, touched: Sequence[Touched]) -
             if one.new is not None and not _is_link(one.new) and one.path not in skipped
         ]
         if there:
-            stdin = b"".join(path + b"\0" for path in there)
-            call = Call(stdin=stdin, flags=conversion(repo), writes=True, timeout_s=1800)
             where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
-            words = ("checkout-index", "--force", "--quiet", "-u", "-z", "--stdin")
-            await repo.run(*words, call=call, where=where)
+            await _check_out(repo, where, b"".join(path + b"\0" for path in there))
         await to_thread.run_sync(_install, index, Path(place.git_dir, "index"))
+
+
+async def _check_out(repo: Repo, where: Where, paths: bytes) -> None:
+    """Write files from the index, with large ones whole where they can be had, else as pointers."""
+    words = ("checkout-index", "--force", "--quiet", "-u", "-z", "--stdin")
+    call = Call(stdin=paths, flags=conversion(repo), writes=True, timeout_s=1800)
+    if repo.settings.lfs:
+        env = {**repo.settings.environment, "GIT_LFS_SKIP_SMUDGE": "0"}
+        done = await repo.run(
+            *words, call=replace(call, env=env, ok=tuple(range(256))), where=where
+        )
+        if done.exit_code == 0:
+            return
+    await repo.run(*words, call=call, where=where)
 
 
 async def _new_index(

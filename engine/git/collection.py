@@ -16,10 +16,20 @@ from anyio import to_thread
 from engine.errors import GitFailed
 from engine.git.embedded import Embedded, keep_embedded
 from engine.git.inside import AgentRefs, InsideGit, Site, Wrap, outside, read_refs, sane_name
-from engine.git.objects import Wording, commit_bytes, refs_below, resolve, set_refs, tree_of
+from engine.git.large import take_large_files
+from engine.git.objects import (
+    Wording,
+    commit_bytes,
+    parse_entry,
+    refs_below,
+    resolve,
+    set_refs,
+    tree_of,
+)
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
 from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, SetAside, stage_all
+from engine.git.submodules import hide_links
 from engine.git.workspace import Workspace
 
 _ARRIVING = "refs/collect"
@@ -103,9 +113,8 @@ async def collect(
     await to_thread.run_sync(lambda: Path(site.worktree).mkdir(parents=True, exist_ok=True))
     git = await InsideGit.make(repo, site, request.wrap)
     change = await _gather(git, workspace, request)
-    paths = [one.path for one in change.embedded]
     embedded = await keep_embedded(
-        repo, workspace, request.wrap, paths=paths, author=request.author
+        repo, workspace, request.wrap, found=change.embedded, author=request.author
     )
     change = replace(change, embedded=embedded)
     refused = await _import(repo, git, workspace, change.head)
@@ -118,6 +127,8 @@ async def collect(
             )
         note = f"Its history was not accepted ({refused}); its files arrived as one commit."
         change = replace(change, head=head, has_left_over=True, notes=(*change.notes, note))
+    large = (site.agent_git, git.git_dir)
+    await to_thread.run_sync(take_large_files, large, repo.common_dir)
     change = replace(change, refs=await _arrived(repo, workspace))
     await _settle(repo, workspace, change.head)
     return change
@@ -144,6 +155,7 @@ async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest)
     notes += [f"The agent's {ref} named an object that is not there." for ref in missing[:20]]
     lost = await _lost(git, seen, [head, workspace.base, *kept.values()])
     await _name_arrivals(git, head, kept, lost)
+    links = await _known_links(git, workspace.base) if staged.links else frozenset()
     ignored = await git("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
     return Change(
         base=workspace.base,
@@ -153,9 +165,22 @@ async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest)
         has_left_over=head != start,
         set_aside=staged.set_aside,
         ignored=tuple(name for name in ignored.split(b"\0") if name),
-        embedded=tuple(Embedded(path=path) for path in (*staged.embedded, *staged.submodules)),
+        embedded=(
+            *(Embedded(path=path) for path in staged.embedded),
+            *(
+                Embedded(path=path, link=oid if (path, oid) in links else None)
+                for path, oid in staged.links
+            ),
+        ),
         notes=tuple(notes),
     )
+
+
+async def _known_links(git: InsideGit, base: str) -> frozenset[tuple[bytes, str]]:
+    """The links of the base to commits of submodules: the user has those."""
+    listing = (await git("ls-tree", "-r", "-z", base)).split(b"\0")
+    entries = [parse_entry(record) for record in listing if record.startswith(b"160000")]
+    return frozenset((entry.path, entry.oid) for entry in entries)
 
 
 async def _start(git: InsideGit, seen: AgentRefs, kinds: dict[str, str]) -> str | None:
@@ -250,6 +275,7 @@ async def _settle(repo: Repo, workspace: Workspace, head: str) -> None:
             return
         where = Where(git_dir=workspace.admin, worktree=repo.void)
         await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
+        await hide_links(repo, where)
     if workspace.gitfile is None:
         await to_thread.run_sync(_point_to, Path(workspace.path, ".git"), workspace.admin)
 

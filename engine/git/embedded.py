@@ -5,8 +5,8 @@ A commit could hold only a link to them, naming a commit that exists nowhere els
 
 import os
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anyio import to_thread
@@ -20,47 +20,61 @@ from engine.git.staging import BIG_FILE, stage_all
 from engine.git.workspace import Workspace
 
 _REACH = "gitdir: "
+_HEAD = "refs/plait/head"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Embedded:
-    """One repository found in a workspace.
+    """One repository found in a workspace: not a submodule, or one with work of its own.
 
     Attributes:
         path: Where it lies in the workspace; `.` for one in place of the workspace's own.
         bundle: The file that holds all of it, uncommitted work included, as
             `refs/plait/head`; None when it could not be kept, with the reason in `note`.
+        link: The commit that base and change both link to there, for a submodule.
     """
 
     path: bytes
     bundle: str | None = None
+    link: str | None = None
     note: str = ""
 
 
 async def keep_embedded(
-    repo: Repo, workspace: Workspace, wrap: Wrap, *, paths: Iterable[bytes], author: Signature
+    repo: Repo, workspace: Workspace, wrap: Wrap, *, found: Sequence[Embedded], author: Signature
 ) -> tuple[Embedded, ...]:
-    """Bundle each of the repositories; the workspace stays as it is."""
+    """Bundle each of the repositories; the workspace stays as it is.
+
+    A submodule that stands where the change links to, with nothing uncommitted, is left out.
+    """
     top = Path(workspace.path, ".git")
     is_replaced = workspace.git_dir != str(top) and await to_thread.run_sync(top.is_dir)
-    found = [b"."] * is_replaced + [path for path in paths if path != b"."]
     kept: list[Embedded] = []
-    for number, path in enumerate(found, 1):
+    for number, one in enumerate([*[Embedded(path=b".")] * is_replaced, *found], 1):
         try:
-            kept.append(await _keep(repo, workspace, wrap, place=(number, path), author=author))
+            done = await _keep(repo, workspace, wrap, what=(number, one), author=author)
         except GitFailed as failed:
-            kept.append(Embedded(path=path, note=f"It could not be read: {failed.stderr.strip()}"))
+            done = replace(one, note=f"It could not be read: {failed.stderr.strip()}")
+        if done is not None:
+            kept.append(done)
     return tuple(kept)
 
 
 async def _keep(
-    repo: Repo, workspace: Workspace, wrap: Wrap, *, place: tuple[int, bytes], author: Signature
-) -> Embedded:
-    number, path = place
-    worktree = str(Path(workspace.path, os.fsdecode(path)))
+    repo: Repo,
+    workspace: Workspace,
+    wrap: Wrap,
+    *,
+    what: tuple[int, Embedded],
+    author: Signature,
+) -> Embedded | None:
+    number, one = what
+    worktree = str(Path(workspace.path, os.fsdecode(one.path)))
+    if one.link and not await to_thread.run_sync(os.path.lexists, f"{worktree}/.git"):
+        return None
     agent_git = await to_thread.run_sync(_git_dir_of, workspace, worktree)
     if agent_git is None:
-        return Embedded(path=path, note="Its git directory lies outside the workspace.")
+        return replace(one, note="Its git directory lies outside the workspace.")
     site = Site(
         worktree=worktree,
         agent_git=agent_git,
@@ -69,15 +83,17 @@ async def _keep(
     git = await InsideGit.make(repo, site, wrap)
     seen = await to_thread.run_sync(read_refs, Path(agent_git))
     refs = await _refs(git, seen, author)
+    if one.link and refs.get(_HEAD) == one.link:
+        return None
     if not refs:
-        return Embedded(path=path, note="It holds neither commits nor files.")
+        return replace(one, note="It holds neither commits nor files.")
     lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(refs.items()))
     await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
     made = f"{git.git_dir}/all.bundle"
     await git("bundle", "create", "--quiet", made, "--all")
     bundle = f"{workspace.directory}/embedded-{number}.bundle"
     await to_thread.run_sync(shutil.move, made, bundle)
-    return Embedded(path=path, bundle=bundle)
+    return replace(one, bundle=bundle)
 
 
 async def _refs(git: InsideGit, seen: AgentRefs, author: Signature) -> dict[str, str]:
@@ -96,7 +112,7 @@ async def _refs(git: InsideGit, seen: AgentRefs, author: Signature) -> dict[str,
         content = commit_bytes(staged.tree, [head] if head else [], wording)
         words = ("hash-object", "-t", "commit", "-w", "--stdin")
         head = (await git(*words, stdin=content)).decode().strip()
-    return {**refs, "refs/plait/head": head} if head else refs
+    return {**refs, _HEAD: head} if head else refs
 
 
 def _git_dir_of(workspace: Workspace, worktree: str) -> str | None:

@@ -9,6 +9,7 @@ import re
 import shutil
 import stat
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -152,6 +153,18 @@ class Repo:
         )
         await to_thread.run_sync(repo._prepare_folders)
         return repo
+
+    def inner(self, git_dir: str) -> "Repo":
+        """The repository of a submodule, by its git directory: same user, same lock and records."""
+        other = copy(self)
+        other.git_dir = other.common_dir = git_dir
+        other.worktree = None
+        other.forget_configuration()
+        return other
+
+    def forget_configuration(self) -> None:
+        """Look at the repository's configuration again before the next call."""
+        self._drivers = None
 
     def _prepare_folders(self) -> None:
         self.plait_dir.mkdir(mode=0o700, exist_ok=True)

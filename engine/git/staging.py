@@ -39,13 +39,13 @@ class Staged:
 
     Attributes:
         embedded: Repositories that are no submodules; nothing of them is in the tree.
-        submodules: Those whose commit changed; the tree holds a link to it.
+        links: Paths where the tree has a link to a repository's commit, with that commit.
     """
 
     tree: str
     set_aside: tuple[SetAside, ...] = ()
     embedded: tuple[bytes, ...] = ()
-    submodules: tuple[bytes, ...] = ()
+    links: tuple[tuple[bytes, str], ...] = ()
 
 
 class Git(Protocol):
@@ -88,8 +88,14 @@ async def stage_all(git: Git, worktree: str, *, big_file: int) -> Staged:
         tree=tree,
         set_aside=tuple(found.set_aside),
         embedded=tuple(sorted(found.embedded)),
-        submodules=tuple(sorted(found.submodules)),
+        links=await _links(git),
     )
+
+
+async def _links(git: Git) -> tuple[tuple[bytes, str], ...]:
+    listing = await git("ls-files", "-s", "-z")
+    heads = (record.split(b"\t", 1) for record in listing.split(b"\0") if record[:6] == b"160000")
+    return tuple((path, head.split(b" ")[1].decode()) for head, path in heads)
 
 
 def _names(listing: bytes) -> list[bytes]:
@@ -111,20 +117,17 @@ class _SortedOut:
     gone: list[bytes]
     set_aside: list[SetAside]
     embedded: list[bytes]
-    submodules: list[bytes]
 
 
 def _sort_out(worktree: str, names: tuple[list[bytes], list[bytes]], big_file: int) -> _SortedOut:
     """What is there, what is not, and what must not be committed."""
     root = os.fsencode(worktree)
-    found = _SortedOut([], [], [], [], [])
+    found = _SortedOut([], [], [], [])
     changed, others = names
     for name in changed:
         path = os.path.join(root, name)  # noqa: PTH118 (paths are bytes)
         kind = _kind_of(root, name)
         (found.present if kind is not _Kind.NOTHING else found.gone).append(name)
-        if kind is _Kind.SUBMODULE:
-            found.submodules.append(name)
         if kind is _Kind.UNREADABLE:
             found.present.pop()
             found.set_aside.append(SetAside(name, os.lstat(path).st_size, "unreadable"))

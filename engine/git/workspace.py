@@ -22,6 +22,7 @@ from engine.git.objects import set_refs
 from engine.git.private import PrivateClone, make_private
 from engine.git.promisor import fetch_missing
 from engine.git.runner import WRITE, Call, Repo, Where
+from engine.git.submodules import fill_submodules, hide_links
 from engine.git.worktrees import admin_dir, detach_others, drop_entry
 from engine.ids import AttemptId
 
@@ -194,6 +195,7 @@ async def _clone(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Works
     objects = await make_private(repo, private)
     where = Where(git_dir=str(git_dir), worktree=str(wanted.path), index=f"{git_dir}/index")
     await _fill(repo, wanted.base, where)
+    objects += await fill_submodules(repo, wanted.base, worktree=wanted.path, private=git_dir)
     await to_thread.run_sync(_note_start, git_dir, git_dir / "index", wanted.directory)
     await set_refs(repo, [(names.branch_ref, wanted.base)], say="plait: prepare")
     return Workspace(
@@ -227,8 +229,11 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
         path=git_dir, branch=names.branch_ref, base=wanted.base, hide=wanted.branch_prefix
     )
     objects = await make_private(repo, private)
-    await _fill(repo, wanted.base, Where(git_dir=admin, worktree=str(path)))
+    outer = Where(git_dir=admin, worktree=str(path))
+    await _fill(repo, wanted.base, outer)
+    objects += await fill_submodules(repo, wanted.base, worktree=path, private=git_dir)
     await to_thread.run_sync(_finish, (path, admin), (git_dir, gitfile), wanted.is_mounted)
+    await hide_links(repo, Where(git_dir=admin, worktree=repo.void))
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,

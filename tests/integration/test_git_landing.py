@@ -1,11 +1,14 @@
 """A landing ends at the old commit or at the new one, and the user's edits are never touched."""
 
+import os
+import shutil
 from pathlib import Path
 
+import anyio
 import pytest
 from anyio import to_thread
 
-from engine.errors import DirtyTarget, WorkspaceError, WorktreeBusy
+from engine.errors import DirtyTarget, GitFailed, WorkspaceError, WorktreeBusy
 from engine.git import (
     Composed,
     Landed,
@@ -24,6 +27,7 @@ from engine.git import (
     recover_landing,
     undo_landing,
 )
+from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
@@ -330,6 +334,79 @@ async def test_landing_writes_line_ends_as_the_user_has_them(tmp_path: Path, eol
     ending = b"\r\n" if eol == "true" else b"\n"
     assert (target.built.path / "new/deep/file.txt").read_bytes() == b"new" + ending
     assert target.built.status() == ""
+
+
+LFS = {
+    "clean": "git-lfs clean -- %f",
+    "smudge": "git-lfs smudge -- %f",
+    "process": "git-lfs filter-process",
+    "required": "true",
+}
+
+
+@pytest.mark.skipif(
+    shutil.which("git-lfs") is None and os.environ.get("PLAIT_CI") != "1",
+    reason="git-lfs is not installed",
+)
+async def test_large_files_are_pointers_for_agents_and_whole_for_the_user(tmp_path: Path):
+    built = RepositoryBuilder.small(tmp_path / "repo")
+    for key, value in LFS.items():
+        built.configure(f"filter.lfs.{key}", value, scope="--global")
+    built.commit({".gitattributes": "*.psd filter=lfs -text\n", "a.psd": "large\n" * 9})
+    lab = await Lab.open(tmp_path, built)
+    space = await lab.prepare()
+    seen = lab.agent(space, "cat a.psd; git status --porcelain; git mv a.psd b.psd")
+    assert seen.stdout.startswith(b"version https://git-lfs")
+    assert seen.stdout.count(b"\n") == 3
+    lab.agent(space, "echo new > new.psd; git add -A; git commit -qm new; echo left > left.psd")
+    change = await lab.collect(space)
+    assert built.show(change.head, "left.psd").startswith(b"version https://git-lfs")
+    request = LandRequest(
+        target="main",
+        base=change.base,
+        head=change.head,
+        message="x",
+        author=lab.me,
+        committer=lab.me,
+    )
+
+    made = await compose(lab.repo, Merger(lab.repo), request)
+    assert isinstance(made, Composed)
+    plan = await prepare_landing(lab.repo, made)
+    assert isinstance(plan, LandPrepared)
+    assert isinstance(await land(lab.repo, plan), Landed)
+
+    assert (built.path / "b.psd").read_text() == "large\n" * 9
+    assert (built.path / "new.psd").read_text() == "new\n"
+    assert (built.path / "left.psd").read_text() == "left\n"
+    assert not (built.path / "a.psd").exists()
+    assert built.status() == ""
+
+
+async def test_landings_are_signed_as_the_user_signs(tmp_path: Path):
+    target = Target(tmp_path)
+    built = target.built
+    key = tmp_path / "key"
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)]
+    await anyio.run_process(words)
+    (tmp_path / "signers").write_text(f"ada@example.org {key.with_suffix('.pub').read_text()}")
+    for name, value in {
+        "gpg.format": "ssh",
+        "user.signingkey": str(key),
+        "commit.gpgsign": "true",
+        "gpg.ssh.allowedSignersFile": str(tmp_path / "signers"),
+    }.items():
+        built.configure(name, value, scope="--global")
+    repo = await target.open()
+
+    plan = await target.prepared(repo)
+
+    built.git("verify-commit", str(plan.new))
+    shown = built.git("log", "-1", "--format=%an %at %cn %ct %s", str(plan.new))
+    assert shown == "Ada User 1767225600 Ada User 1767225600 Land the work"
+    key.unlink()
+    with pytest.raises(GitFailed):
+        await target.composed(repo)
 
 
 async def test_undo_goes_back_to_where_the_target_was(tmp_path: Path):

@@ -186,6 +186,53 @@ async def test_workspaces_that_would_fill_the_disk_are_refused(tmp_path: Path):
         await check_space(lab.repo, "HEAD", count=1 << 40, **room)
 
 
+@pytest.mark.parametrize("strategy", [Strategy.WORKTREE, Strategy.CLONE])
+async def test_submodules_are_filled_and_work_in_them_is_kept(tmp_path: Path, strategy: Strategy):
+    built = submodule(RepositoryBuilder.small(tmp_path / "repo"))
+    lab = await Lab.open(tmp_path, built)
+    modules = built.path / ".git/modules"
+    before = snapshot_of(built.path), snapshot_of(modules)
+    untouched = await lab.prepare("r1/fix/worker_2@1", strategy=strategy)
+    seen = lab.agent(untouched, "git submodule status; git status --porcelain; cat mod/README.md")
+    assert seen.stdout.decode().split()[1:] == ["mod", "(heads/main)", "#", "sample"]
+    assert (await lab.collect(untouched)).embedded == ()
+
+    space = await lab.prepare(strategy=strategy)
+    lab.agent(
+        space,
+        "cd mod; echo 1 > committed; git add -A; git commit -qm one; echo 2 > left; cd ..;"
+        "git add mod; git commit -qm moved",
+    )
+    change = await lab.collect(space)
+
+    (kept,) = change.embedded
+    assert kept.path == b"mod"
+    inner = RepositoryBuilder(tmp_path / "inner", init=False)
+    inner.git("fetch", "-q", str(kept.bundle), "refs/*:refs/kept/*")
+    assert inner.show("refs/kept/plait/head", "left") == b"2\n"
+    link = built.git("rev-parse", f"{change.head}:mod")
+    assert inner.git("log", "-1", "--format=%s", link) == "one"
+    assert (snapshot_of(built.path), snapshot_of(modules)) == before
+
+
+async def test_a_users_status_in_a_worktree_looks_into_no_repository_of_an_agent(tmp_path: Path):
+    built = submodule(RepositoryBuilder.small(tmp_path / "repo"))
+    lab = await Lab.open(tmp_path, built)
+    space = await lab.prepare(is_mounted=True)
+    inside = f"{space.git_dir}/modules/mod"
+    built.git("config", "--file", f"{inside}/config", "core.fsmonitor", f"touch {tmp_path}/ran;:")
+    outer = tmp_path / space.path
+
+    built.git("status", cwd=outer)
+    built.git("diff", "HEAD", cwd=outer)
+    await lab.collect(space)
+    built.git("status", cwd=outer)
+
+    assert not (tmp_path / "ran").exists()
+    built.git("status", cwd=outer / "mod")
+    assert (tmp_path / "ran").exists(), "the plant is dead: nothing proved"
+
+
 async def test_a_directory_workspace_has_no_git(tmp_path: Path):
     lab = await Lab.open(tmp_path)
 

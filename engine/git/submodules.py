@@ -1,0 +1,95 @@
+"""Submodules in a workspace: those the user has, at the commits of the base, in clones of our own.
+
+Nothing is fetched: a submodule that the user never initialised stays the empty folder that git
+makes. Each one's git directory lies in the private clone, where the agent may ruin it.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.git.objects import list_tree, resolve
+from engine.git.private import PrivateClone, make_private
+from engine.git.runner import Call, Repo, Where
+from engine.git.trees import is_unsafe
+
+LINK = "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class _Submodule:
+    name: str
+    path: str
+    commit: str
+
+
+async def fill_submodules(
+    repo: Repo, base: str, *, worktree: Path, private: Path
+) -> tuple[str, ...]:
+    """Fill the submodules of a commit; the object folders they borrow from."""
+    borrowed: list[str] = []
+    for one in await _listed(repo, base):
+        source = Path(repo.common_dir, "modules", one.name)
+        if not await to_thread.run_sync((source / "objects").is_dir):
+            continue
+        inner = repo.inner(str(source))
+        if await resolve(inner, one.commit) is None:
+            continue
+        target = private / "modules" / one.name
+        branch = "refs/heads/plait-base"
+        clone = PrivateClone(path=target, branch=branch, base=one.commit, hide="plait")
+        borrowed += await make_private(inner, clone)
+        place = worktree / one.path
+        await to_thread.run_sync(_prepare, place, target, one.commit)
+        where = Where(git_dir=str(target), worktree=str(place), index=f"{target}/index")
+        call = Call(writes=True, timeout_s=1800)
+        words = ("read-tree", "--reset", "-u", "--no-recurse-submodules", one.commit)
+        await inner.run(*words, call=call, where=where)
+    return tuple(borrowed)
+
+
+def _prepare(place: Path, target: Path, commit: str) -> None:
+    """A detached HEAD, as a submodule has it, and the file that leads to it."""
+    (target / "HEAD").write_text(f"{commit}\n", encoding="utf-8")
+    place.mkdir(parents=True, exist_ok=True)
+    (place / ".git").write_bytes(b"gitdir: " + os.fsencode(target) + b"\n")
+
+
+async def _listed(repo: Repo, base: str) -> list[_Submodule]:
+    """The submodules that a commit names, and links to, by safe names and paths."""
+    entries = await list_tree(repo, base)
+    blob = next((entry.oid for entry in entries if entry.path == b".gitmodules"), None)
+    links = {os.fsdecode(entry.path): entry.oid for entry in entries if entry.mode == LINK}
+    if blob is None or not links:
+        return []
+    call = Call(ok=(0, 1, 128))
+    words = ("config", f"--blob={blob}", "--list", "-z")
+    listing = os.fsdecode((await repo.run(*words, call=call)).stdout)
+    said = dict(entry.partition("\n")[::2] for entry in listing.split("\0") if entry)
+    names = {
+        path: key.removeprefix("submodule.").removesuffix(".path")
+        for key, path in said.items()
+        if key.startswith("submodule.") and key.endswith(".path")
+    }
+    return [
+        _Submodule(name, path, links[path])
+        for path, name in names.items()
+        if path in links and not any(is_unsafe(os.fsencode(text)) for text in (path, name))
+    ]
+
+
+async def hide_links(repo: Repo, where: Where) -> None:
+    """Let nobody's `git status` in this working tree look into repositories that agents can write.
+
+    Git asks a submodule's own git for its state, with the configuration it finds there. Entries
+    marked as not checked out are not asked.
+    """
+    listing = await repo.read("ls-files", "-s", "-z", where=where)
+    records = (record.split(b"\t", 1) for record in listing.split(b"\0") if record)
+    links = [path for head, path in records if head.startswith(LINK.encode())]
+    if links:
+        stdin = b"".join(path + b"\0" for path in links)
+        call = Call(stdin=stdin, writes=True)
+        await repo.run("update-index", "--skip-worktree", "-z", "--stdin", call=call, where=where)
