@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 READY, RUNNING, LEAVING, STOPPING, SETTLED = "READY", "RUNNING", "LEAVING", "STOPPING", "SETTLED"
 _LEFT_OVER_GRACE_S = 1.0
+_MOST_NAMED = 100  # an exit.json has its place reserved, and no more
 _FOREIGN_HOLDER_S = 0.5
 _CAUSES = {"time": "TIMEOUT"}
 _AT_ONCE = {"memory", "pids", "disk"}  # each moment of grace would take more of it
@@ -300,10 +301,10 @@ class Attempt:
             "leader_end": self._leader_end,
             "end": self._folder.recorder.size,
             "eof": is_whole,
-            "is_truncated": self._pump.is_truncated,
+            "is_truncated": self._pump.is_truncated or self._folder.recorder.is_clogged,
             "lost_output": self._pump.lost_bytes,
             "left_over": self._left_over,
-            "unkillable": unkillable,
+            "unkillable": unkillable[:_MOST_NAMED],
             "sweep_rounds": self._tree.rounds,
             "ended_at": time.time(),
         }

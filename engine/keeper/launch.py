@@ -9,17 +9,26 @@ import subprocess
 import sys
 from pathlib import Path
 
-_ROOT = str(Path(__file__).resolve().parents[2])
-_BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from engine.keeper.{0} import main; main()"
+_ENGINE = str(Path(__file__).resolve().parents[1])
+# The package `engine` is made up on the spot, so that nothing of it is run or can be found but this
+# room: neither its front door nor what lies beside it where it is installed.
+_BOOT = (
+    "import sys; engine = type(sys)('engine'); engine.__path__ = [sys.argv.pop(1)];"
+    "sys.modules['engine'] = engine; import engine.keeper.{0} as program; {1}"
+)
+
+
+def words(program: str, then: str = "program.main()") -> list[str]:
+    """The words that run a module of this room by itself, and what it is to do."""
+    return [sys.executable, "-I", "-S", "-c", _BOOT.format(program, then), _ENGINE]
 
 
 def start(program: str, descriptors: list[int], log: Path) -> int:
     """Start `zygote` or `program`, which gets these descriptors; returns its process id."""
-    boot = _BOOT.format(program)
-    words = [sys.executable, "-I", "-S", "-c", boot, _ROOT, *map(str, descriptors)]
+    log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab", buffering=0) as complaints:
         process = subprocess.Popen(
-            words,
+            [*words(program), *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=complaints,

@@ -57,9 +57,9 @@ class Tree:
         return [pid for pid in self._everybody() if pid not in self.wrapper]
 
     def names(self, at_most: int = 20) -> list[str]:
-        """What those are called who are still alive."""
-        living = filter(None, map(proc.look, self.members()))
-        return [process.name for process in living if not process.is_dead][:at_most]
+        """What those are called who are still alive, helpers of ours left out."""
+        living = [each for each in map(proc.look, self.members()) if each and not each.is_dead]
+        return [each.name for each in living if not each.name.startswith("plait-")][:at_most]
 
     def interrupt(self) -> None:
         """SIGINT to the agent itself."""

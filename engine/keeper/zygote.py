@@ -16,7 +16,7 @@ import socket
 import sys
 import traceback
 
-from engine.keeper import kernel, proc, program, spawn
+from engine.keeper import kernel, proc, program, spawn, wire
 from engine.keeper.loop import signals_as_descriptor
 from engine.keeper.tree import end_strays
 
@@ -71,8 +71,8 @@ class Zygote:
         try:
             pid = os.fork()
         except OSError as refused:
-            text = f'{{"say":"refused","why":"failed","text":"{refused.strerror}"}}\n'
-            os.write(fds[0], text.encode())
+            why = {"say": "refused", "why": "failed", "text": str(refused)}
+            os.write(fds[0], wire.encode(why))
         else:
             if pid == 0:
                 self._become_keeper(fds)

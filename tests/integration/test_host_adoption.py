@@ -155,6 +155,16 @@ async def test_tethered_attempts_die_with_their_engine_although_a_forked_copy_li
         kill_all([copy])
 
 
+async def test_tethered_attempts_die_with_an_engine_that_becomes_another_program(
+    engines: Engines, tmp_path: Path
+) -> None:
+    engine = await engines.start("tethered-becoming", 1, "sleep", "600")
+    (spec,) = specs(tmp_path, 1)
+    await wait_until(Path(spec.directory, files.EXIT).exists)
+    assert await marked(spec) == set()
+    assert await living([engine.pid]) == {engine.pid}
+
+
 async def test_a_detached_attempt_does_not_die_with_its_engine(
     host: LocalHost, engines: Engines, tmp_path: Path
 ) -> None:

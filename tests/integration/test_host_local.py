@@ -54,9 +54,9 @@ async def test_a_held_attempt_begins_on_go_and_input_sent_before_comes_after_the
     await host.start(spec)
     assert not await marked(spec)
     async with anyio.create_task_group() as group:
-        group.start_soon(host.send, spec.attempt, 1, b"second")
-        group.start_soon(host.send, spec.attempt, 2, None)
-        await anyio.wait_all_tasks_blocked()
+        for n, data in ((1, b"second"), (2, None)):
+            group.start_soon(host.send, spec.attempt, n, data)
+            await anyio.wait_all_tasks_blocked()
         await host.go(spec.attempt)
         await host.go(spec.attempt)
         frames, _ = await read_all(host, spec.attempt)

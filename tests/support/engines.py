@@ -1,7 +1,7 @@
 """An engine to be killed: `engines.py FOLDER KIND COUNT PROGRAM …` starts attempts, then waits.
 
-KIND is `detached`, `tethered`, or either with `-forked`: then a forked copy of the engine lives on,
-which holds every descriptor of it open.
+KIND is `detached` or `tethered`. With `-forked` a forked copy of the engine lives on, which holds
+every descriptor of it open; with `-becoming` the engine's process becomes another program.
 """
 
 import os
@@ -33,6 +33,8 @@ async def _main(folder: Path, kind: str, count: int, argv: list[str]) -> None:
         _fork_copy(folder)
     sys.stdout.write("started\n")
     sys.stdout.flush()
+    if kind.endswith("becoming"):
+        os.execvp("sleep", ["sleep", "600"])  # noqa: S606 - the same process, another program
     await anyio.sleep_forever()
 
 
