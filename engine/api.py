@@ -16,6 +16,7 @@ from engine.core.report import report
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.events import Told
+from engine.git.sample import first_commit
 from engine.host.local import LocalHost
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement
@@ -62,6 +63,7 @@ __all__ = [
     "find_agents",
     "init_manifest",
     "machine_rows",
+    "make_repository",
     "plan_from",
     "plan_from_prompts",
     "raw_output",
@@ -312,6 +314,11 @@ async def attach(
             yield remote
 
 
+async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
+    """Make a folder a git repository with everything in it as its first commit."""
+    await first_commit(folder, environment, message=message)
+
+
 async def machine_rows(environment: Mapping[str, str] | None = None) -> tuple[Enforcement, ...]:
     """What this machine can enforce at best, one row a dimension, with how to get more."""
     env = dict(environ if environment is None else environment)
@@ -354,7 +361,8 @@ def plan_from(
         PlanError: No plan can be made from it.
     """
     if isinstance(source, Mapping):
-        manifest = manifest_from(source, file="<dict>")
+        name = "<dict>"
+        manifest = manifest_from(source, file=name, read=partial(_read_inside, folder))
     else:
         text = str(source)
         is_text = "\n" in text
@@ -363,8 +371,18 @@ def plan_from(
         data = text.encode() if is_text else path.read_bytes()
         name = "<text>" if is_text else text
         manifest = load_manifest(data, file=name, read=partial(_read_inside, base))
-    return make_plan(manifest, pipeline=pipeline, defaults=defaults)
+    return make_plan(manifest, pipeline=pipeline, defaults=defaults, source=name)
 
 
 def _read_inside(base: Path, path: str) -> bytes:
-    return (base / path).read_bytes()
+    """The bytes of a regular file that lies inside a folder, links followed.
+
+    Raises:
+        OSError, ValueError: There is none.
+    """
+    target = (base / path).resolve()
+    if not target.is_relative_to(base.resolve()):
+        raise ValueError(f"{path} leads out of {base}")
+    if not target.is_file():
+        raise FileNotFoundError(2, "there is no such file", path)
+    return target.read_bytes()

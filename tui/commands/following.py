@@ -176,7 +176,7 @@ def _tell_report(report: RunReport) -> None:
         say(f"{name}: {step.outcome} ({step.success_count} of {step.total_workers})")
         for result in step.worker_results:
             if result.outcome in {Outcome.FAILED, Outcome.CANCELLED} and result.error:
-                first = clean(result.error).splitlines()[0]
+                first = clean(result.error.strip().split("\n", 1)[0])
                 say(f"  {result.worker}: {_cause(result.cause)}{first}")
     for want in report.waits_for:
         say(f"waits for you: {clean(want)}")

@@ -57,13 +57,18 @@ def _worker_line(worker: WorkerView) -> str:
     if worker.cause:
         parts.append(str(worker.cause))
     if worker.questions:
-        parts.append(f"asks: {clean(worker.questions[0].text).splitlines()[0]}")
+        parts.append(f"asks: {first_line(worker.questions[0].text)}")
     elif worker.error:
-        parts.append(clean(worker.error).splitlines()[0])
+        parts.append(first_line(worker.error))
     elif worker.change and worker.change.head:
         change = worker.change
         parts.append(f"{change.files} files +{change.insertions} -{change.deletions}")
     return "  ".join(parts)
+
+
+def first_line(text: str) -> str:
+    """The first line of a foreign text, safe for a terminal."""
+    return clean(text.strip().split("\n", 1)[0])
 
 
 async def _runs(args: argparse.Namespace) -> int:
