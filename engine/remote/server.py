@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-from anyio.abc import SocketStream, TaskGroup
+from anyio.abc import Listener, SocketStream, TaskGroup
 
 from engine.commands import Command
 from engine.errors import EngineBug, EngineError
@@ -45,7 +45,14 @@ class Door:
         write = partial(write_atomically, self._layout.engine_json, json.dumps(who).encode())
         await anyio.to_thread.run_sync(write)
         talk = partial(_talk, coordinator, self)
-        tasks.start_soon(partial(listener.serve, talk))
+        tasks.start_soon(_serve, listener, talk)
+
+
+async def _serve(
+    listener: Listener[SocketStream], talk: Callable[[SocketStream], Awaitable[None]]
+) -> None:
+    async with listener:
+        await listener.serve(talk)
 
 
 @asynccontextmanager

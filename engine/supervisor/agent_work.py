@@ -81,7 +81,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         run.feed(f.AttemptEnded(**base, ok=False, cause=cause))
         return
     try:
-        launch, parser = _launch(state, w, request)
+        launch, parser = await anyio.to_thread.run_sync(_launch, state, w, request)
     except EngineError as error:
         run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
         return

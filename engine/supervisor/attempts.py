@@ -4,6 +4,7 @@ Setup, checks and command steps run agent-written code, so they are attempts lik
 a keeper, in the worker's own surroundings, with their output recorded.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -15,6 +16,7 @@ import anyio.to_thread
 from engine.agents.command import shell_launch
 from engine.agents.contract import Launch
 from engine.core.state import RunState
+from engine.errors import HostLost
 from engine.host.seam import AttemptExit, AttemptSpec, Host, Stream
 from engine.ids import AttemptId
 from engine.phases import StopCause
@@ -98,6 +100,13 @@ class Starter:
     async def is_known(self, attempt: AttemptId) -> bool:
         """Whether the attempt was ever started, by this engine or by one before it."""
         return bool(await self.host.attempts([self.directory(attempt)]))
+
+    async def end(self, attempt: AttemptId) -> None:
+        """End an attempt that nobody can watch any more, and wait until it is dead."""
+        with anyio.CancelScope(shield=True), suppress(HostLost):
+            await self.host.cancel(attempt, StopCause.SHUTDOWN)
+            await self._until_end(attempt)
+            await self.host.forget(attempt)
 
     async def run_command(self, state: RunState, job: Job, command: str) -> CommandEnd:
         """Run a shell command to its end; cancelling this ends the command first.

@@ -92,11 +92,12 @@ class Coordinator:
             journal = await anyio.to_thread.run_sync(partial(Journal.open, run, path))
             try:
                 state = await anyio.to_thread.run_sync(journal.replay)
+                told = await anyio.to_thread.run_sync(lambda: list(journal.events()))
             except StoreError:
                 journal.close()
                 raise
             live = self._admit(journal, state)
-            live.go_on()
+            live.go_on(told)
             return live
 
     async def resume_unfinished(self) -> list[RunId]:

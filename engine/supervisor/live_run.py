@@ -1,7 +1,7 @@
 """One run that goes on: facts come in, are journalled and thought about, and effects begin."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from anyio.abc import TaskGroup
 
@@ -12,7 +12,7 @@ from engine.core.entry import current_effects
 from engine.core.report import report
 from engine.core.state import RunState
 from engine.errors import StoreError
-from engine.events import LatestWins
+from engine.events import LatestWins, Told
 from engine.ids import RunId, WorkerId
 from engine.phases import Phase, StopCause
 from engine.results import Badge, RunReport
@@ -71,9 +71,12 @@ class LiveRun:
         self._tasks.start_soon(self._tick)
         self.feed(f.RunBegan(at=self._tools.clock.now()))
 
-    def go_on(self) -> None:
-        """Take up a run that another engine left: only what each worker stands at is done again."""
-        told = list(self._journal.events())
+    def go_on(self, told: Sequence[Told]) -> None:
+        """Take up a run that another engine left: only what each worker stands at is done again.
+
+        Args:
+            told: The events of its journal.
+        """
         self._seq = told[-1].seq or 0 if told else 0
         self._tools.bus.tell(told)
         self._tasks.start_soon(self._tick)

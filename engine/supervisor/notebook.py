@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from engine.agents import agent_events as a
+from engine.errors import StoreError
 from engine.limits import Usage
 from engine.store.agent_store import AgentRow, AgentStore, Table
 from engine.store.codec import to_json
@@ -58,7 +59,10 @@ class Notebook:
     async def _write(self, parsed_offset: int) -> None:
         rows, self._rows = self._rows, []
         write = partial(_record, self.path, self.attempt, parsed_offset, rows)
-        await anyio.to_thread.run_sync(write)
+        try:
+            await anyio.to_thread.run_sync(write)
+        except StoreError:  # a full disk must end no agent; the rows are tried again with the next
+            self._rows = [*rows, *self._rows]
 
 
 def _record(path: Path, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]) -> None:

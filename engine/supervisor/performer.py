@@ -59,7 +59,19 @@ class Performer:
         except EngineBug:
             raise
         except Exception as error:  # noqa: BLE001  the one place: any failure ends as a fact
-            self._run.feed(_failure(activity.effect, error, at=self._tools.clock.now()))
+            await self._fail(activity.effect, error)
+
+    async def _fail(self, effect: e.EntryEffect, error: Exception) -> None:
+        """Say that an effect could not be performed, unless its end has been told already."""
+        if isinstance(effect, (e.StartAgent, e.StopActivity)):
+            w = self._worker(effect)
+            if w.attempt != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
+                return
+            # An agent whose output cannot be followed must not work on behind its own retry.
+            await self._tools.starter.end(AttemptId(self._run.state.run, w.id, w.attempt))
+        fact = _failure(effect, error, at=self._tools.clock.now())
+        if fact is not None:
+            self._run.feed(fact)
 
     async def _do(self, activity: Activity) -> None:
         acts: dict[type[Any], Callable[[Any], Awaitable[None]]] = {
@@ -243,8 +255,8 @@ class Performer:
                 return
 
 
-def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact:
-    """The fact that an effect could not be performed, and why."""
+def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | None:
+    """The fact that an effect could not be performed, and why; None if nobody waits for it."""
     base: dict[str, Any] = {"worker": effect.worker, "attempt": effect.attempt, "at": at}
     hint = getattr(error, "hint", "")
     why = f"{error} {hint}".strip() or type(error).__name__
@@ -260,5 +272,7 @@ def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact:
             return f.CheckFailed(**base, check=result)
         case e.Land():
             return f.LandRefused(**base, reason=why)
-        case e.StartTimer() | e.ReleaseWorkspace():
+        case e.StartTimer():
             return f.BackoffElapsed(**base)
+        case e.ReleaseWorkspace():
+            return None

@@ -21,7 +21,8 @@ _STREAMS = {OUT: "out", ERR: "err", IN: "in"}
 
 async def read_log(tools: Tools, state: RunState, attempt: AttemptId) -> Logbook:
     """The log of one attempt, made anew from its recording."""
-    parser = parser_for(tools, state, state.workers[attempt.worker])
+    worker = state.workers[attempt.worker]
+    parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
     started = state.workers[attempt.worker].attempt_since or 0.0
     path = tools.layout.recording(attempt)
     read = partial(_read, path, parser, attempt.number, started)

@@ -95,7 +95,8 @@ class Shelter:
         has_terminal: bool = False,
     ) -> Sheltered:
         """The surroundings of one attempt; making them again gives the same."""
-        request = self._request(state, job, reads=reads, has_terminal=has_terminal)
+        find = partial(self._request, state, job, reads=reads, has_terminal=has_terminal)
+        request = await anyio.to_thread.run_sync(find)
         return await anyio.to_thread.run_sync(partial(self._make, request, dict(extra or {})))
 
     @asynccontextmanager
@@ -104,7 +105,10 @@ class Shelter:
     ) -> AsyncIterator[tuple[str, ...]]:
         """Words that put a short program of ours into an attempt's own view, to look only."""
         request = replace(
-            self._request(state, job), writable=writable, is_read_only=True, network=Network.NONE
+            await anyio.to_thread.run_sync(self._request, state, job),
+            writable=writable,
+            is_read_only=True,
+            network=Network.NONE,
         )
         made = await anyio.to_thread.run_sync(partial(self._make, request, {}))
         try:

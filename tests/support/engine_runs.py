@@ -1,0 +1,139 @@
+"""Real engines on plain folders: manifests in few words, and looking for what they leave behind."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from engine.api import Engine, Run
+from engine.keeper import proc
+from engine.results import RunReport, RunView, WorkerView
+from engine.sandbox.probe import probe
+from engine.store.layout import state_home
+
+
+@cache
+def _machine(tmp: Path) -> bytes:
+    """What this machine can enforce, found out once for all tests of a session."""
+    folder = tmp / "probed"
+    probe(dict(os.environ), folder)
+    return (folder / "machine.json").read_bytes()
+
+
+class Place:
+    """A plain folder to work for, with a state home of its own."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.tmp_path = tmp_path
+        self.project = tmp_path / "project"
+        self.project.mkdir(exist_ok=True)
+        self.outside = tmp_path / "outside"
+        self.outside.mkdir(exist_ok=True)
+        self.environment = {**os.environ, "PLAIT_STATE_HOME": str(tmp_path / "state")}
+        machine = state_home(self.environment) / "machine"
+        machine.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (machine / "machine.json").write_bytes(_machine(tmp_path.parent))
+
+    @asynccontextmanager
+    async def engine(self, **options: Any) -> AsyncIterator[Engine]:
+        """An engine on it; what is done with it must not take for ever."""
+        with anyio.fail_after(options.pop("within_s", 30)):
+            async with Engine.open(self.project, environment=self.environment, **options) as engine:
+                yield engine
+
+    def manifest(self, *steps: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        """A manifest whose workers may write into the folder `outside`."""
+        return manifest(*steps, sandbox={"paths": [f"{self.outside}:rw"]}, **more)
+
+    def open_gate(self, name: str) -> None:
+        """Let go on who waits at a gate."""
+        (self.outside / name).touch()
+
+    def waits_at(self, name: str) -> str:
+        """A shell command that waits until a gate is opened."""
+        return f"until test -e {self.outside / name}; do sleep 0.01; done"
+
+    async def survivors(self) -> set[int]:
+        """Who still lives of all that was ever started for this place, zombies left aside."""
+        return await to_thread.run_sync(self._survivors)
+
+    def _survivors(self) -> set[int]:
+        """By the folder in their environment or arguments: agents, tools, keepers and zygotes."""
+        wanted = os.fsencode(self.tmp_path)
+        found = set()
+        for pid in proc.everybody():
+            process = proc.look(pid)
+            if process is None or process.is_dead or pid == os.getpid():
+                continue
+            try:
+                told = Path(f"/proc/{pid}/environ").read_bytes()
+                told += Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if wanted in told:
+                found.add(pid)
+        return found
+
+
+def scripted(*steps: Any, **branches: Any) -> dict[str, Any]:
+    """A scripted agent: its steps, or `attempts=`, `workers=` and so on."""
+    return {"adapter": "scripted", "script": {"steps": list(steps), **branches}}
+
+
+def manifest(
+    *steps: Mapping[str, Any],
+    agents: Mapping[str, Any] | None = None,
+    workspace: Mapping[str, Any] | None = None,
+    **runtime: Any,
+) -> dict[str, Any]:
+    """A manifest without git; a step's `agent` may be given in place."""
+    known = dict(agents or {})
+    placed = []
+    for step in steps:
+        placed.append({**step} if "run" in step else {"prompt": "do it", **step})
+        if isinstance(step.get("agent"), Mapping):
+            known[step["name"]] = step["agent"]
+            placed[-1]["agent"] = step["name"]
+    found: dict[str, Any] = {
+        "runtime": {"isolation_strategy": "directory", **runtime},
+        "pipelines": [{"name": "p", "steps": placed}],
+    }
+    if known:
+        found["agents"] = known
+    if workspace:
+        found["workspace"] = dict(workspace)
+    return found
+
+
+async def wait_view(
+    engine: Engine, run: Run, is_so: Callable[[RunView], object], within_s: float = 15
+) -> RunView:
+    """The run as a console sees it, as soon as something holds of it."""
+    with anyio.fail_after(within_s):
+        while True:
+            view = await engine.view(run.id)
+            if is_so(view):
+                return view
+            await anyio.sleep(0.005)
+
+
+async def wait_worker(
+    engine: Engine, run: Run, worker: str, is_so: Callable[[WorkerView], object]
+) -> WorkerView:
+    """One worker of it, likewise."""
+    view = await wait_view(engine, run, lambda view: is_so(view.worker(worker)))
+    return view.worker(worker)
+
+
+def phases(report: RunReport) -> dict[str, str]:
+    """Where each worker stands in a report."""
+    return {
+        w.worker: str(w.phase) if w.cause is None else f"{w.phase} {w.cause}"
+        for step in report.steps.values()
+        for w in step.worker_results
+    }
