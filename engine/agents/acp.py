@@ -1,9 +1,11 @@
 """Drives agents over the Agent Client Protocol: they ask, are cancelled, and resumed by id."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from engine.agents.acp_stream import AcpStream, initialize
+from engine.agents.claude import LOGIN_OF_CLAUDE, environment_of_claude
+from engine.agents.codex import LOGIN_OF_CODEX, files_of_codex, home_of_codex
 from engine.agents.contract import (
     Capabilities,
     Found,
@@ -29,13 +31,17 @@ class AcpAdapter:
     Attributes:
         table: The agent's table, for what does not depend on how it is driven.
         model: Arguments that choose the model; `{model}` stands for it.
+        env: What its environment has beside what the table says.
+        files: Files in the worker's HOME beside those of the table.
     """
 
     name: str = "acp"
     argv: tuple[str, ...] = ()
     model: tuple[str, ...] = ()
     table: str = ""
-    variables: tuple[str, ...] = ()
+    env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
+    files: Callable[[LaunchRequest], tuple[LaunchFile, ...]] = lambda _: ()
+    login: LoginTraces = field(default_factory=LoginTraces)
     hint: HintChannel = HintChannel.PROMPT
     install_hint: str = "any agent that speaks the Agent Client Protocol: set `argv`"
 
@@ -65,11 +71,12 @@ class AcpAdapter:
         return Launch(
             argv=(*argv, *more_arguments(request)),
             env={
-                **picked(request, self._variables(table)),
+                **(picked(request, table.variables) if table else {}),
                 **(table.env if table else {}),
+                **self.env(request),
                 **request.choice.env,
             },
-            files=_files(table, request),
+            files=(*_files(table, request), *self.files(request)),
             first_input=initialize(),
             keeps_stdin=True,
             hosts=table.hosts if table else (),
@@ -86,10 +93,7 @@ class AcpAdapter:
         if not self.argv:
             return Found(name=self.name, driven=driven, install_hint=self.install_hint)
         table = shipped_table(self.table) if self.table else None
-        traces = LoginTraces(
-            variables=table.login.variables if table else self.variables,
-            files=table.login.files if table else (),
-        )
+        traces = LoginTraces(**table.login.model_dump()) if table else self.login
         search = Search(program=self.argv[0], driven=driven, traces=traces)
         return await find_agent(self, search, environment)
 
@@ -99,9 +103,6 @@ class AcpAdapter:
         model = request.choice.model
         chosen = tuple(word.replace("{model}", model) for word in self.model) if model else ()
         return (program_of(request, self.argv[0]), *self.argv[1:], *chosen)
-
-    def _variables(self, table: Table | None) -> tuple[str, ...]:
-        return (*self.variables, *(table.variables if table else ()))
 
 
 def _files(table: Table | None, request: LaunchRequest) -> tuple[LaunchFile, ...]:
@@ -151,14 +152,17 @@ def known_agents() -> tuple[AcpAdapter, ...]:
         AcpAdapter(
             name="claude-acp",
             argv=("claude-agent-acp",),
-            variables=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"),
+            env=environment_of_claude,
+            login=LOGIN_OF_CLAUDE,
             hint=in_session,
             install_hint="npm install -g @agentclientprotocol/claude-agent-acp@latest",
         ),
         AcpAdapter(
             name="codex-acp",
             argv=("codex-acp",),
-            variables=("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"),
+            env=home_of_codex,
+            files=files_of_codex,
+            login=LOGIN_OF_CODEX,
             hint=in_session,
             install_hint="npm install -g @agentclientprotocol/codex-acp@latest",
         ),

@@ -38,6 +38,7 @@ _VARIABLES = (
     *("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
 )
 _CREDENTIALS = ".credentials.json"
+LOGIN_OF_CLAUDE = LoginTraces(variables=(*_LOGINS, *_CLOUDS), files=(f".claude/{_CREDENTIALS}",))
 # Not `--dangerously-skip-permissions`: it is refused to root, which containers often run as.
 _UNASKED = (
     *("--permission-mode", "acceptEdits", "--allowedTools"),
@@ -82,7 +83,7 @@ class ClaudeAdapter:
                 *(("--fork-session",) if request.session and request.is_fork else ()),
                 *more_arguments(request),
             ),
-            env={**_token(request), **picked(request, _VARIABLES), **_QUIET, **request.choice.env},
+            env={**environment_of_claude(request), **request.choice.env},
             first_input=control_request("initialize", "initialize") + user_message(words),
             keeps_stdin=True,
             hosts=("api.anthropic.com",),
@@ -95,9 +96,13 @@ class ClaudeAdapter:
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """Its program, version and login."""
-        traces = LoginTraces(variables=(*_LOGINS, *_CLOUDS), files=(f".claude/{_CREDENTIALS}",))
-        search = Search(program="claude", driven="stream-json, both ways", traces=traces)
+        search = Search(program="claude", driven="stream-json, both ways", traces=LOGIN_OF_CLAUDE)
         return await find_agent(self, search, environment)
+
+
+def environment_of_claude(request: LaunchRequest) -> dict[str, str]:
+    """By what it logs in, whom it asks, and that it is to be quiet."""
+    return {**_token(request), **picked(request, _VARIABLES), **_QUIET}
 
 
 def _token(request: LaunchRequest) -> dict[str, str]:

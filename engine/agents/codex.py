@@ -26,7 +26,7 @@ from engine.agents.contract import (
 )
 from engine.agents.finding import LoginTraces, Search, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, program_of
-from engine.agents.permitting import refuse_asking
+from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text
 from engine.agents.reading import Closing, Reading
 from engine.agents.records import Record, at, count_of, read_record, tail_of, text_of
@@ -36,8 +36,8 @@ _STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
 _LIMIT_REACHED = re.compile(r"usage limit|rate limit|quota exceeded", re.IGNORECASE)
 _UNAUTHORIZED = re.compile(r"\b401\b|not logged in|log ?in again|token.*expired", re.IGNORECASE)
 _CONFIG = b"check_for_update_on_startup = false\n[analytics]\nenabled = false\n"
-_KEY = "CODEX_API_KEY"
-_KEYS = (_KEY, "OPENAI_API_KEY")
+_KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
+LOGIN_OF_CODEX = LoginTraces(variables=_KEYS, files=(".codex/auth.json",))
 _ENDINGS = {"completed": "done", "declined": "denied"}
 
 
@@ -140,7 +140,7 @@ class CodexAdapter:
 
     def launch(self, request: LaunchRequest) -> Launch:
         """One prompt, read from its input: as an argument it could be too long to start."""
-        refuse_asking(request, self.name)
+        refuse_asking(request, self.name, is_careful=True)
         system = system_text(request)
         settings = [
             *_sandbox(request),
@@ -156,12 +156,8 @@ class CodexAdapter:
                 *_taken_up(request),
                 "-",
             ),
-            env={
-                **_key(request),
-                "CODEX_HOME": f"{request.home}/.codex",
-                **request.choice.env,
-            },
-            files=(LaunchFile(path=".codex/config.toml", data=_CONFIG), *_login(request)),
+            env={**home_of_codex(request), **request.choice.env},
+            files=files_of_codex(request),
             first_input=user_text(request, is_resumed=request.session is not None).encode(),
             hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
             reads=folders_of(request, program),
@@ -173,8 +169,7 @@ class CodexAdapter:
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """Its program, version and login."""
-        traces = LoginTraces(variables=_KEYS, files=(".codex/auth.json",))
-        search = Search(program="codex", driven="exec --json", traces=traces)
+        search = Search(program="codex", driven="exec --json", traces=LOGIN_OF_CODEX)
         return await find_agent(self, search, environment)
 
 
@@ -186,30 +181,37 @@ def _taken_up(request: LaunchRequest) -> tuple[str, ...]:
 
 def _sandbox(request: LaunchRequest) -> tuple[str, ...]:
     # Within our sandbox its own could not be set up, and would add nothing.
-    mode = "danger-full-access" if request.is_confined else "workspace-write"
+    mode = "danger-full-access" if is_allowed_unasked(request) else "workspace-write"
     return (f'sandbox_mode="{mode}"', 'approval_policy="never"')
 
 
-def _key(request: LaunchRequest) -> dict[str, str]:
-    # `codex exec` takes a key from a variable of its own only.
-    key = next((value for name in _KEYS if (value := request.environment.get(name))), None)
-    key = key or text_of(at(_kept_login(request), "OPENAI_API_KEY"))
-    return {_KEY: key} if key else {}
+def home_of_codex(request: LaunchRequest) -> dict[str, str]:
+    """Where Codex keeps its things: a folder of the worker's."""
+    return {"CODEX_HOME": f"{request.home}/.codex"}
 
 
-def _login(request: LaunchRequest) -> tuple[LaunchFile, ...]:
-    """The user's own login without its refresh token, where there is no key.
+def files_of_codex(request: LaunchRequest) -> tuple[LaunchFile, ...]:
+    """Its settings and, where the user has one, a login: a key, or one without a refresh token.
 
     That token can be used once only: a copy of it in a worker's HOME would log the user out.
     """
-    if _key(request):
-        return ()
-    tokens = at(_kept_login(request), "tokens")
+    settings = LaunchFile(path=".codex/config.toml", data=_CONFIG)
+    login = _login(request)
+    if login is None:
+        return (settings,)
+    return (settings, LaunchFile(path=".codex/auth.json", data=json.dumps(login).encode()))
+
+
+def _login(request: LaunchRequest) -> dict[str, object] | None:
+    kept = _kept_login(request)
+    key = next((value for name in _KEYS if (value := request.environment.get(name))), None)
+    if key := key or text_of(at(kept, "OPENAI_API_KEY")):
+        return {"auth_mode": "apikey", "OPENAI_API_KEY": key}
+    tokens = at(kept, "tokens")
     if not text_of(at(tokens, "access_token")):
-        return ()
+        return None
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # else codex would try to renew it
-    login = {"tokens": {**tokens, "refresh_token": ""}, "last_refresh": now}
-    return (LaunchFile(path=".codex/auth.json", data=json.dumps(login).encode()),)
+    return {"tokens": {**tokens, "refresh_token": ""}, "last_refresh": now}
 
 
 def _kept_login(request: LaunchRequest) -> object:

@@ -19,6 +19,7 @@ from engine.agents.contract import (
 from engine.agents.finding import LoginTraces, Search, find_agent
 from engine.agents.options import folders_of, is_set, picked
 from engine.agents.own_stream import OwnStream
+from engine.agents.permitting import refuse_asking
 from engine.agents.prompting import whole_text
 from engine.agents.records import line_of
 from engine.errors import AgentError
@@ -42,6 +43,7 @@ class CommandAdapter:
         argv: What a preset starts when the agent's choice names no argv of its own.
         env: A preset's additions to the environment.
         variables: What a preset takes from the user's environment.
+        is_careless: A preset that does everything by itself.
     """
 
     name: str = "command"
@@ -50,6 +52,7 @@ class CommandAdapter:
     env: Mapping[str, str] = field(default_factory=dict)
     variables: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    is_careless: bool = False
     login: LoginTraces = field(default_factory=LoginTraces)
     install_hint: str = "any program: set `argv`"
     capabilities: Capabilities = field(
@@ -60,6 +63,8 @@ class CommandAdapter:
 
     def launch(self, request: LaunchRequest) -> Launch:
         """The argv with the prompt where it belongs."""
+        if self.argv:
+            refuse_asking(request, self.name, is_careful=not self.is_careless)
         argv = request.choice.argv or self._preset(request)
         if not argv:
             raise AgentError(

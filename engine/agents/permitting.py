@@ -32,17 +32,29 @@ def decide(request: LaunchRequest, tool: str, detail: str) -> tuple[bool, str] |
 
 def is_allowed_unasked(request: LaunchRequest) -> bool:
     """Everything may be done without asking, as far as can be said before the start."""
-    return (
-        request.permissions.mode is PermissionMode.AUTO
-        and request.is_confined
-        and not request.permissions.deny
+    permissions = request.permissions
+    if permissions.deny or permissions.mode is PermissionMode.ASK:
+        return False
+    if permissions.mode is PermissionMode.AUTO:
+        return request.is_confined
+    return "*" in permissions.allow
+
+
+def refuse_asking(request: LaunchRequest, agent: str, *, is_careful: bool) -> None:
+    """Refuse to start an agent that cannot ask where somebody would have to be asked.
+
+    Args:
+        request: What it would be started for.
+        agent: What it is called.
+        is_careful: Outside a sandbox it does by itself only what is harmless.
+    """
+    permissions = request.permissions
+    if is_allowed_unasked(request):
+        return
+    if is_careful and permissions.mode is PermissionMode.AUTO and not permissions.deny:
+        return
+    raise AgentError(
+        f"{agent} cannot ask for permission when it is driven in this way",
+        hint="Use an agent that can ask (claude, or one over ACP), run it within a sandbox with "
+        "`permissions: auto`, or allow everything: `permissions: {allow: ['*']}`.",
     )
-
-
-def refuse_asking(request: LaunchRequest, agent: str) -> None:
-    """Refuse to start an agent that cannot ask where the user wants to be asked."""
-    if request.permissions.mode is not PermissionMode.AUTO or request.permissions.deny:
-        raise AgentError(
-            f"{agent} cannot ask for permission when it is driven in this way",
-            hint="Use an agent that can ask (claude, or one over ACP), or `permissions: auto`.",
-        )

@@ -28,6 +28,7 @@ AIDER = CommandAdapter(
 
 MINI = CommandAdapter(
     name="mini",
+    is_careless=True,
     argv=("mini", "-y", "--exit-immediately", "-t", "{prompt}", "-o", "{home}/trajectory.json"),
     model_argv=("-m", "{model}"),
     env={"MSWEA_CONFIGURED": "true", "MSWEA_SILENT_STARTUP": "1"},

@@ -16,7 +16,7 @@ from engine.agents.contract import (
 )
 from engine.agents.finding import LoginTraces, Search, find_agent
 from engine.agents.options import folders_of, more_arguments, picked, program_of
-from engine.agents.permitting import refuse_asking
+from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text, whole_text
 from engine.agents.table_stream import TableStream
 from engine.agents.tables import Table, read_table, table_file
@@ -58,7 +58,7 @@ class TableAdapter:
     def launch(self, request: LaunchRequest) -> Launch:
         """One prompt, as an argument; its input is closed."""
         table = self.table
-        refuse_asking(request, self.name)
+        refuse_asking(request, self.name, is_careful=not table.careless)
         is_resumed = request.session is not None and bool(table.resume)
         system = system_text(request)
         has_channel = bool(table.system) or any("{system}" in file.text for file in table.files)
@@ -101,7 +101,7 @@ class TableAdapter:
         argv = (
             program_of(request, table.program),
             *table.arguments,
-            *(table.contained if request.is_confined else table.unasked),
+            *(table.contained if is_allowed_unasked(request) else table.unasked),
             *(table.model if values["model"] else ()),
             *(table.system if values["system"] else ()),
             *(taken_up if values["session"] else ()),

@@ -97,6 +97,8 @@ class Table(_Part):
     Attributes:
         contained: Arguments that let it act unasked, used within an enforced sandbox only.
         unasked: Arguments used without one.
+        careless: It does everything by itself: it is started within a sandbox only, or where
+            everything is allowed.
         session_id: When a stream names the session.
     """
 
@@ -107,6 +109,7 @@ class Table(_Part):
     arguments: Texts = ()
     contained: Texts = ()
     unasked: Texts = ()
+    careless: bool = False
     model: Texts = ()
     system: Texts = ()
     resume: Texts = ()

@@ -175,10 +175,11 @@ def test_codex_gets_a_login_without_its_refresh_token(tmp_path: Path) -> None:
     assert ONCE_ONLY not in repr(launched)
 
 
-def test_codex_gets_a_key_under_the_name_that_it_reads() -> None:
-    launched = launch("codex", environment={"OPENAI_API_KEY": "k"}, user_home="/nowhere")
-    assert launched.env["CODEX_API_KEY"] == "k"
-    assert [one.path for one in launched.files] == [".codex/config.toml"]
+@pytest.mark.parametrize("agent", ["codex", "codex-acp"])
+def test_codex_gets_a_key_where_it_looks_for_one(agent: str) -> None:
+    launched = launch(agent, environment={"OPENAI_API_KEY": "k"}, user_home="/nowhere")
+    assert json.loads(file(launched, ".codex/auth.json"))["OPENAI_API_KEY"] == "k"
+    assert launched.env["CODEX_HOME"] == "/home/w/.codex"
 
 
 # ---------------------------------------------------------------------- claude and codex
@@ -234,14 +235,31 @@ def test_codex_reads_its_prompt_from_its_input_which_then_ends() -> None:
     assert not launched.keeps_stdin
 
 
-@pytest.mark.parametrize("agent", ["codex", "gemini", "opencode", "copilot", "qwen", "pi", "cline"])
+MUTE = ("codex", "gemini", "opencode", "copilot", "qwen", "pi", "cline", "aider", "mini")
+CARELESS = {"opencode", "pi", "cline", "mini"}
+ALL = Permissions(mode=PermissionMode.RULES, allow=("*",))
+
+
+@pytest.mark.parametrize("agent", MUTE)
 def test_an_agent_that_cannot_ask_is_not_started_where_the_user_wants_to_be_asked(
     agent: str,
 ) -> None:
     with pytest.raises(AgentError, match="cannot ask") as caught:
         launch(agent, permissions=ASK)
     assert "claude" in caught.value.hint
-    assert launch(agent).argv
+    with pytest.raises(AgentError, match="cannot ask"):
+        launch(agent, is_confined=True, permissions=Permissions(deny=("Bash",)))
+    assert launch(agent, is_confined=True).argv
+    assert launch(agent, permissions=ALL).argv
+
+
+@pytest.mark.parametrize("agent", MUTE)
+def test_outside_a_sandbox_only_careful_agents_are_started_unasked(agent: str) -> None:
+    if agent in CARELESS:
+        with pytest.raises(AgentError, match="cannot ask"):
+            launch(agent)
+    else:
+        assert launch(agent).argv
 
 
 # ---------------------------------------------------------------------- tables
@@ -249,10 +267,10 @@ def test_an_agent_that_cannot_ask_is_not_started_where_the_user_wants_to_be_aske
 
 @pytest.mark.parametrize("agent", ["gemini", "opencode", "copilot", "qwen", "pi", "cline"])
 def test_the_hint_reaches_every_agent_by_its_own_channel(agent: str) -> None:
-    launched = launch(agent, hint=3)
+    launched = launch(agent, hint=3, is_confined=True)
     said = json.dumps([launched.argv, [one.data.decode() for one in launched.files]])
     assert said.count(HINT) == 1
-    assert HINT not in repr(launch(agent))
+    assert HINT not in repr(launch(agent, is_confined=True))
     channel = adapter_named(agent).capabilities.hint
     assert (channel is HintChannel.SYSTEM_PROMPT) is (HINT in " ".join(launched.argv))
 
@@ -262,6 +280,7 @@ def test_an_agent_may_do_everything_only_within_a_sandbox(agent: str) -> None:
     free = {"gemini": "yolo", "copilot": "--allow-all-tools", "qwen": "yolo"}[agent]
     assert free in launch(agent, is_confined=True).argv
     assert free not in launch(agent).argv
+    assert free in launch(agent, permissions=ALL).argv
 
 
 def test_a_table_of_the_user_s_drives_an_agent_of_their_own(tmp_path: Path) -> None:
