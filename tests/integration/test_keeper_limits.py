@@ -16,18 +16,24 @@ from anyio import to_thread
 
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptExit, AttemptSpec, Stream
+from engine.keeper import proc
 from engine.limits import Dimension, Limits
 from engine.phases import StopCause
 from engine.sandbox.profile import Cgroup, Profile
 from tests.support.processes import (
     attempt,
+    kill_all,
     living_now,
     marked,
     output,
     read_all,
+    signed,
     wait_output,
     wait_until,
+    wait_zoo,
+    zoo,
 )
+from tests.support.zoo import DEAF, KINDS
 
 pytestmark = pytest.mark.anyio
 
@@ -256,6 +262,17 @@ class Groups:
             pytest.skip(f"this user may not make a cgroup of {controller}")
         return Cgroup(version=1, controllers=(controller,), path=str(path))
 
+    def make_unified(self) -> Cgroup:
+        mounts = Path("/proc/mounts").read_text().splitlines()
+        roots = [Path(line.split()[1]) for line in mounts if line.split()[2] == "cgroup2"]
+        try:
+            path = roots[0] / f"plait-test-{os.getpid()}"
+            path.mkdir()
+        except (IndexError, OSError):
+            pytest.skip("this user may not make a cgroup of version 2")
+        self._made.append(path)
+        return Cgroup(version=2, controllers=(), path=str(path))
+
     def remove(self) -> None:
         deadline = time.monotonic() + 2
         for path in self._made:
@@ -310,3 +327,38 @@ async def test_a_frozen_group_stands_still_and_can_be_killed(
     _, end = await read_all(host, spec.attempt)
     assert end.unkillable == ()
     assert await to_thread.run_sync(living_now, everybody) == set()
+
+
+async def test_a_unified_group_is_frozen_and_killed_in_one_step(
+    host: LocalHost, tmp_path: Path, groups: Groups
+) -> None:
+    group = groups.make_unified()
+    spec = attempt(tmp_path, *zoo(tmp_path / "zoo"), profile=Profile(cgroups=(group,)))
+    await host.start(spec)
+    animals = await wait_zoo(tmp_path / "zoo")
+    await host.freeze(spec.attempt)
+    events = Path(group.path, "cgroup.events")
+    await wait_until(lambda: "frozen 1" in events.read_text())
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=0.5)
+    _, end = await read_all(host, spec.attempt)
+    assert set(signed(tmp_path / "zoo", "term")) == set(KINDS) - {DEAF}
+    assert await to_thread.run_sync(living_now, animals.values()) == set()
+    assert end.unkillable == ()
+
+
+async def test_when_all_who_watched_are_killed_the_group_still_leads_to_everybody(
+    tmp_path: Path, groups: Groups
+) -> None:
+    group = groups.make_unified()
+    spec = attempt(tmp_path, *zoo(tmp_path / "zoo"), profile=Profile(cgroups=(group,)))
+    async with LocalHost(tmp_path) as host:
+        await host.start(spec)
+        animals = await wait_zoo(tmp_path / "zoo")
+        leader = await to_thread.run_sync(proc.look, animals["leader"])
+        assert leader is not None
+        keeper = await to_thread.run_sync(proc.look, leader.parent)
+        assert keeper is not None
+        kill_all([keeper.parent, keeper.pid])
+        _, end = await read_all(host, spec.attempt)
+    assert end.cause is StopCause.KEEPER_LOST
+    assert await to_thread.run_sync(living_now, animals.values()) == set()
