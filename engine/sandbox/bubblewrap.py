@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.sandbox import outlet
+from engine.sandbox import caches, outlet
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import Access, Sight, View
@@ -29,6 +29,7 @@ def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, .
         *_names(machine),
         *_sealed_proc(machine, request),
         *outlet.mounts(request),
+        *caches.mounts(machine, request),
         "--remount-ro",
         "/",
         "--chdir",
@@ -44,7 +45,7 @@ def without_keeper(wrapper: tuple[str, ...]) -> tuple[str, ...]:
 
     The tie to the parent goes too: it would be to the thread that started it, and end with that.
     """
-    return tuple(word for word in wrapper if word not in _FOR_KEEPER)
+    return tuple(word for word in caches.without_layers(wrapper) if word not in _FOR_KEEPER)
 
 
 def _namespaces(machine: Machine, request: ConfineRequest) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.errors import MechanismMissing
 from engine.limits import Dimension, Enforcement, Limits
-from engine.sandbox import bubblewrap, cgroups, fence, ladder, outlet, scope
+from engine.sandbox import bubblewrap, caches, cgroups, fence, ladder, outlet, scope
 from engine.sandbox.holes import link_into_home
 from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.profile import Cgroup, Profile
@@ -30,6 +30,7 @@ def confine(machine: Machine, request: ConfineRequest) -> Profile:
     _check_network(machine, request)
     view = look(machine, request)
     link_into_home(request)
+    caches.prepare(machine, request)
     places = ladder.limiters(machine)
     scopes = [place for place in places if place.mechanism is Mechanism.SYSTEMD]
     made = cgroups.make((place for place in places if place not in scopes), request.name)
@@ -149,4 +150,5 @@ def _rlimits(limits: Limits) -> Iterator[tuple[str, int]]:
 
 def _filled(request: ConfineRequest) -> Iterator[Path]:
     yield from (request.workspace, request.home)
-    yield from (path for path in (request.private_clone, request.temp) if path is not None)
+    others = (request.private_clone, request.temp, request.cache_dir)
+    yield from (path for path in others if path is not None)

@@ -7,7 +7,7 @@ that an agent needs are named by its adapter or by the user, and come in as `ext
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from engine.sandbox import outlet
+from engine.sandbox import caches, outlet
 from engine.sandbox.holes import docker_socket
 from engine.sandbox.ladder import files_rung
 from engine.sandbox.machine import Machine, Mechanism
@@ -62,6 +62,7 @@ def _own(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, str]]
     temp = view.temp if is_mounted or request.temp is None else request.temp
     yield from view.toolchains.variables
     yield from outlet.variables(request)
+    yield from caches.variables(machine, request)
     yield "PATH", view.toolchains.path
     yield "HOME", str(request.home.resolve())
     yield "TMPDIR", str(temp)

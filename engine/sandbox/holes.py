@@ -45,20 +45,42 @@ def link_into_home(request: ConfineRequest) -> None:
     for path, _ in hole_paths(request):
         if real in path.parents:
             with contextlib.suppress(OSError):  # the worker's own file or link is in the way
-                _link(request.home, path.relative_to(real), path)
+                link_inside(request.home, path.relative_to(real), path)
 
 
-def _link(home: Path, name: Path, target: Path) -> None:
-    """Make a link without following any on the way."""
+def link_inside(home: Path, name: Path, target: Path) -> None:
+    """Make a link in a folder that a worker writes, following none on the way.
+
+    Raises:
+        OSError: Something is in the way.
+    """
+    with _folder_inside(home, name, is_made=True) as folder:
+        os.symlink(target, name.name, dir_fd=folder)
+
+
+def unlink_inside(home: Path, name: Path, place: Path) -> None:
+    """Take such a link away if it leads below a place.
+
+    Raises:
+        OSError: It is not there, or no link.
+    """
+    with _folder_inside(home, name, is_made=False) as folder:
+        if place in Path(os.readlink(name.name, dir_fd=folder)).parents:
+            os.unlink(name.name, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def _folder_inside(home: Path, name: Path, *, is_made: bool) -> Iterator[int]:
     folder = os.open(home, _FOLDER)
     try:
         for part in name.parts[:-1]:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(part, dir_fd=folder)
+            if is_made:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
             inner = os.open(part, _FOLDER, dir_fd=folder)
             os.close(folder)
             folder = inner
-        os.symlink(target, name.name, dir_fd=folder)
+        yield folder
     finally:
         os.close(folder)
 

@@ -137,6 +137,8 @@ def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
             remarks.append("unix sockets of the user's daemons can be reached")
     elif rung is None:
         remarks.append(_why_not(machine, Mechanism.LANDLOCK))
+    elif not machine.has(Mechanism.OVERLAY):
+        remarks.append("your package caches are not shared: bubblewrap 0.11 or later is needed")
     holes = request.holes
     opened = [*holes.paths, *(("ssh agent",) if holes.ssh_agent else ())]
     if opened:

@@ -15,6 +15,7 @@ class Mechanism(StrEnum):
     """Everything that can hold an attempt; the values are what PLAIT_FORCE_OFF understands."""
 
     BWRAP = "bwrap"
+    OVERLAY = "overlay"
     LANDLOCK = "landlock"
     NETWORK_NAMESPACE = "netns"
     SECCOMP = "seccomp"

@@ -125,6 +125,7 @@ def _probed(env: Mapping[str, str], cache_dir: Path, identity: str) -> Machine:
         findings = (
             trial.bwrap(Network.OPEN),
             trial.bwrap(Network.NONE),
+            trial.overlay(),
             trial.landlock(),
             trial.seccomp(),
             trial.nproc(),

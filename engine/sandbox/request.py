@@ -49,6 +49,8 @@ class ConfineRequest:
         workspace: Its working tree.
         home: Its HOME.
         temp: A folder for temporary files; without one they lie in memory, in a tmpfs of a size.
+        cache_dir: A folder of the worker's that it does not see: what it adds to the user's package
+            caches is kept there. Without one it has its own caches alone, in its HOME.
         private_clone: Its own git directory.
         git_file: A file bound read-only over the workspace's `.git`; it names the private clone.
         git_objects: The object folders that the private clone borrows from.
@@ -69,6 +71,7 @@ class ConfineRequest:
     workspace: Path
     home: Path
     temp: Path | None = None
+    cache_dir: Path | None = None
     private_clone: Path | None = None
     git_file: Path | None = None
     git_objects: tuple[Path, ...] = ()

@@ -60,6 +60,32 @@ class Trial:
             fix=_userns_fix(problem) if problem else "",
         )
 
+    def overlay(self) -> Finding:
+        """Whether bubblewrap can lay one folder over another, and writes go above only."""
+        lower, upper, work = (self.folder / name for name in ("lower", "upper", "work"))
+        for folder in (lower, upper, work):
+            folder.mkdir()
+        (lower / "file").write_text("below")
+        wrapper = self._wrapper(Network.OPEN)
+        words = ("--overlay-src", str(lower), "--overlay", str(upper), str(work), "/run/layers")
+        script = "cat /run/layers/file && echo above > /run/layers/file"
+        # Before the words that seal the root, or the mount point could not be made.
+        argv = (wrapper[0], *words, *wrapper[1:], "sh", "-c", script)
+        done = run(argv, self.env)
+        works = (
+            done is not None
+            and done.stdout == "below"
+            and (lower / "file").read_text() == "below"
+            and (upper / "file").is_file()
+        )
+        said = done.stderr.strip().splitlines()[:1] if done is not None else []
+        return Finding(
+            mechanism=Mechanism.OVERLAY,
+            works=works,
+            reason="" if works else "; ".join(said) or "it has no effect",
+            fix="" if works else "Install bubblewrap 0.11 or later.",
+        )
+
     def landlock(self) -> Finding:
         """Whether Landlock holds."""
         if not self.machine.landlock_abi:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -207,15 +208,20 @@ def test_a_git_file_that_became_a_link_is_refused(machine: Machine, scene: Scene
         confine(machine, scene.request())
 
 
-def test_an_ordinary_user_is_held_by_the_same_attacks(tmp_path_factory: pytest.TempPathFactory):
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users reach; pytest closes its own to them, at any moment."""
+    with tempfile.TemporaryDirectory(prefix="plait-ordinary-") as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
+def test_an_ordinary_user_is_held_by_the_same_attacks(open_folder: Path):
     python = shutil.which("python3", path="/usr/bin")
     if os.getuid() != 0 or python is None or not shutil.which("setpriv"):
         pytest.skip("needs root to become somebody else, and a python that others may run")
     root = Path(__file__).parents[2]
-    folder = tmp_path_factory.mktemp("ordinary")
-    for path in (folder, *folder.parents):
-        if path.stat().st_uid == 0 and path != Path("/"):
-            path.chmod(path.stat().st_mode | 0o011)
+    folder = open_folder
     shutil.copytree(root / "engine", folder / "code/engine", ignore=_compiled)
     shutil.copytree(root / "tests/support", folder / "code/tests/support", ignore=_compiled)
     (folder / "code/tests/__init__.py").touch()

@@ -66,6 +66,7 @@ def write_checkout(scene: Scene) -> bool:
 @attack
 def write_shared_hook(scene: Scene) -> bool:
     hook = Path(scene["checkout"], ".git/hooks/post-checkout")
+    hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\ntouch /tmp/owned\n")
     hook.chmod(0o755)
     return hook.exists()
