@@ -7,7 +7,7 @@ Commands come from outside (a console, a second shell, a program) and are judged
 from dataclasses import dataclass
 
 from engine.limits import Limits
-from engine.plan.model import PlannedStep, RetryMode
+from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 
 BeginFrom = RetryMode
 """Where a retried attempt begins, for those who send commands and know no plan."""
@@ -32,14 +32,20 @@ class StopWorker:
 
 @dataclass(frozen=True, kw_only=True)
 class RetryWorker:
-    """Begin another attempt, with the reviewer's words and other limits if given."""
+    """Begin another attempt, with the reviewer's words and other limits if given.
+
+    Attributes:
+        prompt: In place of what it was asked so far: a conversation goes on.
+        agent: The name of an agent or adapter, or a choice made in Python.
+    """
 
     worker: str
     run: str = ""
     mode: RetryMode = RetryMode.FRESH
     feedback: str = ""
+    prompt: str | None = None
     limits: Limits | None = None
-    agent: str | None = None
+    agent: str | AgentChoice | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

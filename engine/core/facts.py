@@ -161,10 +161,11 @@ class Resolved(_WorkerFact):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryRequested(_WorkerFact):
-    """A human wants another attempt."""
+    """A human wants another attempt, with words about the last one or with a new prompt."""
 
     mode: RetryMode = RetryMode.FRESH
     feedback: str = ""
+    prompt: str | None = None
     limits: Limits | None = None
     agent: AgentChoice | None = None
 

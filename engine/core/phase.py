@@ -73,7 +73,7 @@ TOLD: Mapping[Phase, Mapping[str, frozenset[Phase]]] = {
     DISCARDED: {"RetryRequested": frozenset({QUEUED})},
     SKIPPED: {"RetryRequested": frozenset({WAITING})},
     LANDED: {},
-    FINISHED: {},
+    FINISHED: {"RetryRequested": frozenset({QUEUED})},
 }
 
 RULED: Mapping[Phase, frozenset[Phase]] = {

@@ -21,6 +21,8 @@ class Next:
     Attributes:
         previous: The attempt that `continue` and `resume` take up.
         words: A human's feedback, in their words.
+        prompt: What it is asked in place of what was planned; kept until something else is asked.
+        is_turn: That prompt is new, so that this is no second try at the last one.
         failure: What went wrong last time, in ours.
         check_output: What the failed check said.
         output_tail: The last words of the attempt before.
@@ -29,6 +31,8 @@ class Next:
     mode: RetryMode = RetryMode.FRESH
     previous: int | None = None
     words: str = ""
+    prompt: str | None = None
+    is_turn: bool = False
     failure: str = ""
     check_output: str = ""
     output_tail: str = ""

@@ -63,9 +63,12 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
     own = turn.state.steps[w.id.step]
     if own.chosen == w.id or _is_choice_dead(turn, own):
         turn.change_step(w.id.step, chosen=None)
+    # Who is asked something else is not told how it failed at what it was asked before.
+    failure = w.error or (w.cause or "") if fact.prompt is None else ""
     fields = turn.requeue(
-        w.id, mode=fact.mode, words=fact.feedback, failure=w.error or (w.cause or "")
+        w.id, mode=fact.mode, words=fact.feedback, failure=failure, prompt=fact.prompt
     )
+    is_same = fact.agent is None or fact.agent == turn.state.agent_of(w.id)
     turn.tell(
         w.id,
         Phase.QUEUED,
@@ -73,6 +76,7 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
         tries=0,
         limits=fact.limits or w.limits,
         agent=fact.agent or w.agent,
+        session=w.session if is_same else None,
     )
 
 

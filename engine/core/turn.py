@@ -125,9 +125,15 @@ class Turn:
         )
 
     def requeue(
-        self, worker: WorkerId, *, mode: RetryMode, words: str = "", failure: str = ""
+        self,
+        worker: WorkerId,
+        *,
+        mode: RetryMode,
+        words: str = "",
+        failure: str = "",
+        prompt: str | None = None,
     ) -> dict[str, Any]:
-        """The fields that make a worker ready for another attempt."""
+        """The fields that make a worker ready for another attempt, or for another prompt."""
         w = self.worker(worker)
         return {
             "outcome": Outcome.PENDING,
@@ -151,6 +157,8 @@ class Turn:
                 mode=mode,
                 previous=w.attempt or None,
                 words=words,
+                prompt=w.next.prompt if prompt is None else prompt,
+                is_turn=prompt is not None,
                 failure=failure,
                 check_output=w.check.summary if failure and w.check else "",
                 output_tail=w.ended.text[-_TOLD_TEXT:] if failure and w.ended else "",

@@ -27,7 +27,9 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
     """What the adapter is told of this attempt."""
     planned = state.planned(w.id)
     choice = state.agent_of(w.id) or _SHELL
-    wants_session = w.next.mode is not RetryMode.FRESH
+    mode = w.next.mode
+    if w.next.is_turn:  # asked something new: its session goes on, or there is nothing to tell
+        mode = RetryMode.CONTINUE if w.session else RetryMode.FRESH
     return LaunchRequest(
         choice=choice,
         prompt=w.prompt,
@@ -38,8 +40,8 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         persona_prompt=planned.persona_prompt,
         hint=planned.hint,
         permissions=planned.permissions,
-        mode=w.next.mode,
-        session=w.session if wants_session else None,
+        mode=mode,
+        session=w.session if mode is not RetryMode.FRESH else None,
         feedback=w.feedback,
         environment=tools.starter.shelter.environ,
         user_home=user_home(tools.environ),

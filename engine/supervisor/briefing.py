@@ -9,7 +9,10 @@ TOLD_CHECK_OUTPUT = 8 * 1024
 
 
 def prompt_for(state: RunState, worker: WorkerId) -> str:
-    """The worker's prompt with every known placeholder filled."""
+    """What it was asked last, as it stands; else its plan's prompt with its placeholders filled."""
+    asked = state.workers[worker].next.prompt
+    if asked is not None:
+        return asked
     step = state.plan.step(worker.step)
     planned = state.planned(worker)
     outputs = {

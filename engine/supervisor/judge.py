@@ -24,6 +24,7 @@ _RETRIABLE = frozenset(
         Phase.CANCELLED,
         Phase.DISCARDED,
         Phase.SKIPPED,
+        Phase.FINISHED,
     }
 )
 
@@ -85,14 +86,18 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
     lost = _is_decided_without(state, w)
     if lost is not None:
         return lost
-    agent = None
-    if command.agent is not None:
-        agent = _agent_named(state, command.agent)
+    agent = command.agent
+    if isinstance(agent, str):
+        agent = _agent_named(state, agent)
         if agent is None:
             return c.Refused(f"there is no agent {command.agent!r}")
-    limits = _merged(state.limits_of(w.id), command.limits)
     fact = f.RetryRequested(
-        **base, mode=command.mode, feedback=command.feedback, limits=limits, agent=agent
+        **base,
+        mode=command.mode,
+        feedback=command.feedback,
+        prompt=command.prompt,
+        limits=_merged(state.limits_of(w.id), command.limits),
+        agent=agent,
     )
     return Ruling((fact,), f"attempt {w.attempt + 1}, {command.mode}")
 
