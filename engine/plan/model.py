@@ -226,7 +226,13 @@ class WorkspaceRules:
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """What holds for the whole run."""
+    """What holds for the whole run.
+
+    Attributes:
+        base: What every change is counted from.
+        start: A commit on top of the base at which the first workspaces begin: earlier work that
+            is part of the change.
+    """
 
     max_concurrent_workers: int = 10
     isolation: IsolationStrategy = IsolationStrategy.WORKTREE
@@ -240,6 +246,7 @@ class Runtime:
     cleanup_on_complete: bool = True
     target: str | None = None
     base: str | None = None
+    start: str | None = None
     branch_prefix: str = "plait"
     land_style: str = "merge"
 

@@ -150,7 +150,8 @@ class GitWorkshop:
         last = w.change
         if effect.mode is not RetryMode.FRESH and last is not None and last.head is not None:
             return _Start(commit=last.head, base=last.base or found.commit)
-        return _Start(commit=found.commit, base=found.commit)
+        start = state.plan.runtime.start
+        return _Start(commit=start if start and not heads else found.commit, base=found.commit)
 
     def _fixed_signature(self, state: RunState) -> Signature:
         return self._repo.settings.sign(int(state.started_at or 0))
