@@ -110,7 +110,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         workspace=w.workspace or "",
         limits=state.limits_of(w.id),
         git=tools.workshop.git_places(state, w.id),
-        env=_command_env(state, w),
+        env=_env(tools, state, w),
     )
     sheltered = await tools.starter.start(state, job, launch)
     try:
@@ -123,6 +123,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     await tools.starter.shelter.release(sheltered)
 
 
-def _command_env(state: RunState, w: Worker) -> dict[str, str]:
+def _env(tools: Tools, state: RunState, w: Worker) -> dict[str, str]:
     step = state.plan.step(w.id.step)
-    return command_environment(step, state.planned(w.id), run=state.run)
+    ports = tools.ports.lease(f"{state.run}/{w.id}", state.plan.workspace.ports)
+    return {**command_environment(step, state.planned(w.id), run=state.run), **ports}

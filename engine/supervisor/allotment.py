@@ -1,10 +1,33 @@
-"""Sharing the engine's slots between its runs: together they never hold more than the cap."""
+"""How many workers may run at once: by memory, and by the cap that all runs share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.core.state import RunState
+from engine.host.seam import Capacity
 from engine.phases import Phase
+from engine.plan.model import Clamp, Plan
+
+_RESERVE = 0.1
+"""The part of the free memory that stays with the machine."""
+
+
+def admitted(plan: Plan, capacity: Capacity) -> Plan:
+    """The plan with no more workers at once than the free memory holds at their limits."""
+    most = max((step.limits.memory_mb or 0 for step in plan.steps), default=0)
+    asked = plan.runtime.max_concurrent_workers
+    free = int(capacity.memory_available_mb * (1 - _RESERVE))
+    given = max(1, min(asked, free // most)) if most else asked
+    if given == asked:
+        return plan
+    clamp = Clamp(
+        where="max_concurrent_workers",
+        asked=asked,
+        given=given,
+        reason=f"memory: {free} MB are free, each worker may use {most} MB",
+    )
+    runtime = replace(plan.runtime, max_concurrent_workers=given)
+    return replace(plan, runtime=runtime, clamps=(*plan.clamps, clamp))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Setup and check: commands of the manifest, run as attempts of the worker they serve."""
 
-from engine.core.effects import Land, PrepareWorkspace, RunCheck
+from engine.core.effects import Land, PrepareWorkspace, ReleaseWorkspace, RunCheck
 from engine.ids import AttemptId
 from engine.results import CheckResult
 from engine.supervisor.attempts import CommandEnd, with_role
@@ -15,7 +15,10 @@ class Checking:
     """Runs what the manifest wants run for one worker's attempt."""
 
     def __init__(
-        self, run: RunPort, tools: Tools, effect: PrepareWorkspace | RunCheck | Land
+        self,
+        run: RunPort,
+        tools: Tools,
+        effect: PrepareWorkspace | RunCheck | Land | ReleaseWorkspace,
     ) -> None:
         self._run = run
         self._tools = tools
@@ -30,6 +33,12 @@ class Checking:
             return None
         end = await self._command(folder, git, command, role)
         return None if end.is_ok else f"setup {end.why}\n{end.tail[-_TOLD_TAIL:]}".rstrip()
+
+    async def teardown(self, folder: str) -> None:
+        """Undo what setup did outside of the workspace; how it ends changes nothing."""
+        command = self._run.state.plan.workspace.teardown
+        if command is not None:
+            await self._command(folder, None, command, "teardown")
 
     async def check(
         self, folder: str, tree: str, git: GitPlaces | None, *, role: str | None = None
@@ -57,5 +66,6 @@ class Checking:
             workspace=folder,
             limits=state.limits_of(effect.worker),
             git=git or self._tools.workshop.git_places(state, effect.worker),
+            env=self._tools.ports.lease(f"{state.run}/{effect.worker}", state.plan.workspace.ports),
         )
         return await self._tools.starter.run_command(state, job, command)

@@ -21,7 +21,7 @@ from engine.ids import AttemptId, RunId
 from engine.plan.model import Plan
 from engine.results import EngineView, LogChunk, Machine, RunReport, RunView
 from engine.store.history import RunSummary, Standing, list_runs
-from engine.supervisor.allotment import allot
+from engine.supervisor.allotment import admitted, allot
 from engine.supervisor.journal import Journal
 from engine.supervisor.judge import find_worker, judge
 from engine.supervisor.live_run import LiveRun
@@ -67,7 +67,8 @@ class Coordinator:
             StoreError: The run cannot be written down.
         """
         self._tools.starter.shelter.check_required(plan.runtime.require)
-        plan = await self._tools.workshop.begin(plan)
+        capacity = await self._tools.starter.host.capacity()
+        plan = admitted(await self._tools.workshop.begin(plan), capacity)
         run = RunId(secrets.token_hex(3))
         layout = self._tools.layout
         await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))

@@ -1,9 +1,10 @@
 """Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
@@ -233,16 +234,17 @@ class GitWorkshop:
         if isinstance(found, CollectRefused):
             why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
             return Kept(error=why)
-        return Kept(change=await self._measured(found, w.base or found.base, artifacts))
+        return Kept(change=await self._measured(state, found, w.base or found.base, artifacts))
 
     async def _measured(
-        self, found: Collected, base: str, artifacts: tuple[str, ...]
+        self, state: RunState, found: Collected, base: str, artifacts: tuple[str, ...]
     ) -> Change | None:
         aside = [f"{os.fsdecode(one.path)}: {one.reason}" for one in found.set_aside]
         aside += [f"{os.fsdecode(one.path)}: a repository inside" for one in found.embedded]
         if found.head == base and not aside and not artifacts:
             return None
         files = await changed_files(self._repo, base, found.head)
+        strays = _strays([os.fsdecode(file.path) for file in files], state.plan.workspace.paths)
         return Change(
             head=found.head if found.head != base else None,
             base=base,
@@ -251,7 +253,7 @@ class GitWorkshop:
             insertions=sum(file.added or 0 for file in files),
             deletions=sum(file.removed or 0 for file in files),
             artifacts=artifacts,
-            set_aside=(*aside, *found.notes),
+            set_aside=(*aside, *found.notes, *strays),
         )
 
     async def prepare_landing(
@@ -277,6 +279,14 @@ class GitWorkshop:
             verdict = await examine(self._repo, space, request)
         if verdict.is_safe:
             await remove(self._repo, verdict, self._layout.trash)
+
+
+def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
+    """What a reviewer is to look at because it was not meant to be changed."""
+    if not meant:
+        return []
+    strays = [path for path in paths if not any(fnmatch(path, one) for one in meant)]
+    return [f"{path}: changed, and not among workspace.paths" for path in strays]
 
 
 async def _is_there(w: Worker) -> bool:

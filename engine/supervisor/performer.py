@@ -190,7 +190,11 @@ class Performer:
         self._run.feed(f.BackoffElapsed(**self._base(effect)))
 
     async def _release(self, effect: e.ReleaseWorkspace) -> None:
+        w = self._worker(effect)
+        self._tools.ports.release(f"{self._run.state.run}/{w.id}")
         with suppress(EngineError, OSError):
+            if w.workspace is not None and await anyio.Path(w.workspace).is_dir():
+                await Checking(self._run, self._tools, effect).teardown(w.workspace)
             await self._tools.workshop.release(self._run.state, effect)
 
     async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:

@@ -10,6 +10,7 @@ from engine.store.layout import Layout
 from engine.supervisor.attempts import Starter
 from engine.supervisor.bus import Bus
 from engine.supervisor.clock import Clock
+from engine.supervisor.ports import Ports
 from engine.supervisor.workshop import Workshop
 
 
@@ -25,3 +26,4 @@ class Tools:
     project: Path
     environ: Mapping[str, str]
     landing: anyio.Lock = field(default_factory=anyio.Lock)
+    ports: Ports = field(default_factory=Ports)

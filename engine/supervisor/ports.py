@@ -1,0 +1,45 @@
+"""Network ports leased to workers, so that two of them never start a server on the same one."""
+
+import socket
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Ports:
+    """The leases of one engine, over all its runs."""
+
+    _held: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def lease(self, holder: str, wanted: Mapping[str, int]) -> dict[str, str]:
+        """Variables that name free ports: `PORT`, or `PORT`, `PORT_2`, … where several are wanted.
+
+        The same holder gets the same ports again until they are released.
+        """
+        if holder not in self._held and wanted:
+            taken = {port for held in self._held.values() for port in held.values()}
+            names = [
+                name if n == 1 else f"{name}_{n}"
+                for name, count in wanted.items()
+                for n in range(1, count + 1)
+            ]
+            self._held[holder] = dict(zip(names, _free(len(names), taken), strict=True))
+        return dict(self._held.get(holder, {}))
+
+    def release(self, holder: str) -> None:
+        """Let others have a holder's ports."""
+        self._held.pop(holder, None)
+
+
+def _free(count: int, taken: set[str]) -> list[str]:
+    """Ports that nobody listens on and nobody has leased; all are held open while we look."""
+    found: list[str] = []
+    with ExitStack() as stack:
+        while len(found) < count:
+            probe = stack.enter_context(socket.socket())
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+            if port not in taken:
+                found.append(port)
+    return found
