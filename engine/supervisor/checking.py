@@ -11,6 +11,10 @@ from engine.supervisor.tools import Tools
 _TOLD_TAIL = 2000
 
 
+_Served = PrepareWorkspace | RunCheck | Land | ReleaseWorkspace
+"""The effects on whose behalf commands of the manifest are run."""
+
+
 class Checking:
     """Runs what the manifest wants run for one worker's attempt."""
 
