@@ -15,7 +15,7 @@ from engine.agents.registry import find_agents
 from engine.core.report import report
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
-from engine.events import Told
+from engine.events import Landed, Told
 from engine.git.sample import first_commit
 from engine.host.local import LocalHost
 from engine.ids import AttemptId, RunId, WorkerId
@@ -220,6 +220,42 @@ class Engine:
     async def snapshot(self) -> EngineView:
         """Everything a console shows at this moment."""
         return await self._coordinator.snapshot()
+
+    async def land(
+        self,
+        worker: str,
+        *,
+        to: str | None = None,
+        style: str | None = None,
+        despite_check: bool = False,
+    ) -> Landed | c.Conflicted | c.Refused:
+        """Move a worker's change onto its target, and wait for what becomes of that.
+
+        Args:
+            worker: `step/worker_1` of the latest run, or `run/step/worker_1`.
+            to: Another branch than the run's target.
+            style: `merge`, `squash` or `rebase`; by default the run's.
+            despite_check: Also where the check fails on the merged tree.
+        """
+        command = c.Land(worker=worker, to=to, style=style, is_despite_check=despite_check)
+        return await self._coordinator.land(command)
+
+    async def put_away(self, worker: str) -> bool:
+        """Remove a worker's workspace if every byte of it is provably kept; whether it is gone.
+
+        Its change stays on its ref and may still be reviewed, retried and landed.
+
+        Raises:
+            WorkspaceError: There is no such worker.
+        """
+        return await self._coordinator.put_away(worker)
+
+    async def let_go(self, run: str) -> None:
+        """No longer hold a run in memory, once nothing of it is under way.
+
+        Nothing is lost: a command that names the run takes it up again from its journal.
+        """
+        await self._coordinator.let_go(RunId(run))
 
     async def view(self, run: str = "") -> RunView:
         """One run as it stands; the latest where none is named."""

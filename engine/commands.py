@@ -197,4 +197,12 @@ class Refused:
     choices: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Conflicted:
+    """The change and its target cannot be merged without a human; nothing was moved."""
+
+    worker: str
+    paths: tuple[str, ...]
+
+
 Reply = Accepted | Refused

@@ -85,6 +85,11 @@ class StepResult:
     chosen: str | None = None
 
     @property
+    def results(self) -> tuple[WorkerResult, ...]:
+        """The same as `worker_results`, for short."""
+        return self.worker_results
+
+    @property
     def worker_workspaces(self) -> tuple[str | None, ...]:
         """Each worker's workspace, in worker order."""
         return tuple(result.workspace for result in self.worker_results)

@@ -13,11 +13,12 @@ from anyio.abc import TaskGroup
 from engine import commands as c
 from engine.core import facts as f
 from engine.core.report import report
-from engine.core.state import RunState
+from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError, StoreError, WorkspaceError
-from engine.events import Told
+from engine.events import Landed, Told
 from engine.ids import AttemptId, RunId
+from engine.phases import Phase
 from engine.plan.model import Plan
 from engine.results import EngineView, LogChunk, Machine, RunReport, RunView
 from engine.store.history import RunSummary, Standing, list_runs
@@ -38,6 +39,7 @@ class Coordinator:
         self._tasks = tasks
         self._cap = cap
         self._runs: dict[RunId, LiveRun] = {}
+        self._let_go: set[RunId] = set()
         self._is_sharing = False
         self._taking_up = anyio.Lock()
 
@@ -73,9 +75,10 @@ class Coordinator:
         layout = self._tools.layout
         await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))
         meta = {"project": str(self._tools.project), "started": str(self._tools.clock.now())}
-        path = layout.run_db(run)
-        journal = await anyio.to_thread.run_sync(partial(Journal.create, run, path, plan, meta))
-        state = await anyio.to_thread.run_sync(journal.replay)
+        create = partial(Journal.create, run, layout.run_db(run), plan, meta)
+        with anyio.CancelScope(shield=True):  # a journal that nobody works on would be taken up
+            journal = await anyio.to_thread.run_sync(create)
+            state = await anyio.to_thread.run_sync(journal.replay)
         live = self._admit(journal, state)
         live.begin()
         return live
@@ -98,8 +101,56 @@ class Coordinator:
                 journal.close()
                 raise
             live = self._admit(journal, state)
-            live.go_on(told)
+            live.go_on(told, is_told=run in self._let_go)
             return live
+
+    async def let_go(self, run: RunId) -> None:
+        """No longer hold a run; its journal says all, and whoever names the run takes it up."""
+        live = self._runs.get(run)
+        if live is None:
+            return
+        await live.wait_nothing()
+        if self._runs.pop(run, None) is not None:
+            self._let_go.add(run)
+            live.close()
+            self._share()
+
+    async def put_away(self, worker: str) -> bool:
+        """Give back a workspace whose every byte is provably kept; whether it is gone.
+
+        Raises:
+            WorkspaceError: There is no such worker.
+        """
+        live, found = await self._of(worker)
+        return await live.put_away(found.id)
+
+    async def land(self, command: c.Land) -> Landed | c.Conflicted | c.Refused:
+        """Land a worker's change and wait for what becomes of it."""
+        reply = await self.command(command)
+        if isinstance(reply, c.Refused):
+            return reply
+        live, found = await self._of(command.worker, run=command.run)
+        w = await live.wait_phase(found.id, lambda phase: phase is not Phase.LANDING)
+        if w.phase is Phase.CONFLICTED:
+            return c.Conflicted(worker=str(w.id), paths=w.conflicts)
+        if w.phase is not Phase.LANDED:
+            return c.Refused(w.error or f"{w.id} is {w.phase}: it did not land")
+        return next(
+            told.event
+            for told in reversed(self._tools.bus.journalled)
+            if told.run == live.run
+            and isinstance(told.event, Landed)
+            and told.event.worker == str(w.id)
+        )
+
+    async def _of(self, worker: str, *, run: str = "") -> tuple[LiveRun, Worker]:
+        """The living run and the worker that a name means, `run/step/worker_1` for example."""
+        run, command = _split(c.Approve(worker=worker, run=run))
+        live = self._find(run) or await self.take_up(RunId(run))
+        found = find_worker(live.state, getattr(command, "worker", worker))
+        if isinstance(found, c.Refused):
+            raise WorkspaceError(found.reason, hint=found.hint)
+        return live, found
 
     async def resume_unfinished(self) -> list[RunId]:
         """Take up every run that was interrupted; those that cannot be read are left alone."""

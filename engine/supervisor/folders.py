@@ -103,8 +103,13 @@ class FolderWorkshop:
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Only an empty folder is provably not needed."""
+        if state.plan.runtime.cleanup_on_complete:
+            await self.put_away(state, effect)
+
+    async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Likewise."""
         folder = state.workers[effect.worker].workspace
-        if folder is not None and state.plan.runtime.cleanup_on_complete:
+        if folder is not None:
             await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
 
     async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:

@@ -267,10 +267,15 @@ class GitWorkshop:
         return await self._landings.land(effect, ready)
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Remove the worktree of one that has settled for good."""
+        is_settled = state.workers[effect.worker].phase in _RELEASED
+        if state.plan.runtime.cleanup_on_complete and is_settled:
+            await self.put_away(state, effect)
+
+    async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
         w = state.workers[effect.worker]
-        is_wanted = state.plan.runtime.cleanup_on_complete and w.phase in _RELEASED
-        if not is_wanted or not await _is_there(w):
+        if not await _is_there(w):
             return
         space = await self._space_of(state, w)
         author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))

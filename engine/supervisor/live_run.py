@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
+import anyio
 from anyio.abc import TaskGroup
 
 from engine.core import effects as e
@@ -10,7 +11,7 @@ from engine.core import facts as f
 from engine.core.advance import advance, is_idle
 from engine.core.entry import current_effects
 from engine.core.report import report
-from engine.core.state import RunState
+from engine.core.state import RunState, Worker
 from engine.errors import StoreError
 from engine.events import LatestWins, Told
 from engine.ids import RunId, WorkerId
@@ -47,6 +48,7 @@ class LiveRun:
         self._backlog: deque[f.Fact] = deque()
         self._is_draining = False
         self._seq = 0
+        self._is_closed = False
         self.trouble: str | None = None
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
         self.on_change: Callable[[], None] = lambda: None
@@ -71,14 +73,16 @@ class LiveRun:
         self._tasks.start_soon(self._tick)
         self.feed(f.RunBegan(at=self._tools.clock.now()))
 
-    def go_on(self, told: Sequence[Told]) -> None:
+    def go_on(self, told: Sequence[Told], *, is_told: bool = False) -> None:
         """Take up a run that another engine left: only what each worker stands at is done again.
 
         Args:
             told: The events of its journal.
+            is_told: Observers of this engine have had them already.
         """
         self._seq = told[-1].seq or 0 if told else 0
-        self._tools.bus.tell(told)
+        if not is_told:
+            self._tools.bus.tell(told)
         self._tasks.start_soon(self._tick)
         if self._state.started_at is None:
             self.feed(f.RunBegan(at=self._tools.clock.now()))
@@ -163,6 +167,24 @@ class LiveRun:
         while not self.is_at_rest:
             await self._activities.wait_changed()
 
+    async def wait_nothing(self) -> None:
+        """Return when nothing at all is under way, not even what waits for an answer."""
+        while self._backlog or self._activities.under_way:
+            await self._activities.wait_changed()
+
+    async def wait_phase(self, worker: WorkerId, is_so: Callable[[Phase], bool]) -> Worker:
+        """A worker, as soon as its phase is one of those."""
+        while not is_so(self._state.workers[worker].phase):
+            await self._activities.wait_changed()
+        return self._state.workers[worker]
+
+    async def put_away(self, worker: WorkerId) -> bool:
+        """Give a worker's workspace back, as far as that is provably safe; whether it is gone."""
+        w = self._state.workers[worker]
+        effect = e.ReleaseWorkspace(worker=worker, attempt=w.attempt)
+        await self._activities.begin(effect, self._performer.put_away).done.wait()
+        return w.workspace is None or not await anyio.Path(w.workspace).is_dir()
+
     async def wait_end(self) -> RunReport:
         """The report, once every worker has settled or a human is waited for."""
         while not is_idle(self._state):
@@ -171,8 +193,10 @@ class LiveRun:
 
     async def _tick(self) -> None:
         """Look at what no event announces: standing still, and the run's own time limit."""
-        while True:
+        while not self._is_closed:
             await self._tools.clock.sleep(_TICK_S)
+            if self._is_closed:
+                return
             self._look_for_stalls()
             self._look_at_the_clock()
 
@@ -198,4 +222,5 @@ class LiveRun:
 
     def close(self) -> None:
         """Give the journal back; nothing more can be fed."""
+        self._is_closed = True
         self._journal.close()

@@ -197,6 +197,14 @@ class Performer:
                 await Checking(self._run, self._tools, effect).teardown(w.workspace)
             await self._tools.workshop.release(self._run.state, effect)
 
+    async def put_away(self, activity: Activity) -> None:
+        """Give a workspace back that nothing works in, whatever its work still waits for."""
+        w = self._worker(activity.effect)
+        effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt)
+        if not w.phase.holds_slot and w.phase is not Phase.LANDING:
+            with suppress(EngineError, OSError):
+                await self._tools.workshop.put_away(self._run.state, effect)
+
     async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:
         """End what runs for a worker; an agent reports its own end, the rest is reported here."""
         w = self._worker(effect)

@@ -98,7 +98,10 @@ class Workshop(Protocol):
         """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
-        """Give back what is provably not needed any more."""
+        """Give back what nobody needs any more, as far as that is provable."""
+
+    async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Give it back although its work still waits for a human; what is unproved stays."""
 
     async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
         """What an attempt changed, once it is collected."""

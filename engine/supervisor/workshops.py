@@ -74,6 +74,10 @@ class Workshops:
         """Give back what is provably not needed any more."""
         await self._for(state.plan).release(state, effect)
 
+    async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Give it back although its work still waits for a human."""
+        await self._for(state.plan).put_away(state, effect)
+
     async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
         """What an attempt changed, once it is collected."""
         return await self._for(state.plan).diff(state, w, attempt)
