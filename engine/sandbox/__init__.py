@@ -2,7 +2,7 @@
 
     probe.probe(env, cache_dir) -> Machine         what this machine can do, tried out once a boot
     confine.confine(machine, request) -> Profile   an attempt wrapped, for the keeper to carry out
-    confine.one_off(machine, profile) -> words     the same view for a short program of the engine's
+    confine.looking(machine, request)              words for a short program of the engine's own
     confine.set_limits, release, left_behind, release_named    cgroups of the living and the dead
     environment.environment(machine, request, extra) -> pairs  the agent's whole environment
     ladder.check_required(dimensions, report), ladder.doctor(machine)   levels, and how to get more

@@ -13,7 +13,7 @@ from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import Access, Sight, View
 
-_FOR_KEEPER = ("--json-status-fd", "{status_fd}", "--die-with-parent")
+_STATUS = ("--json-status-fd", "{status_fd}")
 _TMP = Path("/tmp")  # noqa: S108 - the sandbox's own
 _VAR_LINKS = (("../run", "/var/run"), ("../run/lock", "/var/lock"), ("/tmp", "/var/tmp"))  # noqa: S108
 _MEMORY_FOLDERS_MB = 1024
@@ -23,7 +23,8 @@ def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, .
     """The wrapper: bubblewrap and its options, to be put before the agent's own words."""
     return (
         machine.bwrap,
-        *_FOR_KEEPER,
+        *_STATUS,
+        "--die-with-parent",
         *_namespaces(machine, request),
         *_mounts(request, view),
         *_names(machine),
@@ -43,9 +44,10 @@ def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, .
 def without_keeper(wrapper: tuple[str, ...]) -> tuple[str, ...]:
     """The same words for a program that no keeper starts.
 
-    The tie to the parent goes too: it would be to the thread that started it, and end with that.
+    It stays tied to the thread that starts it, which must wait for it: without that tie, killing
+    bubblewrap from outside would leave everything in it alive.
     """
-    return tuple(word for word in caches.without_layers(wrapper) if word not in _FOR_KEEPER)
+    return tuple(word for word in caches.without_layers(wrapper) if word not in _STATUS)
 
 
 def _namespaces(machine: Machine, request: ConfineRequest) -> Iterator[str]:

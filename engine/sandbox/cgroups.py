@@ -4,9 +4,11 @@ Every value written is read back, because a kernel may round it and an old group
 Who is put into a group, and what is read from it while it lives, is the keeper's work.
 """
 
+import contextlib
 import errno
 import os
 import select
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -64,6 +66,20 @@ def limit(cgroups: Iterable[Cgroup], limits: Limits) -> dict[Dimension, str]:
     return seen
 
 
+def kill(cgroups: Iterable[Cgroup]) -> None:
+    """Kill whatever is in these groups, until nothing is or time is up."""
+    deadline = time.monotonic() + _REMOVAL_S
+    for group in cgroups:
+        path = Path(group.path)
+        if (path / "cgroup.kill").exists():
+            (path / "cgroup.kill").write_text("1")
+        while (found := _processes(path)) and time.monotonic() < deadline:
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            select.select([], [], [], 0.001)
+
+
 def remove(cgroups: Iterable[Cgroup]) -> tuple[str, ...]:
     """Remove the groups of an attempt that is dead; the paths of those that would not go.
 
@@ -93,6 +109,13 @@ def names(hierarchies: Iterable[Hierarchy]) -> frozenset[str]:
 def read(path: Path) -> str:
     """A control file's one value."""
     return path.read_text().strip()
+
+
+def _processes(path: Path) -> list[int]:
+    try:
+        return [int(line) for line in (path / "cgroup.procs").read_text().split()]
+    except FileNotFoundError:
+        return []
 
 
 def _is_removed(path: Path) -> bool:

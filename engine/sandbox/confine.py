@@ -4,6 +4,9 @@ The only module here that leaves something behind: cgroups, which `release` take
 links in the worker's HOME.
 """
 
+import contextlib
+import itertools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +19,14 @@ from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.profile import Cgroup, Profile
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import View, look
+
+_JOIN = """
+until [ "$1" = -- ]; do echo 0 > "$1/cgroup.procs" || exit 126; shift; done
+shift
+exec "$@"
+"""
+_LOOKS = itertools.count()
+_LONGEST = 150
 
 
 def confine(machine: Machine, request: ConfineRequest) -> Profile:
@@ -57,13 +68,36 @@ def confine(machine: Machine, request: ConfineRequest) -> Profile:
 def one_off(machine: Machine, profile: Profile) -> tuple[str, ...]:
     """Words to put before a program that is to see what an attempt sees, without a keeper.
 
-    For short programs of the engine's own, such as git looking at the attempt's tree. No cgroup is
-    joined.
+    It joins the profile's cgroups, and is tied to the thread that starts it, which must wait.
     """
+    groups = [each.path for each in profile.cgroups if each.is_joined]
+    joining = ("sh", "-c", _JOIN, "sh", *groups, "--") if groups else ()
     if profile.landlock_rules:
-        return fence.launcher(machine, profile)
+        return (*joining, *fence.launcher(machine, profile))
     start = profile.wrapper.index(machine.bwrap) if machine.bwrap in profile.wrapper else 0
-    return bubblewrap.without_keeper(profile.wrapper[start:])
+    return (*joining, *bubblewrap.without_keeper(profile.wrapper[start:]))
+
+
+@contextlib.contextmanager
+def looking(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, ...]]:
+    """Words that put a short program of the engine's into an attempt's view, to look only.
+
+    The attempt may be alive: the cgroups are others than its own. There is no network, and nothing
+    that was started lives on afterwards.
+    """
+    own = replace(
+        request,
+        name=f"{request.name[:_LONGEST]}.look-{os.getpid()}-{next(_LOOKS)}",
+        is_read_only=True,
+        network=Network.NONE if ladder.network_rung(machine, Network.NONE) else Network.OPEN,
+        cache_dir=None,
+    )
+    profile = confine(machine, own)
+    try:
+        yield one_off(machine, profile)
+    finally:
+        cgroups.kill(profile.cgroups)
+        release(profile)
 
 
 def set_limits(profile: Profile, limits: Limits, env: Mapping[str, str]) -> dict[Dimension, str]:

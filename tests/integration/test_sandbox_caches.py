@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.sandbox.confine import confine, one_off, release
+from engine.sandbox.confine import confine, looking, release
 from engine.sandbox.environment import environment
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.probe import probe
@@ -79,8 +79,7 @@ def test_cargo_reaches_its_layer_through_its_home(
 def test_a_program_of_the_engine_runs_beside_without_the_layers(
     machine: Machine, scene: Scene, tmp_path: Path
 ):
-    profile = confine(machine, cached(scene, tmp_path / "mine"))
-    release(profile)
-    argv = [*one_off(machine, profile), "sh", "-c", "ls /run/plait-caches || echo none"]
-    done = run(Profile(), argv, env=os.environ, cwd=scene.workspace)
+    with looking(machine, cached(scene, tmp_path / "mine")) as words:
+        argv = [*words, "sh", "-c", "ls /run/plait-caches || echo none"]
+        done = run(Profile(), argv, env=os.environ, cwd=scene.workspace)
     assert done.stdout == "none\n"

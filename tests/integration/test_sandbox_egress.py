@@ -175,9 +175,11 @@ def test_a_list_without_a_place_for_its_proxy_is_a_mistake(scene: Scene):
 
 def test_a_forwarder_without_a_proxy_lets_the_program_run(machine: Machine, scene: Scene):
     profile = confine(machine, listed(scene, "a.example"))
-    release(profile)
     words = one_off(machine, profile)
-    done = run(Profile(), [*words, "echo", "ran"], env=os.environ, cwd=scene.workspace)
+    try:
+        done = run(Profile(), [*words, "echo", "ran"], env=os.environ, cwd=scene.workspace)
+    finally:
+        release(profile)
     assert (done.stdout, done.returncode) == ("ran\n", 0), done.stderr
 
 

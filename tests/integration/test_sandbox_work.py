@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import WorkspaceError
-from engine.sandbox.confine import confine, one_off, release
+from engine.limits import Limits
+from engine.sandbox.confine import confine, left_behind, looking, release
 from engine.sandbox.environment import environment
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.probe import probe
@@ -91,19 +92,53 @@ def test_everyday_git_works_and_touches_nothing_of_the_users(
     assert scene.repository.git("show", "refs/plait/side:side.txt") == "side"
 
 
-def test_a_short_program_of_the_engine_sees_the_tree_and_cannot_write_it(
-    machine: Machine, scene: Scene
-):
+def test_a_short_program_of_the_engine_looks_and_cannot_write(machine: Machine, scene: Scene):
     (scene.workspace / "new.txt").write_text("new\n")
-    request = scene.request(is_read_only=True, network=Network.NONE)
-    profile = confine(machine, request)
-    release(profile)
+    request = scene.request()
     look = ["git", "--no-optional-locks", "status", "--porcelain"]
-    argv, env = one_off(machine, profile), dict(environment(machine, request))
-    done = subprocess.run([*argv, *look], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout == "?? new.txt\n"
-    again = subprocess.run([*argv, "touch", "x"], env=env, capture_output=True, check=False)
-    assert again.returncode != 0
+    env = dict(environment(machine, request))
+    with looking(machine, request) as words:
+        done = subprocess.run([*words, *look], env=env, capture_output=True, text=True, check=True)
+        assert done.stdout == "?? new.txt\n"
+        for script in ("touch x", "cat < /dev/tcp/127.0.0.1/1"):
+            assert subprocess.run([*words, "sh", "-c", script], env=env, check=False).returncode
+    assert request.name not in "".join(left_behind(machine))
+
+
+def test_looking_leaves_the_cgroups_of_the_living_attempt_alone(machine: Machine, scene: Scene):
+    request = scene.request(limits=Limits(memory_mb=64))
+    profile = confine(machine, request)
+    try:
+        with looking(machine, request) as one, looking(machine, request) as other:
+            assert one != other
+        assert all(Path(group.path).is_dir() for group in profile.cgroups)
+    finally:
+        assert release(profile) == ()
+
+
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_killing_what_looks_kills_all_it_started(
+    machine: Machine, scene: Scene, tmp_path: Path, *, is_tied: bool
+):
+    request = scene.request(writable=(tmp_path,))
+    stay = "setsid sh -c 'exec 9<> alive; flock 9; echo up; sleep 60' & wait"
+    with looking(machine, request) as words:
+        tied = [word for word in words if is_tied or word != "--die-with-parent"]
+        child = subprocess.Popen(
+            [*tied, "sh", "-c", f"cd {tmp_path}; {stay}"],
+            env=dict(environment(machine, request)),
+            stdout=subprocess.PIPE,
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"up\n"
+        child.kill()
+        child.wait()
+        wait = ["flock", "--timeout", "5" if is_tied else "0.2", tmp_path / "alive", "true"]
+        is_free = subprocess.run(wait, check=False).returncode == 0
+        child.stdout.close()
+    assert is_free is is_tied
+    after = ["flock", "--timeout", "5", tmp_path / "alive", "true"]
+    assert subprocess.run(after, check=False).returncode == 0, "no group outlives the look"
 
 
 def test_the_worktrees_own_git_runs_no_hook_of_the_agents_outside(scene: Scene, shell: Shell):

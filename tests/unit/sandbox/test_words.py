@@ -33,7 +33,8 @@ def test_the_keepers_words_are_there_and_can_be_taken_away(request_: ConfineRequ
     made = wrapper(FULL, request_)
     assert made[1:4] == ("--json-status-fd", "{status_fd}", "--die-with-parent")
     assert made[-1] == "--"
-    assert not set(without_keeper(made)) & set(made[1:4])
+    assert not set(without_keeper(made)) & set(made[1:3])
+    assert "--die-with-parent" in without_keeper(made)
 
 
 def test_root_becomes_another_user_and_an_ordinary_one_stays(request_: ConfineRequest):
