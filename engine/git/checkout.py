@@ -19,7 +19,7 @@ from anyio import to_thread
 from engine.errors import WorktreeBusy
 from engine.git.objects import scratch_folder
 from engine.git.runner import Call, Repo, Where
-from engine.git.touched import Touched, Version, conversion, index_lines
+from engine.git.touched import Touched, Version, conversion, index_lines, left_out
 from engine.git.worktrees import Checkout
 
 _TOKEN = b"plait landing "
@@ -123,9 +123,7 @@ async def _new_index(
     real = Path(place.git_dir, "index")
     await to_thread.run_sync(_copy, real, index)
     where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
-    paths = {one.path for one in touched}
-    listing = await repo.read("ls-files", "-t", "-z", where=where)
-    skipped = {r[2:] for r in listing.split(b"\0") if r[:1] == b"S" and r[2:] in paths}
+    skipped = await left_out(repo, place)
     lines = index_lines([(one.path, one.new) for one in touched], repo.zero)
     if lines:
         call = Call(stdin=lines)

@@ -56,8 +56,7 @@ async def make_private(repo: Repo, clone: PrivateClone) -> tuple[str, ...]:
         if not ref.startswith((*_HIDDEN, f"refs/heads/{clone.hide}/"))
     }
     config = await _config(repo)
-    excludes = repo.settings.excludes_file
-    return await to_thread.run_sync(_lay_out, repo, clone, refs, (config, excludes))
+    return await to_thread.run_sync(_lay_out, repo, clone, refs, config)
 
 
 async def _config(repo: Repo) -> list[tuple[str, str]]:
@@ -72,8 +71,7 @@ async def _config(repo: Repo) -> list[tuple[str, str]]:
         if _PASSED_ON.fullmatch(key) and not _PROGRAMS.fullmatch(key)
     ]
     own = repo.settings
-    kept += [(k, v) for k, v in own.conversion if k != "core.excludesfile"]
-    kept += list(own.lfs)
+    kept += [*own.conversion, *own.lfs]
     kept += [("user.name", own.name or "plait"), ("user.email", own.email or "plait@localhost")]
     hooks = (await repo.run("config", "--get", "core.hooksPath", call=Call(ok=(0, 1)))).stdout
     return kept + _hooks_path(os.fsdecode(hooks).strip())
@@ -97,9 +95,8 @@ def _lay_out(
     repo: Repo,
     clone: PrivateClone,
     refs: Mapping[str, str],
-    config: tuple[list[tuple[str, str]], str | None],
+    settings: list[tuple[str, str]],
 ) -> tuple[str, ...]:
-    settings, excludes = config
     common, path = Path(repo.common_dir), clone.path
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
         (path / folder).mkdir(parents=True)
@@ -116,7 +113,7 @@ def _lay_out(
             shutil.copyfile(common / name, path / name)
     if (common / "shallow").is_file():
         shutil.copyfile(common / "shallow", path / "shallow")
-    _write_excludes(common, path, repo.settings, excludes)
+    _write_excludes(common, path, repo.settings)
     _copy_hooks(common / "hooks", path / "hooks")
     return tuple(borrowed)
 
@@ -139,21 +136,11 @@ def object_folders(first: Path) -> list[str]:
     return found
 
 
-def _write_excludes(common: Path, path: Path, settings: UserSettings, said: str | None) -> None:
+def _write_excludes(common: Path, path: Path, settings: UserSettings) -> None:
     """The repository's own excludes and the user's, whose file the sandbox hides."""
-    home = settings.environment.get("HOME", "")
-    files = [common / "info/exclude", excludes_path(said, home)]
-    content = b"\n".join(file.read_bytes() for file in files if file is not None and file.is_file())
+    files = [common / "info/exclude", *([Path(settings.excludes)] if settings.excludes else [])]
+    content = b"\n".join(file.read_bytes() for file in files if file.is_file())
     (path / "info/exclude").write_bytes(content)
-
-
-def excludes_path(said: str | None, home: str) -> Path | None:
-    """Where the user's own excludes lie."""
-    if said is None:
-        return Path(home, ".config/git/ignore") if home else None
-    if said.startswith("~/"):
-        return Path(home, said[2:])
-    return Path(said) if said else None
 
 
 def _copy_hooks(source: Path, target: Path) -> None:

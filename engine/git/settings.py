@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _OWN_SCOPES = frozenset({"system", "global"})
-_CONVERSION = ("core.autocrlf", "core.eol", "core.safecrlf", "core.excludesfile")
+_CONVERSION = ("core.autocrlf", "core.eol")
+_FILE_SYSTEM = ("core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode")
 _NETWORK = re.compile(r"credential\.|http\.|url\.|core\.sshcommand$|core\.gitproxy$")
 _SIGNERS = {"openpgp": "gpg", "ssh": "ssh-keygen", "x509": "gpgsm"}
 _LFS = {
@@ -74,7 +75,8 @@ class UserSettings:
 
     Attributes:
         name: `user.name`; empty when the user has not said.
-        conversion: Line ends and the user's own excludes: `(key, value)`, safe to pass on.
+        conversion: Line ends, and what the file system can hold: `(key, value)`.
+        excludes: The user's own list of what is never committed, as an absolute path.
         lfs: The LFS filter, only when it is the one that git-lfs itself installs.
         signing: How to sign, when the user signs commits.
         network: How the user reaches remotes: proxies, credential helpers, the ssh command.
@@ -85,6 +87,7 @@ class UserSettings:
     name: str = ""
     email: str = ""
     conversion: tuple[tuple[str, str], ...] = ()
+    excludes: str | None = None
     lfs: tuple[tuple[str, str], ...] = ()
     signing: Signing | None = None
     network: tuple[tuple[str, str], ...] = ()
@@ -92,14 +95,11 @@ class UserSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def excludes_file(self) -> str | None:
-        """Where the user lists what is never to be committed; None for git's default place."""
-        return dict(self.conversion).get("core.excludesfile")
-
-    @property
     def flags(self) -> tuple[str, ...]:
         """The `-c` words that make our git convert and exclude as the user's does."""
-        return tuple(word for key, value in self.conversion for word in ("-c", f"{key}={value}"))
+        excludes = (("core.excludesfile", self.excludes),) if self.excludes else ()
+        values = (*self.conversion, *excludes)
+        return tuple(word for key, value in values for word in ("-c", f"{key}={value}"))
 
     @property
     def lfs_flags(self) -> tuple[str, ...]:
@@ -128,7 +128,8 @@ def parse_settings(listing: bytes, environment: Mapping[str, str]) -> UserSettin
     return UserSettings(
         name=environment.get("GIT_AUTHOR_NAME") or every.get("user.name", ""),
         email=environment.get("GIT_AUTHOR_EMAIL") or every.get("user.email", ""),
-        conversion=tuple((key, every[key]) for key in _CONVERSION if key in every),
+        conversion=tuple((k, every[k]) for k in (*_CONVERSION, *_FILE_SYSTEM) if k in every),
+        excludes=_excludes(every.get("core.excludesfile"), environment),
         lfs=tuple((key, own[key]) for key in _LFS) if is_lfs else (),
         signing=_signing(every, own),
         network=tuple((k, v) for s, k, v in entries if s in _OWN_SCOPES and _NETWORK.match(k)),
@@ -146,6 +147,15 @@ def _entries(listing: bytes) -> Iterable[tuple[str, str, str]]:
     for scope, entry in zip(words[::2], words[1::2], strict=False):
         key, newline, value = entry.partition("\n")
         yield scope, key, value if newline else "true"
+
+
+def _excludes(said: str | None, environment: Mapping[str, str]) -> str | None:
+    """Where the user's own excludes lie; `~` is the user's home, which our git is not told."""
+    home = environment.get("HOME", "")
+    if said is None:
+        folder = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
+        return f"{folder}/git/ignore" if folder else None
+    return f"{home}/{said[2:]}" if said.startswith("~/") else said or None
 
 
 def _promisor(every: Mapping[str, str]) -> str | None:

@@ -72,7 +72,7 @@ def _copy_if_there(source: str, target: Path) -> None:
 
 async def stage_all(git: Git, worktree: str, *, big_file: int) -> Staged:
     """Bring the index that `git` works with in line with the working tree, and write its tree."""
-    await _clear_flags(git)
+    await _clear_flags(git, worktree)
     changed = _names(await git("diff-files", "--name-only", "-z", "--ignore-submodules=dirty"))
     others = _names(await git("ls-files", "-z", "--others", "--exclude-standard"))
     found = await to_thread.run_sync(_sort_out, worktree, (changed, others), big_file)
@@ -102,13 +102,24 @@ def _names(listing: bytes) -> list[bytes]:
     return list(dict.fromkeys(name for name in listing.split(b"\0") if name))
 
 
-async def _clear_flags(git: Git) -> None:
-    """Files marked `assume unchanged` are looked at all the same: what they hold is work too."""
-    listing = await git("ls-files", "-v", "-z")
-    hidden = [r[2:] for r in listing.split(b"\0") if r[:1].islower() and r[:1] != b"s"]
-    if hidden:
-        names = b"".join(name + b"\0" for name in hidden)
-        await git("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=names)
+async def _clear_flags(git: Git, worktree: str) -> None:
+    """Look at every file there is: one that was assumed unchanged, or left out, holds work too.
+
+    A file that a sparse checkout leaves out and that is not there has not been deleted.
+    """
+    listing = (await git("ls-files", "-v", "-z")).split(b"\0")
+    assumed = [record[2:] for record in listing if record[:1].islower()]
+    skipped = [record[2:] for record in listing if record[:1] in {b"S", b"s"}]
+    present = await to_thread.run_sync(_present, worktree, skipped) if skipped else []
+    for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", present)):
+        if names:
+            stdin = b"".join(name + b"\0" for name in names)
+            await git("update-index", flag, "-z", "--stdin", stdin=stdin)
+
+
+def _present(worktree: str, names: list[bytes]) -> list[bytes]:
+    root = os.fsencode(worktree)
+    return [name for name in names if _kind_of(root, name) is not _Kind.NOTHING]
 
 
 @dataclass(frozen=True, slots=True)

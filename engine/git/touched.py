@@ -73,11 +73,26 @@ def conversion(repo: Repo) -> tuple[str, ...]:
     return repo.settings.lfs_flags
 
 
+async def left_out(repo: Repo, place: Checkout) -> frozenset[bytes]:
+    """Tracked files that a sparse checkout keeps out of a working tree."""
+    where = Where(git_dir=place.git_dir, worktree=place.path)
+    listing = (await repo.read("ls-files", "-t", "-z", where=where)).split(b"\0")
+    names = [record[2:] for record in listing if record[:1] == b"S"]
+    return await to_thread.run_sync(_absent, place.path, names) if names else frozenset()
+
+
+def _absent(worktree: str, names: Sequence[bytes]) -> frozenset[bytes]:
+    root = Path(worktree)
+    return frozenset(name for name in names if not os.path.lexists(root / os.fsdecode(name)))
+
+
 async def differing(
     repo: Repo, place: Checkout, entries: Sequence[tuple[bytes, Version | None]]
 ) -> frozenset[bytes]:
     """Paths where the working tree holds something else than these versions say."""
-    present = [(path, v) for path, v in entries if v is not None and v.mode != _LINK_TO_COMMIT]
+    skipped = await left_out(repo, place)
+    there = [(path, v) for path, v in entries if v is not None and path not in skipped]
+    present = [(path, v) for path, v in there if v.mode != _LINK_TO_COMMIT]
     gone = [path for path, v in entries if v is None]
     async with private_index(repo) as index:
         where = Where(git_dir=place.git_dir, worktree=place.path, index=index)

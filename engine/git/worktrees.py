@@ -63,10 +63,10 @@ async def checkouts(repo: Repo) -> list[Checkout]:
 
 def _checkout(repo: Repo, lines: list[str]) -> Checkout | None:
     said = dict(line.partition(" ")[::2] for line in lines)
-    path = said["worktree"]
-    git_dir = _git_dir_of(repo, path)
-    if git_dir is None:
+    place = _place_of(repo, said["worktree"])
+    if place is None:
         return None
+    path, git_dir = place
     folder = Path(git_dir)
     under_way = next((name for name in _UNDER_WAY if (folder / name).exists()), None)
     held = [
@@ -83,14 +83,21 @@ def _checkout(repo: Repo, lines: list[str]) -> Checkout | None:
     )
 
 
-def _git_dir_of(repo: Repo, path: str) -> str | None:
-    """A worktree's own git directory, looked up from the shared side: its `.git` may be foreign."""
+def _place_of(repo: Repo, path: str) -> tuple[str, str] | None:
+    """A working tree and its own git directory, looked up from the shared side.
+
+    The working tree's `.git` may be foreign. For the main one of a submodule, or of a repository
+    that lies apart, git names the git directory itself.
+    """
     entries = Path(repo.common_dir, "worktrees")
-    if entries.is_dir():
-        for entry in entries.iterdir():
-            if _first_line(entry / "gitdir") == f"{path}/.git":
-                return str(entry) if Path(path).is_dir() else None
-    return repo.common_dir if Path(path).is_dir() else None
+    for entry in entries.iterdir() if entries.is_dir() else ():
+        if _first_line(entry / "gitdir") == f"{path}/.git":
+            return (path, str(entry)) if Path(path).is_dir() else None
+    is_main_open = repo.git_dir == repo.common_dir and repo.worktree is not None
+    main = repo.worktree if is_main_open else path
+    if main is None or not Path(main).is_dir() or Path(main) == Path(repo.common_dir):
+        return None
+    return main, repo.common_dir
 
 
 def _first_line(path: Path) -> str:

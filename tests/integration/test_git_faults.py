@@ -54,7 +54,7 @@ async def assert_whole(lab: Lab, before: dict[str, bytes]) -> None:
 
 @pytest.mark.parametrize("what", ["prepare", "collect"])
 async def test_killed_at_every_step_it_is_done_again(tmp_path: Path, what: str):
-    stride = 1 if IS_LONG else 9
+    stride = 1 if IS_LONG else 17
     n, was_killed = 1, True
     while was_killed:
         folder = tmp_path / str(n)
@@ -90,7 +90,7 @@ class Faulty:
 
 async def fault_loop(attempt: Callable[[int], Awaitable[bool]]) -> None:
     """Let fault 1, 2, … happen until there are fewer calls than that."""
-    stride = 1 if IS_LONG else 4
+    stride = 1 if IS_LONG else 7
     n = 1
     while await attempt(n):
         n += stride

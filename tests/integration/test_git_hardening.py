@@ -101,16 +101,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "fetch": ("fetch", "-q", "../other", "+refs/heads/*:refs/o/*"),
     "ls-files": ("ls-files", "-o", "-m"),
 }
-SAMPLED = (
-    "status",
-    "diff",
-    "diff trees",
-    "worktree add",
-    "read-tree",
-    "add",
-    "commit",
-    "merge-tree",
-)
 LIVE = {
     "core.fsmonitor", "core.hooksPath", "hooks", "include.path", "diff.external", "gpg.program",
     "diff driver", "diff text", "filter", "filter process", "filter, odd name", "merge driver",
@@ -137,20 +127,30 @@ def planted(tmp_path: Path, plant: Plant) -> tuple[RepositoryBuilder, Path]:
     return built, sentinel
 
 
-@pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
+def everything(built: RepositoryBuilder, program: str) -> None:
+    """All of them in one repository, with every driver named for every path."""
+    for plant in PLANTS.values():
+        plant(built, program)
+    hooks(built, program)
+    built.write(".git/info/attributes", "* filter=x diff=x merge=x\n*.md filter=x.y=z\n")
+
+
+ONE_BY_ONE = PLANTS if IS_LONG else {"everything at once": everything}
+
+
+@pytest.mark.parametrize("plant", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
 async def test_nothing_planted_runs_in_our_git(tmp_path: Path, plant: Plant):
-    names = COMMANDS if IS_LONG else SAMPLED
     built, sentinel = planted(tmp_path, plant)
     repo = await Repo.open(built.path, built.environment)
     where = Where(git_dir=repo.git_dir, worktree=repo.worktree)
+    me = repo.settings.sign(0)
     call = Call(
         ok=tuple(range(256)),
         flags=("-c", "protocol.file.allow=always"),
-        env=repo.settings.sign(0).environment("AUTHOR")
-        | repo.settings.sign(0).environment("COMMITTER"),
+        env=me.environment("AUTHOR") | me.environment("COMMITTER"),
         timeout_s=20,
     )
-    for number, name in enumerate(names):
+    for number, name in enumerate(COMMANDS):
         built.write("src/a.py", f"a = {number}\n")
         await repo.run(*COMMANDS[name], call=call, where=where)
         assert not await to_thread.run_sync(sentinel.exists), f"{name} ran the program"

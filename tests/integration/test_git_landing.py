@@ -336,6 +336,45 @@ async def test_landing_writes_line_ends_as_the_user_has_them(tmp_path: Path, eol
     assert target.built.status() == ""
 
 
+@pytest.mark.parametrize("how", ["apart", "a submodule", "sparse"])
+async def test_landing_reaches_working_trees_as_people_have_them(tmp_path: Path, how: str):
+    built = RepositoryBuilder.small(tmp_path / "repo")
+    if how == "apart":
+        built.git("init", "-q", "--separate-git-dir", str(tmp_path / "apart.git"))
+    elif how == "a submodule":
+        words = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(built.path))
+        outer = RepositoryBuilder(tmp_path / "outer")
+        outer.git(*words, "mod")
+        built = RepositoryBuilder(outer.path / "mod", init=False)
+    built.commit({"in/x": "1\n", "out/y": "1\n"})
+    if how == "sparse":
+        built.git("sparse-checkout", "set", "in")
+    lab = await Lab.open(tmp_path, built)
+    space = await lab.prepare()
+    script = "git sparse-checkout disable 2>/dev/null; echo 2 > in/x; echo 2 > out/y; echo n > in/n"
+    lab.agent(space, script)
+    change = await lab.collect(space)
+    assert lab.files(change.head)["out/y"] == "2\n"
+    request = LandRequest(
+        target="main",
+        base=change.base,
+        head=change.head,
+        message="x",
+        author=lab.me,
+        committer=lab.me,
+    )
+
+    made = await compose(lab.repo, Merger(lab.repo), request)
+    assert isinstance(made, Composed)
+    plan = await prepare_landing(lab.repo, made)
+    assert isinstance(plan, LandPrepared)
+    assert isinstance(await land(lab.repo, plan), Landed)
+
+    assert built.status() == ""
+    assert (built.path / "in/x").read_text() == "2\n"
+    assert (built.path / "out/y").exists() is (how != "sparse")
+
+
 LFS = {
     "clean": "git-lfs clean -- %f",
     "smudge": "git-lfs smudge -- %f",

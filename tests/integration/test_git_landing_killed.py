@@ -46,7 +46,7 @@ async def recover(target: Target, plan: LandPrepared) -> None:
 
 
 async def test_a_landing_killed_at_every_step_is_whole_after_recovery(tmp_path: Path):
-    stride = 1 if IS_LONG else 3
+    stride = 1 if IS_LONG else 5
     n, was_killed, hurt = 1, True, 0
     while was_killed:
         folder = tmp_path / str(n)

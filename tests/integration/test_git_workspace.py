@@ -379,6 +379,19 @@ def odd_path(built: RepositoryBuilder) -> RepositoryBuilder:
     return RepositoryBuilder(place, init=False)
 
 
+def apart(built: RepositoryBuilder) -> RepositoryBuilder:
+    other = RepositoryBuilder(built.path.with_name("apart"), init=False)
+    other.git("init", "-q", "-b", "main", "--separate-git-dir", f"{other.path}.git")
+    other.commit({"README.md": "#\n", "src/a.py": "a\n"})
+    return other
+
+
+def is_submodule(built: RepositoryBuilder) -> RepositoryBuilder:
+    inner = RepositoryBuilder(submodule(built).path / "mod", init=False)
+    inner.home = built.home
+    return inner
+
+
 def sha256(built: RepositoryBuilder) -> RepositoryBuilder:
     other = RepositoryBuilder(built.path.with_name("sha256"), init=False)
     other.git("init", "-q", "-b", "main", "--object-format=sha256")
@@ -388,7 +401,7 @@ def sha256(built: RepositoryBuilder) -> RepositoryBuilder:
 
 AS_PEOPLE_HAVE_THEM = [
     bare, linked, shallow, borrowing, partial, detached, unborn, sparse, line_ends, large_files,
-    hooks, submodule, odd_path, sha256,
+    hooks, submodule, is_submodule, apart, odd_path, sha256,
 ]  # fmt: skip
 
 

@@ -4,13 +4,22 @@ The git used here is the ordinary one, with an environment of its own and none o
 hardening: what a test proves must not rest on the code under test.
 """
 
+import atexit
+import functools
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 DATE = "2026-01-01T00:00:00+00:00"
+USER = "[user]\n\tname = Ada User\n\temail = ada@example.org\n"
+SMALL: dict[str, str | bytes | None] = {
+    "README.md": "# sample\n",
+    "src/a.py": "a = 1\nb = 2\nc = 3\n",
+}
 
 
 def plain_environment(home: Path) -> dict[str, str]:
@@ -38,10 +47,10 @@ class RepositoryBuilder:
         self.home.mkdir(parents=True, exist_ok=True)
         path.mkdir(parents=True, exist_ok=True)
         if not (self.home / ".gitconfig").exists():
-            self.configure("user.name", "Ada User", scope="--global")
-            self.configure("user.email", "ada@example.org", scope="--global")
+            (self.home / ".gitconfig").write_text(USER)
         if init:
-            self.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
+            self.git("init", "-q", "-b", "main", "--template=", *(["--bare"] if bare else []))
+            (path / ("info" if bare else ".git/info")).mkdir()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -170,9 +179,23 @@ class RepositoryBuilder:
     @classmethod
     def small(cls, path: Path) -> Self:
         """A repository of one commit with a README and a source file."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            shutil.copytree(_template(), path)
+            return cls(path, init=False)
         built = cls(path)
-        built.commit({"README.md": "# sample\n", "src/a.py": "a = 1\nb = 2\nc = 3\n"}, "start")
+        built.commit(SMALL, "start")
         return built
+
+
+@functools.cache
+def _template() -> Path:
+    """The small repository, made once: copying it is many times cheaper than making it."""
+    place = Path(tempfile.mkdtemp(prefix="plait-template-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    built = RepositoryBuilder(place / "repo")
+    built.commit(SMALL, "start")
+    return built.path
 
 
 def snapshot_of(root: Path, *, skip: Sequence[str] = (".git",)) -> dict[str, bytes]:
