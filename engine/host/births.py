@@ -28,9 +28,13 @@ class Births:
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
         fds = [theirs.fileno(), self._engine_fd] if is_tethered else [theirs.fileno()]
-        with theirs:
-            if is_cold or not await self._ask_zygote(fds):
-                await self._start("program", fds)
+        try:
+            with theirs:
+                if is_cold or not await self._ask_zygote(fds):
+                    await self._start("program", fds)
+        except BaseException:
+            ours.close()
+            raise
         return ours
 
     async def aclose(self) -> None:

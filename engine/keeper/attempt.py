@@ -50,7 +50,7 @@ class Attempt:
         self._leader_end = 0
         self._exit_code: int | None = None  # as the sandbox tells it
         self._left_over: list[str] = []
-        self._orphans: list[dict[str, int]] = []
+        self._grace_end = 0.0
         self._ended_as: dict[str, Any] | None = None
         self._stdin_n = 0
         self._early: list[dict[str, Any]] = []
@@ -107,17 +107,15 @@ class Attempt:
         """End everybody, gracefully or at once."""
         if self.state == SETTLED:
             return
-        self.cause = self.cause or cause
+        if self.state != LEAVING:  # there it has already ended by itself
+            self.cause = self.cause or cause
         if grace_s <= 0 or self.state == READY:
             self.finish()
-        elif self.state == STOPPING:
-            self._loop.after("grace", grace_s, self.finish)
-        else:
+        elif self.state == RUNNING:
             self.state = STOPPING
-            self._watch.relax()
+            self._tell_all_to_end(grace_s)
+        elif time.monotonic() + grace_s < self._grace_end:  # never longer than was said first
             self._loop.after("grace", grace_s, self.finish)
-            self._watch.clock.release("pause")
-            self._tree.terminate()
 
     def exceed(self, excess: Excess) -> None:
         """End everybody because a limit was passed."""
@@ -125,8 +123,14 @@ class Attempt:
         if self.state == RUNNING:
             self.stop(self._blame(excess), 0 if is_at_once else self._request.grace_s)
         elif is_at_once:  # not even what is left of its grace
-            self._blame(excess)
             self.finish()
+
+    def _tell_all_to_end(self, grace_s: float) -> None:
+        self._watch.relax()
+        self._watch.clock.release("pause")
+        self._grace_end = time.monotonic() + grace_s
+        self._loop.at("grace", self._grace_end, self.finish)
+        self._tree.terminate()
 
     def _blame(self, excess: Excess) -> str:
         if self.cause is None:
@@ -233,8 +237,7 @@ class Attempt:
 
     def _note_orphans(self, pids: list[int]) -> None:
         """Should this keeper be killed, they could not be told from anybody's processes."""
-        self._orphans += [files.describe(pid) for pid in pids]
-        self._folder.keeper.add(orphans=self._orphans)
+        self._folder.keeper.say_last(orphans=[files.describe(pid) for pid in pids[-_MOST_NAMED:]])
 
     def _leader_ended(self) -> None:
         self._pump.drain()
@@ -242,12 +245,9 @@ class Attempt:
         if self.state != RUNNING:
             return
         self.state = LEAVING
-        self._watch.relax()
         if not self._tree.is_empty:
             self._left_over = self._tree.names()
-            grace_s = min(self._request.grace_s, _LEFT_OVER_GRACE_S)
-            self._loop.after("grace", grace_s, self.finish)
-            self._tree.terminate()
+            self._tell_all_to_end(min(self._request.grace_s, _LEFT_OVER_GRACE_S))
 
     def _read_status(self) -> None:
         """The sandbox says who its first process is, and later how the agent ended."""

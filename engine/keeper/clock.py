@@ -14,6 +14,11 @@ class Clock:
         self._held_since = 0.0
         self._holders: set[str] = set()
 
+    def restart(self) -> None:
+        """Count from now; whoever holds it still does."""
+        self._start = self._held_since = time.monotonic()
+        self._held_s = 0.0
+
     @property
     def is_held(self) -> bool:
         """Somebody holds it."""

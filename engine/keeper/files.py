@@ -72,15 +72,22 @@ class KeeperFile:
     """keeper.json in the hands of its keeper."""
 
     def __init__(self, directory_fd: int, content: dict[str, Any]) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._fd = os.open(KEEPER, flags, 0o600, dir_fd=directory_fd)
         who = {"v": wire.VERSION, "boot": proc.boot_id(), "keeper": describe(os.getpid())}
-        os.write(self._fd, wire.encode({**who, **content}))
+        self._size = os.write(self._fd, wire.encode({**who, **content}))
+        self._last_size = 0
 
     def add(self, **more: object) -> None:
         """Say more. It only helps to find strays: a disk that refuses it is no reason to end."""
         with contextlib.suppress(OSError):
-            os.write(self._fd, wire.encode(more))
+            self._size += os.pwrite(self._fd, wire.encode(more), self._size)
+
+    def say_last(self, **more: object) -> None:
+        """Say what changes often, in place of what was said last before: the file must not grow."""
+        line = wire.encode(more)[:-1].ljust(self._last_size - 1) + b"\n"
+        with contextlib.suppress(OSError):
+            self._last_size = os.pwrite(self._fd, line, self._size)
 
 
 class ExitFile:

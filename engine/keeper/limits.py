@@ -52,7 +52,7 @@ class Watch:
     def begin(self) -> None:
         """The agent runs."""
         self._is_on = True
-        self.clock = Clock()
+        self.clock.restart()
         self._loop.after("look", _FIRST_LOOK_S, self._look)
         self._apply()
 

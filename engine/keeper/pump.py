@@ -128,10 +128,10 @@ class Pump:
         kept = data[: max(0, len(data) - over)] if over > 0 else data
         if kept:
             self._recorder.add(stream, kept)
-        if len(kept) < len(data) and not self.is_truncated:
+        was_truncated, self.lost_bytes = self.is_truncated, self.lost_bytes + len(data) - len(kept)
+        if self.is_truncated and not was_truncated:
             self._recorder.add(recording.NOTE, recording.TRUNCATED)
             self.on_cap()
-        self.lost_bytes += len(data) - len(kept)
         if self._recorder.is_clogged:
             self._clog()
         self.on_output()

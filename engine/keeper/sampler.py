@@ -116,10 +116,9 @@ class Sampler:
         self.memory = self.memory or memory
         self.processes = cgroups.processes() or threads
         self.cpu_s = max(self.cpu_s, cgroups.cpu_s() or cpu_s)
-        new = [pid for pid in orphans if pid not in self._orphans]
-        self._orphans = orphans
-        if new:
-            self.on_orphans(new)
+        if orphans != self._orphans:
+            self._orphans = orphans
+            self.on_orphans(orphans)
 
     def _check_processes(self) -> float:
         allowed = self.limits.get("pids")

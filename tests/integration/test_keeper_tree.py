@@ -171,3 +171,36 @@ async def test_output_ends_although_a_foreign_process_holds_the_pipe(
     finally:
         os.close(foreign)
     assert end.exit_code == 1
+
+
+async def test_a_stop_after_the_leader_has_ended_does_not_make_its_end_a_stop(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    deaf = "trap '' TERM; echo on; while :; do sleep 0.05; done"
+    agent = 'sh -c "$DEAF" & read go < go; exit 0'
+    os.mkfifo(tmp_path / "go")
+    spec = attempt(tmp_path, "sh", "-c", agent, env={"DEAF": deaf})
+    await host.start(spec)
+    await wait_output(host, spec.attempt, b"on")
+    leader = min(await marked(spec))
+    await to_thread.run_sync((tmp_path / "go").write_text, "go\n")
+    await wait_until(lambda: living_now([leader]) == set())
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=0)
+    _, end = await read_all(host, spec.attempt)
+    assert (end.cause, end.exit_code) == (None, 0)
+    assert "sh" in end.left_over
+
+
+async def test_a_second_stop_may_shorten_the_grace_but_not_lengthen_it(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    deaf = "trap '' TERM; echo on; while :; do sleep 0.05; done"
+    spec = attempt(tmp_path, "sh", "-c", deaf)
+    await host.start(spec)
+    await wait_output(host, spec.attempt, b"on")
+    began = time.monotonic()
+    await host.cancel(spec.attempt, StopCause.USER, grace_s=0.3)
+    await host.cancel(spec.attempt, StopCause.SHUTDOWN, grace_s=60)
+    _, end = await read_all(host, spec.attempt)
+    assert time.monotonic() - began < 10
+    assert end.cause is StopCause.USER

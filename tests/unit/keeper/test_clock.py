@@ -32,6 +32,15 @@ def test_holds_do_not_count(time: Time) -> None:
     assert (watch.active_s, watch.held_s, watch.wall_s) == (7, 7, 14)
 
 
+def test_a_restart_counts_from_now_and_keeps_its_holders(time: Time) -> None:
+    watch = Clock()
+    watch.hold("human")
+    time.now += 5
+    watch.restart()
+    time.now += 2
+    assert (watch.wall_s, watch.held_s, watch.active_s) == (2, 2, 0)
+
+
 def test_it_goes_on_when_the_last_holder_lets_go(time: Time) -> None:
     watch = Clock()
     watch.hold("pause")
