@@ -13,6 +13,7 @@ from engine.sandbox.ladder import limiter
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.probe import probe
 from engine.sandbox.request import Network
+from engine.sandbox.view import Access, look
 from tests.support.attacks import ATTACKS, ROOT_ONLY, absent
 from tests.support.sandboxes import NETWORK, PYTHON, Scene, reachable, run
 
@@ -98,6 +99,20 @@ def test_landlock_without_network_makes_no_sockets(machine: Machine, scene: Scen
     profile = confine(here, request)
     release(profile)
     assert row(profile, Dimension.NETWORK).level is Level.ENFORCED
+
+
+@pytest.mark.parametrize("rung", ["bwrap", "landlock"])
+def test_what_is_hidden_stays_hidden_below_a_folder_that_is_shown(
+    machine: Machine, scene: Scene, tmp_path: Path, rung: str
+):
+    here = on(machine, rung, tmp_path / "state")
+    request = scene.request(read_only=(*scene.request().read_only, scene.root))
+    assert Access.READ in {sight.access for sight in look(here, request).sights}
+    got = succeeded(scene.try_attacks(here, request))
+    assert got - {"unix_socket", "replace_git_file"} == reachable(here)
+    bare = replace(request, hide=())
+    names = ("read_sibling", "read_checkout", "read_secret", "list_siblings")
+    assert succeeded(scene.try_attacks(here, bare, names)) == set(names)
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root has capabilities to lose")

@@ -88,6 +88,17 @@ async def test_the_same_children_end_well_below_their_limit(
     assert json.loads(kept.out) == {"alive": 4}
 
 
+async def test_an_agent_on_a_terminal_has_one_and_its_size(
+    machine: Machine, scene: Scene, tmp_path: Path
+):
+    request = scene.request(has_terminal=True)
+    script = "test -t 0 && stty size && echo typed > /dev/tty"
+    keeping = tmp_path / "keeping"
+    kept = await keep(machine, request, keeping, "sh", "-c", script, terminal=(33, 99))
+    assert kept.end.exit_code == 0, (kept.out, kept.err)
+    assert kept.out.split() == [b"33", b"99", b"typed"]
+
+
 def _noted(scene: Scene) -> str:
     file = scene.workspace / "scene.json"
     file.write_text(json.dumps(scene.facts))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from anyio import to_thread
 
@@ -24,7 +25,9 @@ class Kept:
     end: AttemptExit
 
 
-async def keep(machine: Machine, request: ConfineRequest, folder: Path, *argv: str) -> Kept:
+async def keep(
+    machine: Machine, request: ConfineRequest, folder: Path, *argv: str, **more: Any
+) -> Kept:
     """Run a program in the profile of a request; the folder becomes the attempt's own."""
     env = await to_thread.run_sync(environment, machine, request)
     profile = await to_thread.run_sync(confine, machine, request)
@@ -37,6 +40,7 @@ async def keep(machine: Machine, request: ConfineRequest, folder: Path, *argv: s
         mark=request.name,
         limits=request.limits,
         profile=profile,
+        **more,
     )
     try:
         async with LocalHost(folder.parent) as host:
