@@ -21,7 +21,7 @@ from engine.limits import Limits
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
 from engine.sandbox.fence import is_scoped
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
@@ -250,7 +250,12 @@ def _answer_udp(listener: socket.socket) -> None:
 def main(root: Path) -> None:
     """As whoever runs this: what gets through on each rung, one line each, and how many forks."""
     for rung in ("none", "landlock", "bwrap"):
-        machine = probe({**os.environ, "PLAIT_SANDBOX": rung}, root / "state")
+        off = ",".join(Mechanism) if rung == "none" else ""
+        env = {**os.environ, "PLAIT_SANDBOX": rung, "PLAIT_FORCE_OFF": off}
+        machine = probe(env, root / "state")
+        if rung != "none" and not machine.has(Mechanism(rung)):
+            print(f"{rung}: {machine.finding(Mechanism(rung)).reason}")  # noqa: T201
+            continue
         scene = Scene.build(root / rung)
         try:
             answer = scene.try_attacks(machine, scene.request())
