@@ -1,10 +1,11 @@
 """A console's other side for tests: a scripted view behind the same port as the real engine's."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 
 import anyio
+from textual.pilot import Pilot
 
 from engine.commands import Accepted, Command, Reply
 from engine.errors import WorkspaceError
@@ -27,7 +28,13 @@ from engine.results import (
     StepView,
     WorkerView,
 )
+from tui.app import Options, PlaitApp
+from tui.keys import default_keymap
 from tui.present.changes import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
+from tui.present.help import HelpPage
+from tui.present.ink import text_of
+from tui.present.pickers import Picker
+from tui.screens.base import BoardScreen
 
 NOW = 1_800_000_000.0
 """When every scripted view plays."""
@@ -446,3 +453,138 @@ def gone(port: FakePort) -> Iterator[None]:
 
 
 APPROVED = frozenset({Badge.APPROVED})
+
+_NAMES = {
+    " ": "space",
+    "?": "question_mark",
+    "/": "slash",
+    ":": "colon",
+    ",": "comma",
+    "+": "plus",
+    "-": "minus",
+    "]": "right_square_bracket",
+    "[": "left_square_bracket",
+    "!": "exclamation_mark",
+    "=": "equals_sign",
+}
+_NAMED = frozenset(
+    {
+        "space",
+        "enter",
+        "escape",
+        "tab",
+        "up",
+        "down",
+        "left",
+        "right",
+        "home",
+        "end",
+        "pageup",
+        "pagedown",
+        "shift+left",
+        "shift+right",
+        "shift+tab",
+    }
+)
+
+
+@dataclass
+class Console:
+    """A console under test: it is pressed by what keys mean, and read as a user reads it."""
+
+    app: PlaitApp
+    pilot: Pilot[None]
+    port: FakePort
+
+    @property
+    def screen(self) -> BoardScreen:
+        """The screen that is seen."""
+        screen = self.app.screen
+        if not isinstance(screen, BoardScreen):
+            raise TypeError(f"not a screen of ours: {screen!r}")
+        return screen
+
+    @property
+    def text(self) -> str:
+        """Everything on screen."""
+        return text_of(self.screen.board.rows)
+
+    @property
+    def message(self) -> str:
+        """The message line."""
+        return self.text.split("\n")[-2].strip()
+
+    async def do(self, *ideas: str) -> "Console":
+        """Press the keys of ideas, as they are on this screen."""
+        keymap = default_keymap()
+        for idea in ideas:
+            own = f"{self.screen.kind}.{idea}"
+            keys = keymap.keys.get(own) or keymap.of(f"everywhere.{idea}")
+            await self.press(
+                *([keys[0]] if keys[0] in _NAMED or "+" in keys[0][1:] else list(keys[0]))
+            )
+        return self
+
+    async def press(self, *keys: str) -> "Console":
+        """Press keys by their signs or names, and wait until the console has done what they ask."""
+        for key in keys:
+            await self.pilot.press(_NAMES.get(key, key))
+            await self.pilot.pause()
+        busy = [w for w in self.app.workers if w.group not in {"bridge", "signals"}]
+        if busy:
+            await self.app.workers.wait_for_complete(busy)
+        await self.pilot.pause()
+        return self
+
+    async def type(self, text: str) -> "Console":
+        """Type a text: into the box at once, line ends as enter; elsewhere key by key."""
+        body, has_end = text.removesuffix("\n"), text.endswith("\n")
+        if self.screen.textbox.has_focus:
+            self.screen.textbox.insert(body)
+        elif isinstance(self.screen.overlay, Picker | HelpPage):
+            self.screen.overlay.type(body)
+        else:
+            await self.press(*body)
+        return await self.press(*(["enter"] if has_end else []))
+
+    async def until(self, found: Callable[[], bool], seconds: float = 5.0) -> "Console":
+        """Wait for a condition; fails with what is on screen instead."""
+        with anyio.move_on_after(seconds):
+            while not found():
+                await self.pilot.pause(0.02)
+        assert found(), self.text
+        return self
+
+    async def shows(self, *texts: str) -> "Console":
+        """Wait until every text is on screen."""
+        return await self.until(lambda: all(text in self.text for text in texts))
+
+    async def tell(self, view: EngineView) -> "Console":
+        """The engine has a new view; wait until it is drawn."""
+        self.port.tell(view=view)
+        session = self.app.session
+        await self.until(lambda: session.bridge.view is not None and session.view.at == view.at)
+        await self.pilot.pause()
+        return self
+
+
+@asynccontextmanager
+async def opened(
+    view: EngineView | None = None,
+    *,
+    size: tuple[int, int] = (120, 36),
+    port: FakePort | None = None,
+    options: Options | None = None,
+    **more: object,
+) -> AsyncIterator[Console]:
+    """A console open on a scripted view, drawn once."""
+    port = port or FakePort(csvlite() if view is None else view)
+    options = options or Options(clock=lambda: NOW, is_plain=False, has_truecolor=True)
+    app = PlaitApp(port, options=options, **more)  # type: ignore[arg-type]
+    async with app.run_test(size=size) as pilot:
+        console = Console(app, pilot, port)
+        await console.until(
+            lambda: bool(port.is_gone or (app.session.bridge.view and console.screen.board.rows))
+        )
+        await pilot.pause()
+        yield console

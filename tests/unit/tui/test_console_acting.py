@@ -1,0 +1,397 @@
+"""What keys ask of the engine: each a command, asked first where it must be."""
+
+from dataclasses import replace
+
+import pytest
+from textual import events
+
+from engine.commands import (
+    Accepted,
+    AddWorker,
+    Answer,
+    Approve,
+    BeginFrom,
+    Choose,
+    Command,
+    Interrupt,
+    Land,
+    Pause,
+    Refused,
+    Reject,
+    Reply,
+    Resume,
+    RetryWorker,
+    SetCap,
+    SetLimits,
+    Steer,
+    StopRun,
+    StopWorker,
+)
+from engine.phases import Phase
+from engine.results import Badge, Question
+from tests.support.consoles import NOW, FakePort, changed, csvlite, diff_of_reader, opened, worker
+from tui.app import Options
+
+pytestmark = pytest.mark.anyio
+ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"
+RUNNING = "implement/worker_1"
+
+
+def _port(**more: object) -> FakePort:
+    return FakePort(csvlite(), diffs={REVIEW: diff_of_reader()}, **more)  # type: ignore[arg-type]
+
+
+async def test_a_allows_what_is_asked_in_full_on_the_card():
+    async with opened() as console:
+        await console.do("yes")
+        assert console.port.commands == [
+            Answer(worker=ASKING, answer="allow", question="q1", run="2f1c")
+        ]
+        await console.shows("allowed once")
+
+
+async def test_a_for_the_run_says_so():
+    async with opened() as console:
+        await console.do("yes_wide")
+        assert console.port.commands[0] == Answer(
+            worker=ASKING, answer="allow", question="q1", is_for_run=True, run="2f1c"
+        )
+
+
+async def test_a_question_that_is_cut_off_is_opened_before_it_can_be_allowed():
+    long = Question(
+        id="q9", text="\n".join(f"line {n}" for n in range(90)), asked_at=NOW, is_permission=True
+    )
+    view = changed(csvlite(), ASKING, questions=(long,))
+    async with opened(view) as console:
+        await console.do("yes")
+        assert console.screen.kind == "inbox"
+        await console.do("yes")
+        assert console.port.commands == []
+        await console.shows("the question goes on below")
+        await console.do("page_down", "page_down", "page_down", "page_down", "yes")
+        assert isinstance(console.port.commands[0], Answer)
+
+
+async def test_y_and_n_on_a_permission_grant_nothing():
+    async with opened() as console:
+        await console.press("y", "n")
+        assert console.port.commands == []
+
+
+async def test_x_denies_what_is_asked_with_the_reason_that_is_typed():
+    async with opened() as console:
+        await console.do("no")
+        await console.type("not on my machine\n")
+        assert console.port.commands == [
+            Answer(worker=ASKING, answer="deny: not on my machine", question="q1", run="2f1c")
+        ]
+
+
+async def test_a_running_worker_is_stopped_only_by_the_second_press():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("no")
+        assert console.port.commands == []
+        await console.shows("Stop implement/worker_1?")
+        await console.do("no")
+        assert console.port.commands == [StopWorker(worker=RUNNING, run="2f1c")]
+
+
+async def test_escape_leaves_what_was_asked():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("no", "leave", "no")
+        assert console.port.commands == []
+
+
+async def test_another_key_leaves_what_was_asked_and_does_its_own_work():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("no", "pause")
+        assert console.port.commands == [Pause(worker=RUNNING, run="2f1c")]
+
+
+async def test_a_stopping_worker_is_killed_by_stopping_it_again():
+    view = changed(csvlite(), RUNNING, phase=Phase.STOPPING)
+    async with opened(view) as console:
+        console.screen.session.worker = RUNNING
+        await console.do("no", "no")
+        assert console.port.commands == [StopWorker(worker=RUNNING, run="2f1c", is_kill=True)]
+
+
+async def test_a_failed_worker_is_retried_at_once():
+    async with opened() as console:
+        console.screen.session.worker = FAILED
+        await console.do("retry")
+        assert console.port.commands == [RetryWorker(worker=FAILED, run="2f1c")]
+
+
+async def test_retry_with_proposes_twice_the_memory_after_a_memory_limit():
+    async with opened() as console:
+        console.screen.session.worker = FAILED
+        await console.do("retry_with")
+        assert console.screen.textbox.text == "memory_mb=2048\n"
+        await console.type("use less memory\n")
+        command = console.port.commands[0]
+        assert isinstance(command, RetryWorker)
+        assert command.feedback == "use less memory"
+        assert command.mode is BeginFrom.CONTINUE
+        assert command.limits is not None
+        assert (command.limits.memory_mb, command.limits.cpu_percent) == (2048, 100)
+
+
+async def test_settings_that_are_no_figures_are_refused():
+    async with opened() as console:
+        console.screen.session.worker = FAILED
+        await console.do("retry_with")
+        console.screen.textbox.text = "memory_mb=lots"
+        await console.press("enter")
+        assert console.port.commands == []
+        await console.shows("memory_mb=lots: not a number")
+
+
+async def test_steering_sends_the_text_and_keeps_a_draft_that_was_left():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("steer")
+        await console.type("look at")
+        await console.press("escape")
+        assert console.port.commands == []
+        await console.do("steer")
+        await console.type(" io.py\n")
+        assert console.port.commands == [Steer(worker=RUNNING, text="look at io.py", run="2f1c")]
+
+
+async def test_keys_typed_into_the_box_do_nothing_else():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("steer")
+        await console.type("xxXLr")
+        assert console.port.commands == []
+        assert console.screen.textbox.text == "xxXLr"
+
+
+async def test_a_pasted_escape_sequence_is_only_its_text():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("steer")
+        console.screen.textbox.post_message(events.Paste("a\x1b]52;c;x\x07b\nc"))
+        await console.pilot.pause()
+        assert console.screen.textbox.text == "ab\nc"
+
+
+async def test_a_change_is_not_approved_before_its_diff_was_opened():
+    async with opened(port=_port()) as console:
+        console.screen.session.worker = REVIEW
+        await console.do("yes")
+        assert console.port.commands == []
+        await console.shows("its diff was not opened yet")
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("yes")
+        assert console.port.commands == [Approve(worker=REVIEW, run="2f1c")]
+
+
+async def test_a_candidate_is_chosen_where_a_choice_is_due():
+    view = csvlite()
+    run = view.runs[0]
+    steps = tuple(
+        replace(s, is_choice_due=True, merge="choose") if s.name == "port" else s for s in run.steps
+    )
+    port = FakePort(
+        replace(view, runs=(replace(run, steps=steps),)), diffs={REVIEW: diff_of_reader()}
+    )
+    async with opened(port=port) as console:
+        console.screen.session.worker = REVIEW
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("yes")
+        assert port.commands == [Choose(worker=REVIEW, run="2f1c")]
+
+
+async def test_an_approved_change_with_a_passed_check_lands():
+    view = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}))
+    async with opened(view) as console:
+        console.screen.session.worker = REVIEW
+        await console.do("land")
+        assert console.port.commands == [Land(worker=REVIEW, run="2f1c")]
+
+
+@pytest.mark.parametrize("word", ["yes", "LAND it", ""])
+async def test_a_stale_check_lands_only_by_the_word(word: str):
+    view = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}), is_check_stale=True)
+    async with opened(view) as console:
+        console.screen.session.worker = REVIEW
+        await console.do("land")
+        await console.type(f"{word}\n")
+        assert console.port.commands == []
+
+
+async def test_the_word_lands_despite_the_check():
+    view = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}), check=None)
+    async with opened(view) as console:
+        console.screen.session.worker = REVIEW
+        await console.do("land")
+        await console.type("land\n")
+        assert console.port.commands == [Land(worker=REVIEW, run="2f1c", is_despite_check=True)]
+
+
+async def test_a_change_is_given_up_only_by_the_second_press():
+    async with opened() as console:
+        console.screen.session.worker = REVIEW
+        await console.do("no")
+        assert console.port.commands == []
+        await console.do("no")
+        assert console.port.commands == [Reject(worker=REVIEW, run="2f1c")]
+
+
+async def test_marks_make_one_key_act_on_many():
+    async with opened() as console:
+        session = console.app.session
+        session.marks = {RUNNING, "port/worker_3", "design/worker_1"}
+        await console.do("no", "no")
+        stopped = {c.worker for c in console.port.commands if isinstance(c, StopWorker)}
+        assert stopped == {RUNNING, "port/worker_3"}
+        assert session.marks == set()
+
+
+async def test_pause_can_be_undone_and_done_again():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("pause", "undo", "redo")
+        kinds = [type(command) for command in console.port.commands]
+        assert kinds == [Pause, Resume, Pause]
+
+
+async def test_the_run_is_paused_and_goes_on():
+    view = csvlite()
+    async with opened(view) as console:
+        await console.do("pause_run")
+        assert console.port.commands == [Pause(run="2f1c")]
+        paused = replace(view, runs=(replace(view.runs[0], is_paused=True),), at=NOW + 1)
+        await console.tell(paused)
+        await console.shows("PAUSED")
+        await console.do("pause_run")
+        assert console.port.commands[-1] == Resume(run="2f1c")
+
+
+async def test_the_run_is_stopped_only_by_the_second_press():
+    async with opened() as console:
+        await console.do("no_wide")
+        assert console.port.commands == []
+        await console.do("no_wide")
+        assert console.port.commands == [StopRun(run="2f1c")]
+
+
+async def test_a_worker_is_added_to_the_step_under_the_cursor():
+    async with opened() as console:
+        await console.do("new")
+        assert console.port.commands == [AddWorker(step="implement", run="2f1c")]
+
+
+async def test_what_has_no_key_is_in_the_palette():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("palette")
+        await console.type("slot\n")
+        await console.type("4\n")
+        await console.do("palette")
+        await console.type("break off\n")
+        await console.do("palette")
+        await console.type("limits\n")
+        await console.type("memory_mb=512\n")
+        cap, interrupt, limits = console.port.commands
+        assert cap == SetCap(run="2f1c", cap=4)
+        assert interrupt == Interrupt(worker=RUNNING, run="2f1c")
+        assert isinstance(limits, SetLimits)
+        assert limits.limits.memory_mb == 512
+
+
+async def test_a_refusal_is_shown_with_its_reason_and_stays_until_the_next_key():
+    def refuse(_: Command) -> Reply:
+        return Refused(reason="it \x1b[31mhas ended", hint="r begins again")
+
+    async with opened(port=_port(answer=refuse)) as console:
+        console.screen.session.worker = RUNNING
+        await console.do("pause")
+        await console.shows("refused: it has ended.  r begins again")
+        await console.do("down")
+        assert "refused" not in console.text
+
+
+async def test_a_note_of_the_engine_is_shown():
+    async with opened(port=_port(answer=lambda _: Accepted(note="killed in 10 s"))) as console:
+        console.screen.session.worker = RUNNING
+        await console.do("pause")
+        await console.shows("killed in 10 s")
+
+
+async def test_a_grey_key_says_why():
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        await console.do("retry")
+        await console.shows("r refused: it is running; stop it first.")
+        await console.do("go_review")
+        await console.shows("cannot be resolved in this console yet")
+        assert console.port.commands == []
+
+
+async def test_a_console_that_watches_changes_nothing():
+    async with opened(read_only=True) as console:
+        await console.shows("WATCHING")
+        for idea in (
+            "yes",
+            "yes_wide",
+            "no",
+            "no_wide",
+            "retry",
+            "steer",
+            "pause",
+            "pause_run",
+            "new",
+            "land",
+        ):
+            await console.do(idea)
+            await console.shows("only watches")
+        assert console.port.commands == []
+
+
+async def test_an_engine_that_is_gone_refuses_and_is_called_lost():
+    times = iter(range(10_000))
+    options = Options(clock=lambda: NOW + next(times), is_plain=False)
+    async with opened(port=_port(), options=options) as console:
+        console.port.is_gone = True
+        console.screen.session.worker = RUNNING
+        await console.do("pause")
+        await console.shows("the engine did not answer")
+        console.port.tell()
+        await console.shows("NO ENGINE")
+        console.port.is_gone = False
+        await console.until(lambda: "NO ENGINE" not in console.text, 8)
+
+
+async def test_a_question_in_words_is_answered_in_words():
+    view = changed(
+        csvlite(), ASKING, questions=(Question(id="q2", text="Which name?", asked_at=NOW),)
+    )
+    async with opened(view) as console:
+        await console.do("steer")
+        await console.type("reader\n")
+        assert console.port.commands == [
+            Answer(worker=ASKING, answer="reader", question="q2", run="2f1c")
+        ]
+
+
+async def test_a_question_with_choices_is_answered_by_picking_one():
+    asked = Question(id="q3", text="Which?", choices=("keep", "drop"), asked_at=NOW)
+    async with opened(changed(csvlite(), ASKING, questions=(asked,))) as console:
+        await console.do("yes")
+        await console.press("down", "enter")
+        assert console.port.commands == [
+            Answer(worker=ASKING, answer="drop", question="q3", run="2f1c")
+        ]
+
+
+def test_a_scripted_worker_stands_in_the_step_its_name_says():
+    assert worker("a/worker_1", Phase.QUEUED).step == "a"

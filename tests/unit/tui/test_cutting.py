@@ -1,0 +1,37 @@
+"""Each kind of text is cut where it loses least."""
+
+from tui.present.cutting import cut_branch, cut_command, cut_end, cut_path, wrap
+
+
+def test_sentences_lose_their_end():
+    assert cut_end("nothing is lost", 9) == "nothing …"
+    assert cut_end("short", 9) == "short"
+    assert cut_end("anything", 0) == ""
+
+
+def test_paths_lose_their_middle_and_keep_the_file():
+    assert cut_path("src/csvlite/reader.py:88", 40) == "src/csvlite/reader.py:88"
+    assert cut_path("src/csvlite/reader.py:88", 20) == "src/…/reader.py:88"
+    assert cut_path("src/csvlite/reader.py:88", 15) == "…/reader.py:88"
+    assert cut_path("docs/streaming-large-files.md", 12) == "…ge-files.md"
+
+
+def test_branches_keep_their_last_two_parts():
+    assert cut_branch("plait/2f1c/implement/worker_1", 22) == "…/implement/worker_1"
+    assert cut_branch("main", 22) == "main"
+
+
+def test_commands_keep_the_program_and_the_last_path():
+    assert cut_command("pytest -q", 24) == "pytest -q"
+    cut = cut_command("pytest -q tests/unit/test_sniff.py", 26)
+    assert cut.startswith("pytest -q ")
+    assert cut.endswith("test_sniff.py")
+    assert len(cut) <= 26
+
+
+def test_wrapping_breaks_at_blanks_and_cuts_the_last_row():
+    assert wrap("one two three", 7) == ["one two", "three"]
+    assert wrap("one two three four", 7, 2) == ["one two", "three …"]
+    assert wrap("abcdefghij", 4) == ["abcd", "efgh", "ij"]
+    assert wrap("", 4) == [""]
+    assert wrap("a\nb", 4) == ["a", "b"]
