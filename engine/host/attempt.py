@@ -46,7 +46,7 @@ class LocalAttempt:
         self._is_fresh = False  # something has come that is no frame and that nobody has read
         self._news = anyio.Event()
         self._recording_fd = -1
-        self._finding = anyio.Lock()
+        self._finding, self._opening = anyio.Lock(), anyio.Lock()
 
     def greet(self, link: Link, messages: list[dict[str, Any]]) -> None:
         """Take over a connection whose first messages these are."""
@@ -152,12 +152,11 @@ class LocalAttempt:
         match message.get("say"):
             case "hello" | "out":
                 self._size = max(self._size, message["n"])
-                self._sent_n = max(self._sent_n, message.get("stdin", 0))
             case "usage":
                 self._usage = usage_of(message["usage"])
                 self._is_fresh = True
             case "clogged":
-                self._is_clogged = self._is_fresh = message["on"]
+                self._is_clogged, self._is_fresh = message["on"], True
             case "sent":
                 self._sent_n = max(self._sent_n, message["n"])
             case "pong":
@@ -200,10 +199,8 @@ class LocalAttempt:
             await anyio.sleep(_AGAIN_S)
 
     async def _frames(self, offset: int) -> tuple[tuple[Frame, ...], int]:
-        if self._recording_fd < 0:
-            self._recording_fd = await self._in_thread(partial(_open_recording, self.directory))
-            if self._recording_fd < 0:
-                return (), offset
+        if not await self._is_open():
+            return (), offset
         block = bytearray(_BLOCK)
         try:  # what was written lately is in memory: then a thread would cost more than the read
             count = os.preadv(self._recording_fd, [block], offset, os.RWF_NOWAIT)
@@ -211,9 +208,15 @@ class LocalAttempt:
             read = partial(os.preadv, self._recording_fd, [block], offset)
             count = await self._in_thread(read)
         frames, used = recording.parse(memoryview(block)[:count])
-        return tuple(
-            Frame(at, _STREAMS[stream], data) for at, stream, data in frames
-        ), offset + used
+        told = tuple(Frame(at, _STREAMS[stream], data) for at, stream, data in frames)
+        return told, offset + used
+
+    async def _is_open(self) -> bool:
+        async with self._opening:  # two readers that both open it would leak one
+            if self._recording_fd < 0:
+                opened = await self._in_thread(partial(_open_recording, self.directory))
+                self._recording_fd = opened
+        return self._recording_fd >= 0
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         try:

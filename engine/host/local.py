@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import anyio
@@ -44,12 +43,7 @@ class LocalHost:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose(detach=False)
 
     async def start(self, spec: AttemptSpec) -> None:

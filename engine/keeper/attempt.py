@@ -71,7 +71,6 @@ class Attempt:
             "pid": os.getpid(),
             "state": self.state,
             "n": self._folder.recorder.size,
-            "stdin": self._stdin_n,
         }
 
     def farewell(self) -> None:

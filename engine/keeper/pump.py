@@ -122,7 +122,7 @@ class Pump:
 
     def _record(self, stream: int, data: bytes) -> None:
         self.output_bytes += len(data)
-        if stream == recording.ERR:
+        if stream == recording.ERR or self._stdio.terminal_name:
             self.last_error = (self.last_error + data)[-500:]
         over = self.output_bytes - self.cap if self.cap is not None else 0
         kept = data[: max(0, len(data) - over)] if over > 0 else data

@@ -38,9 +38,12 @@ async def test_output_waits_for_space_and_nothing_is_lost(small_disk: Path, tmp_
     async with LocalHost(tmp_path) as host:
         spec = attempt(small_disk, "sh", "-c", agent)
         await host.start(spec)
-        await wait_until(partial(_is_full, small_disk))
-        await to_thread.run_sync(ballast.unlink)
         with anyio.fail_after(10):
+            offset, is_clogged = 0, False
+            while not is_clogged:
+                chunk = await host.read(spec.attempt, offset)
+                offset, is_clogged = chunk.next_offset, chunk.is_clogged
+            await to_thread.run_sync(ballast.unlink)
             frames, end = await read_all(host, spec.attempt)
     assert end.exit_code == 0
     wanted = [b"line number %d of very many lines" % i for i in range(LINES)]
