@@ -99,7 +99,7 @@ def _sealed_proc(machine: Machine, request: ConfineRequest) -> Iterator[str]:
     """Root may write `/proc/sys` without any capability, and `core_pattern` runs what it names.
 
     An agent with a sandbox of its own must write its `uid_map`, so for it only the machine's own
-    entries are sealed.
+    entries are sealed. The kernel then also refuses it a fresh `/proc`, which would be unsealed.
     """
     if machine.uid != 0:
         return

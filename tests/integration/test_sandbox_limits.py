@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
+from engine.sandbox.room import room
 from tests.support.sandboxes import PROGRAM, PYTHON, run
 
 
@@ -208,3 +210,20 @@ def test_forced_off_cgroups_leave_sampling_and_say_why(tmp_path: Path, request_:
     assert profile.cgroups == ()
     assert (memory.level, memory.mechanism, memory.value) == (Level.SAMPLED, "sampling", "64 MB")
     assert "PLAIT_FORCE_OFF=cgroup2,cgroup1,systemd" in memory.reason
+
+
+def test_room_is_no_more_than_the_group_around_us_leaves(
+    machine: Machine, wrapped: Callable[..., Profile], tmp_path: Path
+):
+    need(machine, "memory")
+    profile = wrapped(memory_mb=300)
+    free = room(tmp_path)
+    assert free.memory_mb > 300
+    assert free.disk_mb > 0
+    script = "from pathlib import Path; from engine.sandbox.room import room; "
+    script += "print(room(Path('/')).memory_mb)"
+    outside = Profile(cgroups=profile.cgroups)
+    cwd = Path(__file__).parents[2]
+    done = run(outside, [sys.executable, "-c", script], env=dict(os.environ), cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    assert 200 < int(done.stdout) <= 300

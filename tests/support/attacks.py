@@ -19,7 +19,9 @@ from typing import Any
 
 Scene = dict[str, Any]
 ATTACKS: dict[str, Callable[[Scene], bool]] = {}
-ROOT_ONLY = frozenset({"remount", "raise_own_limit", "leave_cgroup", "device_node", "sysctl"})
+ROOT_ONLY = frozenset(
+    {"remount", "raise_own_limit", "leave_cgroup", "device_node", "sysctl", "sysctl_of_an_own_proc"}
+)
 """Attacks that nobody but root can try."""
 
 
@@ -266,6 +268,14 @@ def sysctl(_: Scene) -> bool:
     """Opening is enough: writing would change the machine."""
     os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
     return True
+
+
+@attack
+def sysctl_of_an_own_proc(_: Scene) -> bool:
+    """A fresh `/proc` in a namespace of its own has none of the covers of the old one."""
+    script = ": >> /proc/sys/kernel/core_pattern"
+    fresh = ["unshare", "-Urmpf", "--mount-proc", "sh", "-c", script]
+    return subprocess.run(fresh, capture_output=True, check=False).returncode == 0
 
 
 @attack
