@@ -27,15 +27,18 @@ _REMOVAL_S = 2.0
 class CgroupRefused(EngineError):
     """The kernel did not take a limit that it took when it was probed."""
 
-    def __init__(self, path: Path, wanted: str, found: str) -> None:
-        self.path, self.wanted, self.found = path, wanted, found
-        super().__init__(f"{path} was to be {wanted} and is {found}")
+    def __init__(self, where: str, wanted: str, found: str) -> None:
+        self.where, self.wanted, self.found = where, wanted, found
+        super().__init__(f"{where} was to be {wanted}, found {found}")
 
 
 def make(hierarchies: Iterable[Hierarchy], name: str) -> tuple[Cgroup, ...]:
     """The cgroups of one attempt, without limits yet; made already is fine.
 
     Hierarchies come best first: a controller is taken from the first that has it.
+
+    Raises:
+        CgroupRefused: One cannot be made any more; none is left.
     """
     made: list[Cgroup] = []
     taken: set[str] = set()
@@ -45,7 +48,11 @@ def make(hierarchies: Iterable[Hierarchy], name: str) -> tuple[Cgroup, ...]:
             continue
         taken.update(controllers)
         path = Path(hierarchy.parent, PREFIX + name)
-        path.mkdir(exist_ok=True)
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as problem:
+            remove(made)
+            raise CgroupRefused(str(path), "a cgroup", problem.strerror or "") from problem
         made.append(Cgroup(version=hierarchy.version, controllers=controllers, path=str(path)))
     return tuple(made)
 
@@ -54,8 +61,8 @@ def limit(cgroups: Iterable[Cgroup], limits: Limits) -> dict[Dimension, str]:
     """Set the limits, of a group that runs too; what each dimension then reads.
 
     Raises:
-        CgroupRefused: A value read back is not the one written.
-        OSError: The kernel refused outright, such as a memory limit below what cannot be freed.
+        CgroupRefused: A value read back is not the one written, or the kernel refused outright,
+            such as a memory limit below what cannot be freed.
     """
     seen: dict[Dimension, str] = {}
     for group in cgroups:
@@ -140,10 +147,13 @@ def _groups_below(path: Path) -> Iterator[Path]:
 
 
 def _written(path: Path, value: str, *, is_same: Callable[[str], bool] | None = None) -> str:
-    path.write_text(value)
-    found = read(path)
+    try:
+        path.write_text(value)
+        found = read(path)
+    except OSError as problem:
+        raise CgroupRefused(str(path), value, problem.strerror or "") from problem
     if not (is_same(found) if is_same else found == value):
-        raise CgroupRefused(path, value, found)
+        raise CgroupRefused(str(path), value, found)
     return found
 
 

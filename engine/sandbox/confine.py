@@ -45,7 +45,11 @@ def confine(machine: Machine, request: ConfineRequest) -> Profile:
     places = ladder.limiters(machine)
     scopes = [place for place in places if place.mechanism is Mechanism.SYSTEMD]
     made = cgroups.make((place for place in places if place not in scopes), request.name)
-    read_back = cgroups.limit(made, request.limits)
+    try:
+        read_back = cgroups.limit(made, request.limits)
+    except cgroups.CgroupRefused:
+        cgroups.remove(made)
+        raise
     profile = Profile(
         wrapper=tuple(_scoped(request, scopes)),
         rlimits=tuple(_rlimits(request.limits)),
@@ -74,7 +78,9 @@ def one_off(machine: Machine, profile: Profile) -> tuple[str, ...]:
     joining = ("sh", "-c", _JOIN, "sh", *groups, "--") if groups else ()
     if profile.landlock_rules:
         return (*joining, *fence.launcher(machine, profile))
-    start = profile.wrapper.index(machine.bwrap) if machine.bwrap in profile.wrapper else 0
+    if machine.bwrap not in profile.wrapper:
+        return joining
+    start = profile.wrapper.index(machine.bwrap)
     return (*joining, *bubblewrap.without_keeper(profile.wrapper[start:]))
 
 
@@ -106,7 +112,7 @@ def set_limits(profile: Profile, limits: Limits, env: Mapping[str, str]) -> dict
     Limits that the keeper holds itself are not touched: it must be told as well.
 
     Raises:
-        CgroupRefused, OSError, subprocess.CalledProcessError: The kernel or systemd did not agree.
+        CgroupRefused: The kernel or systemd did not agree; the limits before may hold in part.
     """
     for group in profile.cgroups:
         if not group.is_joined:

@@ -187,6 +187,6 @@ def _join(group: Path) -> None:
 def _is_taken(group: Path, version: int, controller: str) -> bool:
     try:
         cgroups.limit([Cgroup(version=version, controllers=(controller,), path=str(group))], _TRIAL)
-    except (OSError, cgroups.CgroupRefused, ValueError):
+    except (cgroups.CgroupRefused, ValueError):
         return False
     return True

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from engine.limits import Limits
-from engine.sandbox.cgroups import PREFIX
+from engine.sandbox.cgroups import PREFIX, CgroupRefused
 from engine.sandbox.machine import Finding, Hierarchy, Mechanism
 from engine.sandbox.profile import Cgroup
 
@@ -54,16 +54,22 @@ def limit(name: str, limits: Limits, env: Mapping[str, str]) -> None:
     """Change the limits of a living scope.
 
     Raises:
-        subprocess.CalledProcessError: systemd refused.
+        CgroupRefused: systemd did not agree, or did not answer.
     """
-    unit = f"{PREFIX}{name}.scope"
-    subprocess.run(
-        ["systemctl", "--user", "set-property", "--runtime", unit, *_properties(limits)],
-        env={"PATH": env.get("PATH", os.defpath), **bus(env)},
-        check=True,
-        capture_output=True,
-        timeout=_TIMEOUT_S,
-    )
+    unit, properties = f"{PREFIX}{name}.scope", tuple(_properties(limits))
+    try:
+        subprocess.run(
+            ["systemctl", "--user", "set-property", "--runtime", unit, *properties],
+            env={"PATH": env.get("PATH", os.defpath), **bus(env)},
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+        )
+    except subprocess.CalledProcessError as problem:
+        raise CgroupRefused(unit, " ".join(properties), problem.stderr.strip()) from problem
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise CgroupRefused(unit, " ".join(properties), str(problem)) from problem
 
 
 def probe_scope(env: Mapping[str, str]) -> tuple[Finding, Hierarchy | None]:

@@ -198,8 +198,27 @@ def test_a_value_that_does_not_stick_is_told(tmp_path: Path):
     )
     groups = make([place], "x")
     (tmp_path / f"{PREFIX}x" / "pids.max").symlink_to(os.devnull)
-    with pytest.raises(CgroupRefused, match="was to be 5 and is"):
+    with pytest.raises(CgroupRefused, match="was to be 5, found"):
         limit(groups, Limits(pids=5))
+
+
+def test_a_place_that_is_gone_is_told_and_leaves_nothing(tmp_path: Path):
+    places = [
+        Hierarchy(mechanism=Mechanism.CGROUP1, version=1, controllers=(each,), parent=str(parent))
+        for each, parent in (("cpu", tmp_path), ("memory", tmp_path / "gone"))
+    ]
+    with pytest.raises(CgroupRefused, match="No such file"):
+        make(places, "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_that_the_kernel_refuses_is_told_and_leaves_nothing(
+    machine: Machine, request_: ConfineRequest
+):
+    need(machine, "pids")
+    with pytest.raises(CgroupRefused, match="Invalid argument"):
+        confine(machine, replace(request_, limits=Limits(pids=-5)))
+    assert request_.name not in left_behind(machine)
 
 
 def test_forced_off_cgroups_leave_sampling_and_say_why(tmp_path: Path, request_: ConfineRequest):
