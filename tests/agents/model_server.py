@@ -4,6 +4,7 @@ It stands in for the vendors' services, so that real agent clients can be driven
 them. A script is a list of turns; each request that offers tools takes the next one.
 """
 
+import contextlib
 import json
 import threading
 from dataclasses import dataclass, field
@@ -82,6 +83,11 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
+    def handle(self) -> None:
+        """A client that hangs up is no news: they are killed in these tests."""
+        with contextlib.suppress(ConnectionError):
+            super().handle()
+
     def do_GET(self) -> None:
         self._json({"data": [], "models": []})
 
@@ -97,6 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
         if turn.status:
             error = {"type": "invalid_request_error", "message": f"scripted failure {turn.status}"}
             self._json({"type": "error", "error": error}, turn.status)
+        elif self.path.split("?")[0].endswith(":generateContent"):
+            self._json(gemini_events(turn)[0])
         else:
             self._stream(_events(self.path, turn, body), turn)
 

@@ -1,11 +1,5 @@
-"""The real Claude Code and Codex, driven by their adapters against a scripted model on loopback.
+"""The real Claude Code and Codex, driven by their adapters against a scripted model on loopback."""
 
-They are looked for in the folder that `PLAIT_AGENTS_BIN` names, else on the PATH.
-"""
-
-import os
-import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,48 +18,18 @@ from engine.agents.agent_events import (
 from engine.agents.contract import LaunchRequest
 from engine.agents.registry import adapter_named
 from engine.plan.model import AgentChoice, PermissionMode, Permissions, RetryMode
+from tests.agents.clients import PATH, WORK, Serve, want
 from tests.agents.model_server import ModelServer, Turn
 from tests.support.agent_runs import RunningAgent, launch_request
 
 pytestmark = pytest.mark.real_agents
 
-BIN = os.environ.get("PLAIT_AGENTS_BIN", "")
-PATH = os.pathsep.join(filter(None, (BIN, os.environ["PATH"])))
-WORK = [Turn(text="I will write.", runs="echo hello > hello.txt"), Turn(text="Written.")]
 HINT = "You may spawn up to 3 concurrent sub-agents or workers for this step."
 AGENTS = ("claude", "codex")
-Serve = Callable[[list[Turn]], ModelServer]
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    servers: list[ModelServer] = []
-
-    def start(turns: list[Turn]) -> ModelServer:
-        servers.append(ModelServer(turns))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
-
-
-@pytest.fixture
-def folder(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A folder that is not below the temporary one: codex wants none of its own there."""
-    root = Path(os.environ.get("PLAIT_AGENTS_WORK", Path.home() / ".cache" / "plait-test-agents"))
-    made = root / request.node.name.replace("/", "_")
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 def request_for(agent: str, folder: Path, server: ModelServer, **more: Any) -> LaunchRequest:
-    if shutil.which(agent, path=PATH) is None:
-        if os.environ.get("PLAIT_CI") == "1":
-            pytest.fail(f"{agent} is not installed, and CI wants it to be")
-        pytest.skip(f"{agent} is not installed: run `make test-agents`")
+    want(agent)
     environment = {
         "ANTHROPIC_BASE_URL": server.url,
         "ANTHROPIC_API_KEY": "a-key-of-no-worth",

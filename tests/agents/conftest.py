@@ -1,0 +1,33 @@
+"""What the tests with real clients share: a scripted model, a folder, and where the clients are."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.clients import WORK_ROOT, Serve
+from tests.agents.model_server import ModelServer, Turn
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    servers: list[ModelServer] = []
+
+    def start(turns: list[Turn]) -> ModelServer:
+        servers.append(ModelServer(turns))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder that is not below the temporary one: codex wants none of its own there."""
+    made = WORK_ROOT / request.node.name.replace("/", "_")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
