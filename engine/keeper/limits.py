@@ -158,7 +158,11 @@ class Watch:
                 self._throttle.release()
             self._throttle = None
             return
-        wait_s = self._throttle.step(self._sampler.read_cpu(), percent)
+        try:
+            wait_s = self._throttle.step(self._sampler.read_cpu(), percent)
+        except Excess as excess:  # a look at the processor sees a bomb too
+            self.on_excess(excess)
+            return
         self._loop.after("cpu", wait_s, self._share)
 
     def _time_is_over(self) -> None:

@@ -59,6 +59,8 @@ class Sampler:
         self._interval_s = _IDLE_S
         self._pinned = 0
         self._confirmed_until = 0.0
+        self._resident = 0
+        self._shared = 0  # resident memory that was counted more than once, when last confirmed
         self.on_orphans: Callable[[list[int]], None] = lambda _: None
         self._orphans: list[int] = []
 
@@ -66,8 +68,8 @@ class Sampler:
         """Read what is used now; returns after how many seconds to look again."""
         began, cpu_before = time.monotonic(), self.cpu_s
         self._read()
-        self.memory_peak = max(self.memory_peak, self.memory)
         wait_s = min(self._check_processes(), self._check_memory(began))
+        self.memory_peak = max(self.memory_peak, self.memory)
         if self.cpu_s > cpu_before + 0.005:  # half a tick: it is at work
             self._interval_s = _IDLE_S
         else:
@@ -142,14 +144,28 @@ class Sampler:
             self.check_oom()
             return _KERNEL_S
         allowed = allowed_mb * MB
+        self._discount()
         if self.memory > allowed and began >= self._confirmed_until:
-            self.memory = self._proportional()
-            if self.memory > allowed:
-                raise Excess("memory", allowed_mb, self.memory / MB, "MB")
-            cost_s = time.monotonic() - began
-            self._confirmed_until = began + cost_s / _CONFIRM_SHARE
+            self._confirm(began, allowed)
         headroom = max(0.0, allowed - self.memory)
         return min(max(headroom / _FASTEST, _SOONEST_S), _LATEST_S)
+
+    def _discount(self) -> None:
+        """Take off what is known to be shared; whatever is freed may have been just that."""
+        freed = max(0, self._resident - self.memory)
+        self._resident = self.memory
+        self._shared = max(0, self._shared - freed)
+        self.memory -= min(self._shared, self.memory)
+
+    def _confirm(self, began: float, allowed: float) -> None:
+        self.memory = self._proportional()
+        if self.memory > allowed:
+            self.memory_peak = max(self.memory_peak, self.memory)
+            raise Excess("memory", allowed / MB, self.memory / MB, "MB")
+        self._shared = max(0, self._resident - self.memory)
+        now = time.monotonic()
+        filled_s = (allowed - self.memory) / _FASTEST
+        self._confirmed_until = now + min((now - began) / _CONFIRM_SHARE, 2 * filled_s)
 
     def _proportional(self) -> int:
         total = 0
