@@ -219,8 +219,8 @@ def _parse(fields: Iterator[bytes]) -> MergedTrees:
         stages.setdefault(path, {})[number] = Stage(mode, oid)
     messages: list[MergeMessage] = []
     for field in fields:
-        if not field:
-            break
+        if not field.isdigit():
+            break  # the end, or git's long advice about submodules, which no option turns off
         paths = tuple(next(fields) for _ in range(int(field)))
         kind, text = next(fields).decode(), next(fields).decode(errors="replace").strip("\n")
         messages.append(MergeMessage(kind, paths, text))
