@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine.sandbox.request import ConfineRequest
 
+_WRITABLE = ":rw"
 _DOCKER_SOCKET = "/var/run/docker.sock"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -19,10 +20,27 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def hole_paths(request: ConfineRequest) -> Iterator[tuple[Path, bool]]:
     """Each path that is opened and exists, resolved, and whether it may be written."""
     for hole in request.holes.paths:
-        text, _, mode = hole.partition(":")
-        path = _real_home(request) / text[2:] if text.startswith("~/") else Path(text)
-        if path.is_absolute() and path.exists():
-            yield path.resolve(), mode == "rw"
+        path = _named(request, hole)
+        if path is not None:
+            yield path.resolve(), hole.endswith(_WRITABLE)
+
+
+def missing_holes(request: ConfineRequest) -> tuple[str, ...]:
+    """What was to be opened and is not there."""
+    holes = request.holes
+    missing = [hole for hole in holes.paths if _named(request, hole) is None]
+    if holes.docker and not Path(docker_socket(request)).exists():
+        missing.append("docker")
+    agent = request.env.get("SSH_AUTH_SOCK", "")
+    if holes.ssh_agent and not (agent and Path(agent).exists()):
+        missing.append("ssh agent")
+    return tuple(missing)
+
+
+def _named(request: ConfineRequest, hole: str) -> Path | None:
+    text = hole.removesuffix(_WRITABLE).removesuffix(":ro")
+    path = _real_home(request) / text[2:] if text.startswith("~/") else Path(text)
+    return path if path.is_absolute() and path.exists() else None
 
 
 def hole_sockets(request: ConfineRequest) -> Iterator[Path]:

@@ -10,13 +10,14 @@ disk     largest file, folder in memory, sampled growth
 kill     pid namespace → cgroup.kill → the keeper's sub-reaper
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import MechanismMissing
 from engine.limits import Dimension, Enforcement, Level, Limits
-from engine.sandbox.fence import is_scoped
+from engine.sandbox.fence import is_scoped, sockets
+from engine.sandbox.holes import missing_holes
 from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.request import ConfineRequest, Network
 
@@ -127,25 +128,11 @@ def doctor(machine: Machine) -> tuple[Enforcement, ...]:
 def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
     rung = files_rung(machine)
     level = Level.NONE if rung is None else Level.ENFORCED
-    remarks = []
-    if rung is not Mechanism.BWRAP:
-        remarks.append(_why_not(machine, Mechanism.BWRAP))
-    if rung is Mechanism.LANDLOCK:
-        remarks.append("shared memory is the machine's")
-        if not machine.has(Mechanism.SECCOMP):
-            level = Level.ADVISORY
-            remarks.append("unix sockets of the user's daemons can be reached")
-    elif rung is None:
-        remarks.append(_why_not(machine, Mechanism.LANDLOCK))
-    elif not machine.has(Mechanism.OVERLAY):
-        remarks.append("your package caches are not shared: bubblewrap 0.11 or later is needed")
-    holes = request.holes
-    opened = [*holes.paths, *(("ssh agent",) if holes.ssh_agent else ())]
-    if opened:
-        remarks.append(f"opened by you: {', '.join(opened)}")
-    if holes.docker and rung is not None:
+    if rung is Mechanism.LANDLOCK and sockets(machine, request) in ("all", "ordinary"):
         level = Level.ADVISORY
-        remarks.append("opened by you: docker, whose daemon reaches every file")
+    if request.holes.docker and rung is not None:
+        level = Level.ADVISORY
+    remarks = (*_weaknesses(machine, rung, level), *_opened(request))
     return Enforcement(
         dimension=Dimension.FILES,
         level=level,
@@ -154,6 +141,33 @@ def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
         reason="; ".join(filter(None, remarks)),
         fix="" if rung is Mechanism.BWRAP else machine.finding(Mechanism.BWRAP).fix,
     )
+
+
+def _weaknesses(machine: Machine, rung: Mechanism | None, level: Level) -> Iterator[str]:
+    """What a rung does not hold, and why no better one does."""
+    if rung is Mechanism.BWRAP:
+        if not machine.has(Mechanism.OVERLAY):
+            yield "your package caches are not shared: bubblewrap 0.11 or later is needed"
+        return
+    yield _why_not(machine, Mechanism.BWRAP)
+    if rung is None:
+        yield _why_not(machine, Mechanism.LANDLOCK)
+        return
+    yield "shared memory is the machine's"
+    if level is Level.ADVISORY:
+        yield "unix sockets of the user's daemons can be reached"
+
+
+def _opened(request: ConfineRequest) -> Iterator[str]:
+    """The holes of the user's."""
+    holes = request.holes
+    opened = [*holes.paths, *(("ssh agent",) if holes.ssh_agent else ())]
+    if opened:
+        yield f"opened by you: {', '.join(opened)}"
+    if holes.docker:
+        yield "opened by you: docker, whose daemon reaches every file"
+    if missing := missing_holes(request):
+        yield f"not there to be opened: {', '.join(missing)}"
 
 
 def _git(machine: Machine, request: ConfineRequest) -> Enforcement:

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import MechanismMissing
-from engine.limits import Dimension, Level, Limits
+from engine.limits import Dimension, Enforcement, Level, Limits
 from engine.sandbox.ladder import check_required, doctor, files_rung, limiter, limiters, report
 from engine.sandbox.machine import Finding, Hierarchy, Machine, Mechanism, forced
-from engine.sandbox.request import Network
+from engine.sandbox.request import Holes, Network
 from tests.unit.sandbox.machines import FULL, asking
 
 
@@ -129,6 +129,27 @@ def test_the_docker_socket_ends_what_files_promise():
     files = next(row for row in rows if row.dimension is Dimension.FILES)
     assert files.level is Level.ADVISORY
     assert "docker" in files.reason
+
+
+def files_row(machine: Machine, holes: Holes) -> Enforcement:
+    request = replace(asking(), holes=holes, env={"HOME": "/nonexistent", "SSH_AUTH_SOCK": "/"})
+    return report(machine, request, {})[0]
+
+
+def test_on_landlock_a_hole_for_sockets_opens_them_all():
+    machine = forced(FULL, {"PLAIT_SANDBOX": "landlock"})
+    assert files_row(machine, Holes()).level is Level.ENFORCED
+    opened = files_row(machine, Holes(ssh_agent=True))
+    assert opened.level is Level.ADVISORY
+    assert "daemons can be reached" in opened.reason
+    assert files_row(FULL, Holes(ssh_agent=True)).level is Level.ENFORCED
+
+
+def test_a_hole_that_leads_nowhere_is_told():
+    holes = Holes(paths=("/usr", "~/.npmrc", "relative", "/nowhere:rw"), ssh_agent=True)
+    said = files_row(FULL, holes).reason
+    assert "not there to be opened: ~/.npmrc, relative, /nowhere:rw" in said
+    assert "opened by you: /usr" in said
 
 
 def test_an_open_network_is_told_as_it_is():
