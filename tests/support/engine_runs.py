@@ -60,9 +60,9 @@ class Place:
 
     async def survivors(self) -> set[int]:
         """Who still lives of all that was ever started for this place, zombies left aside."""
-        return await to_thread.run_sync(self._survivors)
+        return await to_thread.run_sync(self.living)
 
-    def _survivors(self) -> set[int]:
+    def living(self) -> set[int]:
         """By the folder in their environment or arguments: agents, tools, keepers and zygotes."""
         wanted = os.fsencode(self.tmp_path)
         found = set()
