@@ -527,9 +527,7 @@ class Console:
 
     async def press(self, *keys: str) -> "Console":
         """Press keys by their signs or names, and wait until the console has done what they ask."""
-        for key in keys:
-            await self.pilot.press(_NAMES.get(key, key))
-            await self.pilot.pause()
+        await self.pilot.press(*(_NAMES.get(key, key) for key in keys))
         busy = [w for w in self.app.workers if w.group not in {"bridge", "signals"}]
         if busy:
             await self.app.workers.wait_for_complete(busy)

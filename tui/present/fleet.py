@@ -228,11 +228,11 @@ class _Tiles:
         self.rows.append((Span(" "), *heading("  ".join(names), self.cells - 2)))
         rest = [*waiting, *reversed(settled)]
         room = max(self.height - len(self.rows), 1)
-        is_inside = any(worker.worker == self.focused for worker in rest[_FEW - 1 :])
-        if len(rest) <= min(room, _FEW) or is_inside:
+        few = min(room, _FEW) - 1
+        is_inside = any(worker.worker == self.focused for worker in rest[few:])
+        if len(rest) <= few + 1 or is_inside:
             self._lines(rest)
             return
-        few = min(room, _FEW) - 1
         self._lines(rest[:few])
         left = len(rest) - few
         self.rows.append(fit((Span(f"  ► {left} more", Ink(Role.MUTED)),), self.cells))

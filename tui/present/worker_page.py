@@ -7,7 +7,20 @@ from engine.phases import Phase
 from engine.results import StepView, WorkerView
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import UNKNOWN, cost, lasting, memory, some, tokens
-from tui.present.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, blank, fit, spread, words
+from tui.present.ink import (
+    BOLD,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    blank,
+    fit,
+    row_width,
+    spread,
+    words,
+)
 from tui.present.lists import cursor_row
 from tui.present.looks import WALLS, chip, glyph, look_of
 from tui.present.meters import heading, is_nearly, meter, strip
@@ -39,12 +52,14 @@ def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int)
     return spread(left, right, cells)
 
 
-def tab_row(current: int, cells: int, ending: Row) -> Row:
-    """The tabs, the current one underlined; at the right what the pane says of itself."""
+def tab_row(current: int, cells: int, endings: Sequence[Row]) -> Row:
+    """The tabs, the current one underlined; at the right as much as fits of what the pane says."""
     row: list[Span] = [Span(" ")]
     for index, title in enumerate(TABS):
         ink = Ink(bold=True, underline=True) if index == current else MUTED
         row += [Span(title, ink), Span("   ")]
+    room = cells - row_width(row)
+    ending = next((known for known in endings if row_width(known) <= room), ())
     return spread(row, ending, cells)
 
 
@@ -151,7 +166,8 @@ def _limit_rows(worker: WorkerView, scene: Scene) -> list[Row]:
         of = f" of {most}" if cap else ""
         weak = f" {level}" if cap and level in {Level.SAMPLED, Level.ADVISORY} else ""
         bar = meter(share, _BAR, level if cap else Level.NONE)
-        rows.append(words(f"{title:<7}", *bar, " ", Span(figure, ink), of, weak))
+        row = words(f"{title:<7}", *bar, " ", Span(figure, ink), of)
+        rows.append((*row, Span(weak, MUTED)) if row_width(row) + len(weak) <= SIDE else row)
     return rows + _fence_rows(worker)
 
 

@@ -1,7 +1,7 @@
 """What can be done to workers, alike on Fleet, Worker, Diff and Inbox: a command, or a text."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
 from engine.commands import (
     AddWorker,
@@ -25,6 +25,7 @@ from engine.results import Badge, WorkerView
 from tui.present.doable import why_not
 from tui.present.ink import BOLD, TEXT, Row, Span, words
 from tui.present.pickers import Choice, Picker
+from tui.present.settings import limits_with, split_settings
 from tui.present.standing import step_of
 from tui.screens.base import Writing
 from tui.screens.common import CommonScreen
@@ -38,6 +39,11 @@ _NEEDS_WORKER = frozenset(
         *("next_worker", "previous_worker", "open", "mark", "select", "less", "more", "follow"),
     }
 )
+_NO_LABELS = {
+    Phase.STOPPING: "kill",
+    Phase.REVIEWING: "give up",
+    Phase.CONFLICTED: "give up",
+}
 _SETTING = "first line: memory_mb=2048 agent=codex, if wanted"
 
 
@@ -57,6 +63,15 @@ class ActingScreen(CommonScreen):
         if idea == "no" and worker.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
             return ""
         return why_not(idea, worker, step)
+
+    def label_of(self, idea: str) -> str:
+        """What `x` means depends on what is under the cursor; the footer says which."""
+        worker = self.session.worker_view
+        if idea != "no" or worker is None or not super().label_of(idea):
+            return super().label_of(idea)
+        if worker.questions and worker.questions[0].is_permission:
+            return "deny"
+        return _NO_LABELS.get(worker.phase, "stop")
 
     def targets(self, idea: str) -> list[WorkerView]:
         """The marked workers to which the idea can be done, else the one under the cursor."""
@@ -371,27 +386,3 @@ class ActingScreen(CommonScreen):
 def _stop_said(name: Span) -> Row:
     end = "? It may finish its tool; its work stays on its branch."
     return words(Span("Stop ", TEXT), name, Span(end, TEXT))
-
-
-def split_settings(text: str) -> tuple[dict[str, str], str]:
-    """`key=value` words of the first line, if it is made of nothing else, and the rest."""
-    first, _, rest = text.partition("\n")
-    parts = [word.partition("=") for word in first.split()]
-    known = {place.name for place in fields(Limits)} | {"agent"}
-    if parts and all(sign and key in known for key, sign, _ in parts):
-        return {key: value for key, _, value in parts}, rest.strip()
-    return {}, text.strip()
-
-
-def limits_with(limits: Limits, settings: dict[str, str]) -> Limits | str:
-    """The limits with these set; or what is wrong with a value."""
-    changed: dict[str, float | int] = {}
-    for key, value in settings.items():
-        try:
-            number = float(value)
-        except ValueError:
-            return f"{key}={value}: not a number"
-        if not 0 < number < float("inf"):
-            return f"{key}={value}: must be more than 0"
-        changed[key] = number if key in {"time_seconds", "budget_usd"} else int(number)
-    return replace(limits, **changed)  # type: ignore[arg-type]

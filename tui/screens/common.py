@@ -123,7 +123,8 @@ class CommonScreen(KeyedScreen):
                 continue
             reason = self.refusal(action.idea)
             group = "NOT NOW" if reason else GROUPS.get(action.idea, "THIS SCREEN")
-            entries.append(HelpEntry(group, keys, action.told, reason))
+            said = (action.label or action.told) if reason else action.told
+            entries.append(HelpEntry(group, keys, said, reason))
         order = ["MOVE", "THIS WORKER", "THE RUN", "THIS SCREEN", "SCREENS", "CONSOLE", "NOT NOW"]
         entries.sort(key=lambda entry: order.index(entry.group))
         self.overlay = HelpPage(self.kind.capitalize(), entries)

@@ -87,8 +87,17 @@ class FleetScreen(ActingScreen):
 
     def _move(self, direction: str) -> None:
         here = self.session.worker_view
-        if self.page and here:
-            self.point_at(move(self.page.places, here.worker, direction))
+        if self.page is None or here is None:
+            return
+        there = move(self.page.places, here.worker, direction)
+        if there == here.worker and direction == "down":
+            there = next(iter(self._folded()), there)
+        self.point_at(there)
+
+    def _folded(self) -> list[str]:
+        """The workers that stand behind `► 12 more`: going down opens them."""
+        run, shown = self.session.run, set(self._places())
+        return [w.worker for w in in_order(run) if w.worker not in shown] if run else []
 
     def do_down(self) -> None:
         self._move("down")

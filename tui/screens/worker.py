@@ -101,18 +101,17 @@ class WorkerScreen(ActingScreen):
         rows = panes(left, side(worker, scene, SIDE), cells, height, side_cells=SIDE)
         return Page(tuple(rows), tuple(zones))
 
-    def _pane_state(self) -> Row:
+    def _pane_state(self) -> tuple[Row, ...]:
+        """What the log says of itself: in full, and shorter where there is less room."""
         if self.tab != _LOG:
             return ()
         pane = self.pane_of_log
         found = f"/{pane.query}: {pane.hits}   " if pane.query else ""
         mark = "FOLLOW" if pane.is_following else "HOLD"
-        return words(
-            Span(found, Ink(Role.WAITING)),
-            "show ",
-            Span(f"{pane.shown_kinds}  ", TEXT),
-            Span(f"{mark} ", Ink(Role.ACCENT, bold=True)),
-        )
+        hits = Span(found, Ink(Role.WAITING))
+        state = Span(f"{mark} ", Ink(Role.ACCENT, bold=True))
+        shown = words(hits, "show ", Span(f"{pane.shown_kinds}  ", TEXT), state)
+        return shown, (hits, state), (state,)
 
     def _tab(self, worker: WorkerView, scene: Scene, cells: int, height: int) -> list[Row]:
         if self.tab == _LOG:

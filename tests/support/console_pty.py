@@ -1,0 +1,94 @@
+"""A real console in a real pseudo-terminal: what it writes, byte for byte, and how it ends."""
+
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import ioctl
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_SCRIPT = """
+from tests.support import consoles
+from tui.app import Options, PlaitApp
+port = consoles.FakePort({view}, logs={{"implement/worker_1": consoles.log_lines(50)}})
+app = PlaitApp(port, options=Options(can_stay_alive=False))
+app.run()
+raise SystemExit(app.return_code)
+"""
+LEFT_ALT_SCREEN = b"\x1b[?1049l"
+MOUSE_OFF = b"\x1b[?1000l"
+
+
+class PtyConsole:
+    """A console process and the master side of its terminal."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", master: int) -> None:
+        self.process = process
+        self.master = master
+        self.written = b""
+
+    def read_until(self, found: bytes, seconds: float = 20.0) -> bytes:
+        """Read until some bytes were written, or the time is over."""
+        deadline = time.monotonic() + seconds
+        while found not in self.written and time.monotonic() < deadline and self._read(0.1):
+            pass
+        return self.written
+
+    def _read(self, wait_s: float) -> bool:
+        ready, _, _ = select.select([self.master], [], [], wait_s)
+        if not ready:
+            return True
+        try:
+            data = os.read(self.master, 65_536)
+        except OSError:
+            return False
+        self.written += data
+        return bool(data)
+
+    def press(self, data: bytes) -> None:
+        """Type bytes."""
+        os.write(self.master, data)
+
+    def end(self, number: signal.Signals | None = None, seconds: float = 20.0) -> int:
+        """Send a signal if one is named, and read until the process has ended."""
+        if number is not None:
+            self.process.send_signal(number)
+        deadline = time.monotonic() + seconds
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self._read(0.1)
+        while self._read(0.0) and select.select([self.master], [], [], 0)[0]:
+            pass
+        return self.process.wait(timeout=1)
+
+
+@contextmanager
+def console_in_pty(view: str = "consoles.csvlite()", **env: str) -> Iterator[PtyConsole]:
+    """A console on a scripted view in a terminal of 100 by 30."""
+    master, slave = pty.openpty()
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SCRIPT.format(view=view)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **env},
+        start_new_session=True,
+    )
+    os.close(slave)
+    console = PtyConsole(process, master)
+    try:
+        yield console
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        os.close(master)

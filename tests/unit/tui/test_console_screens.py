@@ -1,0 +1,393 @@
+"""The screens: each shows what it should, keys lead between them, and hidden ones cost nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.commands import RetryWorker, Steer
+from engine.events import Answered, Asked, Told, WorkerMoved
+from engine.phases import Phase
+from engine.results import EngineView, Question
+from tests.support.consoles import (
+    NOW,
+    FakePort,
+    changed,
+    csvlite,
+    diff_of_reader,
+    log_lines,
+    many,
+    opened,
+)
+from tui.app import _SCREENS, Options, PlaitApp
+from tui.keys import SCREENS
+from tui.screens.base import BoardScreen
+from tui.screens.worker import WorkerScreen
+
+pytestmark = pytest.mark.anyio
+RUNNING = "implement/worker_1"
+
+
+def _port() -> FakePort:
+    reader = diff_of_reader()
+    return FakePort(
+        csvlite(), logs={RUNNING: log_lines(200)}, diffs={RUNNING: reader, "port/worker_1": reader}
+    )
+
+
+async def test_keys_lead_to_every_screen_and_back():
+    async with opened(port=_port()) as console:
+        for idea, kind in (
+            ("go_worker", "worker"),
+            ("go_diff", "diff"),
+            ("go_inbox", "inbox"),
+            ("go_plan", "plan"),
+            ("go_runs", "runs"),
+            ("go_fleet", "fleet"),
+        ):
+            await console.do(idea)
+            assert console.screen.kind == kind
+        await console.do("go_plan", "back")
+        assert console.screen.kind == "fleet"
+
+
+async def test_a_chord_shows_what_can_follow_after_a_moment():
+    async with opened() as console:
+        await console.press("g")
+        await console.shows("go_plan".removeprefix("go_"))
+        await console.press("escape", "p")
+        assert console.screen.kind == "fleet"
+
+
+async def test_the_log_of_the_worker_under_the_cursor_is_followed():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        await console.do("go_worker")
+        await console.shows("test_199", "FOLLOW", "LIMITS", "PREDICTED CLASH")
+        console.port.logs[RUNNING] += log_lines(3, NOW)
+        console.port.tell()
+        await console.until(
+            lambda: (
+                isinstance(console.screen, WorkerScreen)
+                and len(console.screen.pane_of_log.lines) == 203
+            )
+        )
+        await console.do("up")
+        await console.shows("HOLD")
+        await console.do("follow")
+        await console.shows("FOLLOW")
+
+
+async def test_a_log_that_is_not_seen_is_not_read():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        await console.do("go_worker")
+        await console.shows("test_199")
+        await console.do("go_fleet")
+        assert console.app.session.bridge._watched is None
+
+
+async def test_a_long_log_comes_in_pieces_and_whole():
+    port = FakePort(csvlite(), logs={RUNNING: log_lines(3000)}, chunk=500)
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        await console.do("go_worker")
+        screen = console.screen
+        assert isinstance(screen, WorkerScreen)
+        await console.until(
+            lambda: (
+                bool(screen.pane_of_log.lines) and "test_2999" in screen.pane_of_log.lines[-1].text
+            ),
+            20,
+        )
+
+
+async def test_searching_a_log_goes_to_a_hit_and_escape_ends_it():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        await console.do("go_worker")
+        await console.shows("test_199")
+        await console.do("search")
+        await console.type("test_14\n")
+        await console.shows("/test_14: 3", "test_14")
+        await console.do("leave")
+        assert "/test_14" not in console.text
+
+
+async def test_tabs_show_events_prompt_limits_and_attempts():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        moved = WorkerMoved(worker=RUNNING, attempt=1, before=Phase.QUEUED, after=Phase.RUNNING)
+        console.port.tell(Told(run="2f1c", at=NOW, event=moved, seq=1))
+        await console.do("go_worker", "right")
+        await console.shows("● running")
+        await console.do("right")
+        await console.shows("Fix the quoted-field bug as planned.")
+        await console.do("right")
+        await console.shows("this file system has no quotas", "mount it with project quotas")
+        await console.do("right")
+        await console.shows("attempt 1")
+        await console.do("open")
+        await console.shows("FOLLOW")
+
+
+async def test_a_link_in_the_log_opens_the_diff_at_its_line():
+    port = _port()
+    lines = log_lines(2)
+    port.logs[RUNNING] = (replace(lines[1], text="edit src/csvlite/reader.py:85"),)
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        await console.do("go_worker")
+        await console.shows("reader.py:85")
+        await console.do("open")
+        await console.shows("_parse_quoted()")
+        row = next(
+            line for line in console.text.split("\n") if "▌" in line and "continue_quoted" in line
+        )
+        assert "85" in row
+
+
+async def test_the_inbox_answers_in_place_and_goes_on_to_the_next():
+    async with opened(port=_port()) as console:
+        await console.do("go_inbox")
+        await console.shows("WHAT IT COULD TOUCH", "own worktree", "JUST BEFORE", "3 wait for you")
+        await console.do("yes")
+        answered = changed(csvlite(at=NOW + 1), "implement/worker_2", questions=())
+        asked = Answered(
+            worker="implement/worker_2", attempt=1, question="q1", answer="allow", by="you"
+        )
+        console.port.tell(Told(run="2f1c", at=NOW, event=asked, seq=3), view=answered)
+        await console.shows("2 wait for you", "1 answered", "ANSWERED", "port/cli.py")
+
+
+async def test_an_item_put_off_goes_to_the_end_and_comes_back():
+    async with opened() as console:
+        await console.do("go_inbox", "pause")
+        await console.shows("LATER")
+        await console.do("undo")
+        assert "LATER" not in console.text
+
+
+async def test_an_empty_inbox_says_so_and_where_to_go():
+    async with opened(many(1)) as console:
+        await console.do("go_inbox")
+        await console.shows("Nothing waits for you.", "back to the fleet")
+
+
+async def test_the_plan_shows_steps_time_and_the_step_under_the_cursor():
+    async with opened() as console:
+        await console.do("go_plan")
+        await console.shows("design", "NEEDS YOU", "TIMELINE", "STEP implement", "►")
+        await console.do("right")
+        await console.shows("STEP tests")
+        await console.do("left", "left")
+        await console.shows("STEP design")
+        await console.do("next", "open")
+        assert console.screen.kind == "fleet"
+
+
+async def test_a_plan_without_room_for_boxes_is_a_list():
+    async with opened(size=(80, 24)) as console:
+        await console.do("go_plan")
+        await console.shows("STEPS", "implement", "after implement, port")
+
+
+async def test_runs_are_listed_and_opened():
+    view = csvlite()
+    older = replace(view.runs[0], run="1111", name="older", started_at=NOW - 9000)
+    async with opened(replace(view, runs=(older, view.runs[0]))) as console:
+        await console.shows("fix 2f1c")
+        await console.do("go_runs", "down", "open")
+        await console.shows("older 1111")
+
+
+async def test_a_diff_is_read_hunk_by_hunk():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("0 of 5 hunks seen", "src/csvlite/reader.py")
+        await console.do("mark")
+        await console.shows("1 of 5 hunks seen")
+        await console.do("undo")
+        await console.shows("0 of 5 hunks seen")
+
+
+async def test_comments_wait_until_all_are_sent_with_their_code():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("next", "down", "comment")
+        await console.type("why?\n")
+        await console.shows("not sent yet", "1 to send")
+        assert console.port.commands == []
+        await console.do("send")
+        command = console.port.commands[0]
+        assert isinstance(command, Steer)
+        assert command.text.startswith("src/csvlite/reader.py:81\n> ")
+        assert command.text.endswith("why?")
+        await console.shows(" sent ")
+
+
+async def test_comments_on_a_finished_change_go_with_a_retry():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = "port/worker_1"
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("next", "down", "comment")
+        await console.type("why?\n")
+        await console.do("send")
+        assert isinstance(console.port.commands[0], RetryWorker)
+
+
+async def test_a_worker_without_a_change_says_so_in_the_diff():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = "port/worker_3"
+        await console.do("diff")
+        await console.shows("The diff could not be had: there is no change yet.")
+
+
+async def test_before_the_first_run_the_ways_to_begin_are_shown():
+    async with opened(EngineView(repository="csvlite"), size=(80, 24)) as console:
+        await console.shows("No run yet in this repository.", "plait demo", "plait init")
+        await console.do("go_worker")
+        await console.shows("There is no worker yet.")
+        await console.do("go_diff", "go_inbox", "go_plan", "go_runs")
+
+
+async def test_help_lists_keys_greys_with_reasons_and_searches():
+    async with opened() as console:
+        await console.do("help")
+        await console.shows("Keys of Fleet", "MOVE", "esc closes", "sampled")
+        await console.type("land")
+        await console.shows("NOT NOW", "there is nothing reviewed to land")
+        await console.press("escape")
+        assert "Keys of Fleet" not in console.text
+
+
+async def test_a_worker_is_picked_by_name():
+    async with opened() as console:
+        await console.do("pick")
+        await console.type("sniff\n")
+        assert console.app.session.worker == "port/worker_3"
+
+
+async def test_a_theme_is_worn_at_once_by_all_screens():
+    async with opened() as console:
+        await console.do("show_theme")
+        await console.type("linen\n")
+        assert console.app.session.palette.theme.name == "linen"
+        assert console.screen.board.palette.theme.name == "linen"
+
+
+async def test_leaving_asks_what_becomes_of_live_workers():
+    async with opened() as console:
+        await console.do("back")
+        await console.shows("workers are live", "leave them running", "Nothing is lost either way.")
+        await console.press("escape")
+        assert "leave them running" not in console.text
+        await console.do("back")
+        await console.press("enter")
+        await console.until(lambda: not console.app.is_running or console.app._exit)
+    assert console.port.commands == []
+
+
+async def test_leaving_can_stop_the_workers():
+    async with opened() as console:
+        await console.do("back")
+        await console.press("s")
+        await console.until(lambda: console.app._exit)
+    assert [type(c).__name__ for c in console.port.commands] == ["StopRun"]
+
+
+async def test_nothing_alive_means_no_question():
+    settled = changed(many(1), "port/worker_1", phase=Phase.LANDED)
+    async with opened(settled) as console:
+        await console.do("back")
+        await console.until(lambda: console.app._exit)
+
+
+@pytest.mark.parametrize("size", [(20, 5), (40, 10), (80, 24), (250, 70)])
+async def test_every_screen_draws_at_any_size(size: tuple[int, int]):
+    async with opened(port=_port(), size=size) as console:
+        console.app.session.worker = RUNNING
+        for idea in ("go_worker", "go_diff", "go_inbox", "go_plan", "go_runs", "help"):
+            await console.do(idea)
+            assert console.screen.board.rows
+
+
+async def test_the_screen_follows_its_size():
+    async with opened() as console:
+        await console.pilot.resize_terminal(80, 24)
+        await console.shows("WORKER", "PHASE")
+
+
+async def test_foreign_text_reaches_the_screen_clean_and_never_as_markup():
+    bad = "\x1b]52;c;aGk=\x07[red]text[/red] [@click=app.exit]x[/] \u202e"
+    question = Question(id="q", text=bad, asked_at=NOW, is_permission=True)
+    view = changed(
+        csvlite(), RUNNING, last_lines=(bad,), tool=bad, error=bad, questions=(question,), label=bad
+    )
+    async with opened(view) as console:
+        for idea in ("go_inbox", "go_worker", "go_plan", "go_fleet", "pick"):
+            await console.do(idea)
+            assert "\x1b" not in console.text
+            assert "\u202e" not in console.text
+        assert "[red]text[/red]" in console.text
+
+
+async def test_a_hidden_screen_draws_nothing():
+    async with opened(port=_port()) as console:
+        fleet = console.screen
+        await console.do("go_worker")
+        before = fleet.board.rows
+        await console.tell(changed(csvlite(at=NOW + 2), RUNNING, tool="something else"))
+        assert fleet.board.rows is before
+
+
+async def test_only_changed_cells_are_painted():
+    async with opened() as console:
+        board = console.screen.board
+        painted: list[object] = []
+        real = board.refresh
+
+        def spy(*regions: object, **more: object) -> object:
+            painted.extend(regions)
+            return real(*regions, **more)  # type: ignore[arg-type]
+
+        board.refresh = spy  # type: ignore[method-assign, assignment]
+        await console.tell(changed(csvlite(at=NOW + 3), RUNNING, tool="grep x"))
+        await console.shows("grep x")
+        assert painted
+        assert all(region.height == 1 for region in painted)  # type: ignore[attr-defined]
+        assert sum(region.width for region in painted) < 200  # type: ignore[attr-defined]
+
+
+async def test_plain_mode_draws_without_colours_and_ascii_without_signs():
+    options = Options(clock=lambda: NOW, is_plain=True, is_ascii=True)
+    async with opened(options=options) as console:
+        board = console.screen.board
+        strips = [board.render_line(y) for y in range(36)]
+        assert all(char.isascii() for strip in strips for segment in strip for char in segment.text)
+        styles = [segment.style for strip in strips for segment in strip if segment.style]
+        assert all(style.color is None and style.bgcolor is None for style in styles)
+        assert any(style.reverse for style in styles)
+
+
+async def test_events_are_kept_for_the_run_on_screen():
+    async with opened(size=(200, 50)) as console:
+        asked = Asked(worker=RUNNING, attempt=1, question=Question(id="q", text="?"))
+        console.port.tell(Told(run="2f1c", at=NOW, event=asked, seq=4))
+        await console.shows("LATEST", "asks you")
+
+
+@pytest.mark.parametrize(
+    "name", ["task", "workers", "log", "name", "tree", "size", "region", "children", "layers"]
+)
+def test_no_screen_or_app_of_ours_takes_a_name_that_the_framework_owns(name: str):
+    for kind in (BoardScreen, PlaitApp, WorkerScreen):
+        mine = [base for base in kind.__mro__ if base.__module__.startswith("tui.")]
+        assert not any(name in vars(base) for base in mine)
+
+
+def test_every_screen_that_is_built_is_in_the_key_table():
+    assert set(_SCREENS) <= set(SCREENS)

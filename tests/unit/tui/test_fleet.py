@@ -1,0 +1,243 @@
+"""Fleet: what needs a human comes first; the form fits the room; every row fits its width."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.phases import Phase
+from engine.results import Badge, EngineView, Outcome, Question
+from tests.support.consoles import NOW, changed, csvlite, many, worker
+from tui.present.cards import question_fits
+from tui.present.chrome import beads_of, footer, run_line, top_bar
+from tui.present.fleet import Form, draw_fleet, form_of, move, visible
+from tui.present.ink import row_width, text_of
+from tui.present.rail import CELLS, rail
+from tui.present.scene import Banner, Hint, Scene
+from tui.present.sentences import sentence_of
+from tui.present.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
+
+KEYS = {
+    "yes": "a",
+    "yes_wide": "A",
+    "no": "x",
+    "retry": "r",
+    "retry_with": "R",
+    "diff": "d",
+    "land": "L",
+}
+
+
+def _scene(view: EngineView | None = None, **more: object) -> Scene:
+    view = view or csvlite()
+    return Scene(view=view, run=view.runs[0] if view.runs else None, now=NOW, keys=KEYS, **more)  # type: ignore[arg-type]
+
+
+def _text(view: EngineView, cells: int = 120, height: int = 32, **more: object) -> str:
+    scene = _scene(view)
+    page = draw_fleet(scene, (cells, height), "implement/worker_2", **more)  # type: ignore[arg-type]
+    return text_of(visible(page, "implement/worker_2", 0, (cells, height))[1].rows)
+
+
+def test_who_needs_you_comes_first_and_what_holds_a_slot_before_the_rest():
+    bands = bands_of(csvlite().runs[0])
+    assert [w.worker for w in bands[Band.NEEDS_YOU]] == [
+        "implement/worker_2",
+        "port/worker_2",
+        "port/worker_1",
+    ]
+    assert [w.worker for w in bands[Band.WORKING]] == [
+        "implement/worker_1",
+        "implement/worker_3",
+        "port/worker_3",
+    ]
+    assert [w.worker for w in bands[Band.SETTLED]] == ["design/worker_1"]
+
+
+def test_a_failure_that_its_step_survived_needs_nobody():
+    view = csvlite()
+    steps = tuple(
+        replace(s, outcome=Outcome.SUCCESS) if s.name == "port" else s for s in view.runs[0].steps
+    )
+    bands = bands_of(replace(view.runs[0], steps=steps))
+    assert "port/worker_2" in {w.worker for w in bands[Band.SETTLED]}
+
+
+def test_an_expired_login_needs_you():
+    view = changed(csvlite(), "implement/worker_1", badges=frozenset({Badge.NEEDS_LOGIN}))
+    assert "implement/worker_1" in {w.worker for w in bands_of(view.runs[0])[Band.NEEDS_YOU]}
+    assert "LOGIN" in _text(view)
+
+
+@pytest.mark.parametrize(
+    ("cells", "height", "count", "form"),
+    [
+        (120, 36, 8, Form.TILES),
+        (99, 36, 8, Form.TABLE),
+        (120, 36, 40, Form.TABLE),
+        (39, 36, 8, Form.EMERGENCY),
+        (80, 5, 8, Form.EMERGENCY),
+    ],
+)
+def test_the_form_follows_the_room_and_the_number(cells: int, height: int, count: int, form: Form):
+    view = csvlite() if count == 8 else many(count)
+    assert form_of(view.runs[0], cells, height, 0) is form
+
+
+def test_the_user_can_ask_for_another_form():
+    run = csvlite().runs[0]
+    assert form_of(run, 120, 36, -4) is Form.TABLE
+    assert form_of(run, 80, 36, 1) is Form.TILES
+
+
+@pytest.mark.parametrize("cells", [30, 60, 80, 99, 100, 120, 160, 219, 220, 300])
+@pytest.mark.parametrize("count", [0, 1, 4, 20])
+def test_every_row_is_exactly_as_wide_as_the_screen(cells: int, count: int):
+    view = many(count)
+    scene = _scene(view)
+    for height in (6, 20, 45):
+        page = draw_fleet(scene, (cells, height), "port/worker_1")
+        _, seen = visible(page, "port/worker_1", 0, (cells, height))
+        assert {row_width(row) for row in seen.rows} == {cells}
+        assert len(seen.rows) == height
+
+
+@pytest.mark.parametrize("name", [w.worker for w in many(20).runs[0].workers])
+def test_the_focused_worker_is_on_screen_wherever_it_stands(name: str):
+    page = draw_fleet(_scene(many(20)), (110, 20), name, detail=1)
+    top, seen = visible(page, name, 0, (110, 20))
+    place = page.place(name)
+    assert place is not None
+    assert top <= place.y
+    assert any(zone.target == f"worker:{name}" for zone in seen.zones)
+
+
+def test_every_worker_has_exactly_one_place_or_is_counted():
+    page = draw_fleet(_scene(many(20)), (120, 30), "port/worker_1", detail=1)
+    names = [place.worker for place in page.places]
+    assert len(names) == len(set(names))
+    hidden = sum(
+        int(line.split()[1])
+        for line in text_of(page.rows).split("\n")
+        if "► " in line and "more" in line
+    )
+    assert len(names) + hidden == 20
+
+
+def test_cards_say_why_and_which_keys_answer():
+    text = _text(csvlite())
+    assert "ASKS YOU" in text
+    assert "python -m pip install hypothesis" in text
+    assert "a allow once" in text
+    assert "memory limit" in text
+    assert "1.0G enforced" in text
+    assert "check passed, 214 tests" in text
+
+
+def test_tiles_show_tool_output_memory_change_and_clash():
+    text = _text(csvlite())
+    assert "RUNNING  edit src/…/reader.py:88" in text
+    assert "FAILED test_nested_quotes" in text
+    assert "410M of 1.0G" in text
+    assert "8 files +88 \u221220" in text
+    assert "≈ clash port/worker_3 in io.py" in text
+    assert "922M" in text
+
+
+def test_a_table_drops_columns_before_it_cuts_names():
+    wide, narrow = (_text(csvlite(), cells, 20) for cells in (90, 52))
+    assert "COST" in wide
+    assert "COST" not in narrow
+    assert "implement/worker_2" in narrow
+
+
+def test_a_violation_is_on_the_tile():
+    view = changed(
+        csvlite(),
+        "implement/worker_1",
+        badges=frozenset({Badge.VIOLATION}),
+        violations=("/etc/passwd",),
+    )
+    assert "▲ touched /etc/passwd" in _text(view)
+
+
+def test_moving_goes_by_place():
+    places = draw_fleet(_scene(), (120, 32), "implement/worker_2").places
+    assert move(places, "implement/worker_2", "right") == "port/worker_2"
+    assert move(places, "implement/worker_2", "down") == "implement/worker_1"
+    assert move(places, "implement/worker_2", "up") == "implement/worker_2"
+    assert move(places, "port/worker_3", "up") == "port/worker_1"
+    assert move(places, "gone", "up") == places[0].worker
+
+
+def test_a_question_fits_only_if_all_of_it_is_on_the_card():
+    asks = worker("a/worker_1", Phase.RUNNING, questions=(Question(id="1", text="a\nb\nc"),))
+    assert question_fits(asks, 30, 3)
+    assert not question_fits(asks, 30, 2)
+
+
+def test_names_use_labels_only_where_they_tell_apart():
+    run = csvlite().runs[0]
+    port = next(step for step in run.steps if step.name == "port")
+    assert short_name(port.workers[0], port) == "io.py"
+    same = replace(port, workers=tuple(replace(w, label="same") for w in port.workers))
+    assert short_name(same.workers[0], same) == "worker_1"
+    implement = next(step for step in run.steps if step.name == "implement")
+    assert candidate_of(implement.workers[2], implement) == "C"
+    assert candidate_of(port.workers[0], port) == ""
+
+
+def test_clocks_count_what_the_phase_says():
+    clocks = {w.worker: clock_of(w, NOW) for w in csvlite().runs[0].workers}
+    assert clocks["implement/worker_2"] == "1:02"
+    assert clocks["implement/worker_3"] == "in 0:42"
+    assert clocks["implement/worker_1"] == "4:12"
+    assert clocks["design/worker_1"] == "2:31"
+    assert clocks["tests/worker_1"] == ""
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_every_phase_has_a_sentence_a_tile_a_row_and_a_card(phase: Phase):
+    view = changed(csvlite(), "implement/worker_1", phase=phase)
+    run = view.runs[0]
+    here = run.worker("implement/worker_1")
+    assert text_of([sentence_of(here, step_of(run, here), NOW)])
+    for cells in (45, 80, 120):
+        page = draw_fleet(_scene(view), (cells, 40), here.worker)
+        assert page.place(here.worker) or cells == 45
+
+
+def test_beads_are_one_per_worker_and_one_bar_beyond_twelve():
+    assert text_of([beads_of(csvlite().runs[0], is_plain=False)]).count("▄▄▄") == 8
+    assert len(text_of([beads_of(many(40).runs[0], is_plain=False)])) == 36
+    assert "???" in text_of([beads_of(csvlite().runs[0], is_plain=True)])
+
+
+def test_the_run_line_counts_or_gives_way_to_a_banner():
+    assert "of 8 settled" in text_of([run_line(_scene(), 120)])
+    assert "3 need you" in text_of([run_line(_scene(), 80)])
+    banner = _scene(banner=Banner("NO ENGINE", "for 4 s."))
+    assert text_of([run_line(banner, 80)]).startswith(" ▲ NO ENGINE  for 4 s.")
+
+
+def test_the_top_bar_keeps_the_run_and_counts_the_inbox():
+    text = text_of(top_bar(_scene(), "fleet", 80).rows)
+    assert "? 3" in text
+    assert text.endswith("fix 2f1c  7:02")
+
+
+def test_a_footer_drops_what_does_not_fit_and_keeps_the_help_key():
+    hints = [Hint(str(n), "a long label") for n in range(9)]
+    row = footer(hints, "?", 60).rows[0]
+    assert row_width(row) == 60
+    assert text_of([row]).endswith("? keys")
+
+
+def test_the_rail_fits_and_shows_each_clash_once():
+    rows = rail(_scene(), 40)
+    assert all(row_width(row) <= CELLS for row in rows)
+    assert text_of(rows).count("≈") == 1
+
+
+def test_without_a_run_there_is_nothing_to_draw():
+    empty = EngineView(repository="csvlite")
+    assert draw_fleet(_scene(empty), (80, 20), "").rows == ()

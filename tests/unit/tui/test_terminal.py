@@ -1,0 +1,73 @@
+"""The terminal is left as it was, whatever ends the console; and nothing foreign reaches it."""
+
+import re
+import signal
+
+import pytest
+
+from tests.support.console_pty import LEFT_ALT_SCREEN, MOUSE_OFF, console_in_pty
+
+READY = b"ASKS YOU"
+_HOSTILE = (
+    "consoles.changed(consoles.csvlite(), 'implement/worker_1', tool={bad!r}, "
+    "last_lines=({bad!r},), label={bad!r}, error={bad!r})"
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_ends_the_console_and_restores_the_terminal(number: signal.Signals):
+    with console_in_pty() as console:
+        console.read_until(READY)
+        assert LEFT_ALT_SCREEN not in console.written
+        assert console.end(number) == 128 + number
+        assert LEFT_ALT_SCREEN in console.written
+        assert MOUSE_OFF in console.written
+
+
+def test_bytes_that_are_no_text_are_survived():
+    with console_in_pty() as console:
+        console.read_until(READY)
+        console.press(b"\xff\xfe\x1b[M \xf0\xf1")
+        console.press(b"gp")
+        console.read_until(b"TIMELINE")
+        assert b"TIMELINE" in console.written
+        assert console.process.poll() is None
+        console.press(b"\x11")
+        assert console.end() == 0
+        assert LEFT_ALT_SCREEN in console.written
+
+
+def test_an_exception_restores_the_terminal_too():
+    broken = "consoles.csvlite(runs=(1,))"
+    with console_in_pty(broken) as console:
+        assert console.end(seconds=30) != 0
+        assert LEFT_ALT_SCREEN in console.written
+
+
+def test_no_control_sequence_of_foreign_text_reaches_the_terminal():
+    bad = "\x1b]52;c;aGk=\x07 \x9d0;t\x9c \x1b[6n \x1bc \u202eevil MARKER"
+    with console_in_pty(_HOSTILE.format(bad=bad)) as console:
+        console.read_until(b"MARKER")
+        console.press(b"2")
+        console.read_until(b"LIMITS")
+        console.press(b"\x11")
+        console.end()
+    written = console.written.decode("utf-8", "replace")
+    assert "MARKER" in written
+    assert "]52" not in written
+    assert "\u202e" not in written
+    assert "\x1bc" not in written
+    assert "\x1b[6n" not in written
+    assert not re.search("[\x80-\x9f]", written)
+
+
+def test_no_colour_is_sent_where_none_is_wanted():
+    with console_in_pty(NO_COLOR="1") as console:
+        console.read_until(READY)
+        console.press(b"\x11")
+        console.end()
+    styles = re.findall(rb"\x1b\[([0-9;]*)m", console.written)
+    numbers = {number for style in styles for number in style.split(b";")}
+    coloured = {n for n in numbers if n.isdigit() and (30 <= int(n) <= 49 or 90 <= int(n) <= 107)}
+    assert coloured <= {b"39", b"49"}
+    assert b"7" in numbers

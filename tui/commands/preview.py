@@ -1,0 +1,85 @@
+"""`plait preview`: the conflicts of a merge, in memory; nothing is written but objects."""
+
+import argparse
+from functools import partial
+from typing import Any
+
+from engine.api import OpenMerge
+from engine.merge.packing import pack
+from tui.commands.base import EXIT_OK, EXIT_WAITS, add_repo, in_loop, put, put_json
+from tui.present.clean import clean
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which merge, and how to tell."""
+    add_repo(parser)
+    parser.add_argument("target", metavar="TARGET", help="the branch that would be merged into")
+    parser.add_argument("incoming", metavar="INCOMING", help="what would be merged into it")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Merge in memory and tell: 0 where it is clean, 3 where a human has to decide."""
+    return in_loop(partial(_preview, args))
+
+
+async def _preview(args: argparse.Namespace) -> int:
+    merge = await OpenMerge.begin(args.repo, target=args.target, incoming=args.incoming)
+    found = preview_json(merge, args.target, args.incoming)
+    put_json(found) if args.json else put(preview_text(merge, args.target, args.incoming))
+    return EXIT_OK if merge.is_clean else EXIT_WAITS
+
+
+def preview_json(merge: OpenMerge, target: str, incoming: str) -> dict[str, Any]:
+    """A merge in memory as plain data; a path that is no UTF-8 is an object with its base64."""
+    return {
+        "target": target,
+        "incoming": incoming,
+        "is_clean": merge.is_clean,
+        "tree": merge.tree_now if merge.is_clean else None,
+        "unsafe": [pack(path) for path in merge.unsafe],
+        "conflicts": [
+            {
+                "path": pack(one.path),
+                "kind": str(one.kind),
+                "hunks": [
+                    {
+                        "key": hunk.key,
+                        "line": hunk.target_line + 1,
+                        "base": _text(hunk.base),
+                        "target": _text(hunk.target),
+                        "incoming": _text(hunk.incoming),
+                        "proposals": len(proposals),
+                        "likely": any(proposal.likely for proposal in proposals),
+                    }
+                    for hunk, proposals in zip(one.hunks, one.proposals, strict=True)
+                ],
+                "options": [
+                    {"choice": str(option.choice), "label": option.label, "effect": option.effect}
+                    for option in one.options
+                ],
+            }
+            for one in merge.conflicts
+        ],
+    }
+
+
+def _text(lines: tuple[bytes, ...]) -> str:
+    return b"".join(lines).decode(errors="replace")
+
+
+def preview_text(merge: OpenMerge, target: str, incoming: str) -> str:
+    """The same in lines for people."""
+    title = f"{clean(incoming)} into {clean(target)}"
+    if merge.is_clean:
+        return f"{title}: no conflicts, tree {merge.tree_now}"
+    rows = [f"{title}: {len(merge.conflicts)} conflicts"]
+    for one in merge.conflicts:
+        offered = sum(map(bool, one.proposals))
+        what = f", {len(one.hunks)} hunks, {offered} with a proposal" if one.hunks else ""
+        rows.append(f"  {clean(one.path.decode(errors='replace'))}  {one.kind}{what}")
+    rows += [
+        f"  {clean(path.decode(errors='replace'))}  a path that git refuses"
+        for path in merge.unsafe
+    ]
+    return "\n".join(rows)
