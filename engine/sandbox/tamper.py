@@ -54,7 +54,7 @@ def fingerprint(paths: Iterable[Path]) -> Fingerprint:
 
 
 def git_paths(git_dir: Path) -> tuple[Path, ...]:
-    """What is to be watched of a git directory."""
+    """What is to be watched of a git directory; the refs that the engine moves are the caller's."""
     return tuple(git_dir / name for name in GIT_TRUSTS)
 
 

@@ -42,7 +42,10 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 @pytest.fixture
 def shell(machine: Machine, scene: Scene) -> Shell:
     """Runs a script as the worker, with its environment; it must end well."""
+    return shell_on(machine, scene)
 
+
+def shell_on(machine: Machine, scene: Scene) -> Shell:
     def do(script: str, request: ConfineRequest | None = None) -> subprocess.CompletedProcess[str]:
         asked = request or scene.request(network=Network.NONE)
         profile = confine(machine, asked)
@@ -61,6 +64,15 @@ def shell(machine: Machine, scene: Scene) -> Shell:
     return do
 
 
+TOOLS = {
+    "gcc": "gcc code.c -o code && ./code",
+    "node": 'node -e \'require("os").userInfo(); require("fs").writeFileSync("n", "n")\'',
+    "npm": "mkdir pkg && cd pkg && npm init -y >/dev/null && npm pack --silent",
+    "cargo": "cargo --version || rustup show home",
+    "java": "java -version",
+    "perl": "perl -e 'print getpwuid($<)'",
+    "make": "printf 'all:\\n\\techo made > made' > Makefile && make -s",
+}
 EVERYDAY_GIT = """
 git status --porcelain | grep . && exit 1
 echo one > one.txt && git add one.txt && git commit -qm one
@@ -90,6 +102,23 @@ def test_everyday_git_works_and_touches_nothing_of_the_users(
     scene.repository.git("fetch", "-q", private, "+refs/heads/side:refs/plait/side")
     scene.repository.git("fsck", "--no-dangling")
     assert scene.repository.git("show", "refs/plait/side:side.txt") == "side"
+
+
+def test_git_and_tools_work_behind_landlock(scene: Scene, tmp_path: Path):
+    here = probe({**os.environ, "PLAIT_SANDBOX": "landlock"}, tmp_path / "state")
+    if not here.has(Mechanism.LANDLOCK):
+        pytest.skip(here.finding(Mechanism.LANDLOCK).reason)
+    (scene.workspace / ".git").write_bytes((scene.attempt / "gitfile").read_bytes())
+    shared = scene.repository.path / ".git"
+    before = fingerprint((*git_paths(shared), shared / "objects"))
+    shell = shell_on(here, scene)
+    shell(EVERYDAY_GIT)
+    assert violations(before, fingerprint((*git_paths(shared), shared / "objects"))) == ()
+    shell(f"{PYTHON} -m venv --without-pip .v && .v/bin/python -c 'import ssl, sqlite3, ctypes'")
+    shell(f"{PYTHON} -c 'import multiprocessing as m; m.Lock()'")
+    for tool, script in TOOLS.items():
+        if shutil.which(tool):
+            shell(script)
 
 
 def test_a_short_program_of_the_engine_looks_and_cannot_write(machine: Machine, scene: Scene):
@@ -151,16 +180,7 @@ def test_the_worktrees_own_git_runs_no_hook_of_the_agents_outside(scene: Scene, 
 
 
 def test_compilers_and_interpreters_work(scene: Scene, shell: Shell):
-    tools = {
-        "gcc": "gcc code.c -o code && ./code",
-        "node": 'node -e \'require("os").userInfo(); require("fs").writeFileSync("n", "n")\'',
-        "npm": "mkdir pkg && cd pkg && npm init -y >/dev/null && npm pack --silent",
-        "cargo": "cargo --version || rustup show home",
-        "java": "java -version",
-        "perl": "perl -e 'print getpwuid($<)'",
-        "make": "printf 'all:\\n\\techo made > made' > Makefile && make -s",
-    }
-    for tool, script in tools.items():
+    for tool, script in TOOLS.items():
         if shutil.which(tool):
             shell(script)
 
