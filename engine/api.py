@@ -41,6 +41,7 @@ from engine.supervisor.bus import Bus
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.coordinator import Coordinator
 from engine.supervisor.live_run import LiveRun
+from engine.supervisor.merging.preview import OpenMerge, open_merge
 from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
 from engine.supervisor.replay import output_bytes
@@ -51,6 +52,7 @@ from engine.supervisor.workshops import Workshops
 __all__ = [
     "Engine",
     "EnginePort",
+    "OpenMerge",
     "Plan",
     "PlanDefaults",
     "ProjectFacts",
@@ -64,6 +66,7 @@ __all__ = [
     "init_manifest",
     "machine_rows",
     "make_repository",
+    "open_merge",
     "plan_from",
     "plan_from_prompts",
     "raw_output",

@@ -24,8 +24,6 @@ COMMANDS = {
     "approve": "mark a change as good",
     "reject": "give a change up; it stays on its ref",
     "preview": "the conflicts of a merge, in memory, nothing written",
-    "check": "run the check again, on the exact tree that would land",
-    "resolve": "decide the conflicts of a worker, without the console",
     "land": "move a change onto its target branch",
     "undo": "take the last landing back",
     "runs": "every run of this repository",

@@ -8,6 +8,7 @@ from engine.api import OpenMerge
 from engine.merge.packing import pack
 from tui.commands.base import EXIT_OK, EXIT_WAITS, add_repo, in_loop, put, put_json
 from tui.present.clean import clean
+from tui.present.figures import some
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,10 +74,10 @@ def preview_text(merge: OpenMerge, target: str, incoming: str) -> str:
     title = f"{clean(incoming)} into {clean(target)}"
     if merge.is_clean:
         return f"{title}: no conflicts, tree {merge.tree_now}"
-    rows = [f"{title}: {len(merge.conflicts)} conflicts"]
+    rows = [f"{title}: {some(len(merge.conflicts), 'conflict')}"]
     for one in merge.conflicts:
         offered = sum(map(bool, one.proposals))
-        what = f", {len(one.hunks)} hunks, {offered} with a proposal" if one.hunks else ""
+        what = f", {some(len(one.hunks), 'hunk')}, {offered} with a proposal" if one.hunks else ""
         rows.append(f"  {clean(one.path.decode(errors='replace'))}  {one.kind}{what}")
     rows += [
         f"  {clean(path.decode(errors='replace'))}  a path that git refuses"

@@ -159,9 +159,24 @@ class OpenMerge:
         return tuple(OpenConflict(file, self.memory) for file in self.session.conflicts)
 
     @property
+    def is_clean(self) -> bool:
+        """There was nothing to decide from the start."""
+        return self.previewed.is_clean
+
+    @property
     def is_resolved(self) -> bool:
         """Nothing is open."""
         return self.session.is_resolved
+
+    @property
+    def unsafe(self) -> tuple[bytes, ...]:
+        """Paths that the incoming side brings and that no checkout may see."""
+        return self.previewed.merged.unsafe
+
+    @property
+    def tree_now(self) -> str:
+        """The tree as git left it: the result where the merge is clean, not to be used else."""
+        return self.previewed.merged.tree
 
     def choose(self, path: bytes | str, hunk: HunkKey | int, choice: Choice | str | bytes) -> None:
         """Decide one hunk, counted from 0 or named by its key.

@@ -1,0 +1,69 @@
+"""`plait preview`: what it tells, its exit code, and that it writes nothing but objects."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.repositories import RepositoryBuilder, snapshot_of
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> RepositoryBuilder:
+    made = RepositoryBuilder.small(tmp_path / "repo")
+    made.git("checkout", "-q", "-b", "feature")
+    made.commit({"src/a.py": "a = 1\nb = 3\nc = 3\n", "new\ttab": "n\n"}, "theirs")
+    made.git("checkout", "-q", "main")
+    made.commit({"src/a.py": "a = 1\nb = 4\nc = 3\n"}, "mine")
+    return made
+
+
+def preview(built: RepositoryBuilder, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tui.cli", "preview", "-C", str(built.path), *words],
+        env={**built.environment, "PYTHONPATH": str(Path.cwd())},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_conflicts_are_told_with_kinds_hunks_and_proposals(built: RepositoryBuilder):
+    before = snapshot_of(built.path), built.git("for-each-ref"), built.status()
+    done = preview(built, "main", "feature", "--json")
+    assert done.returncode == 3, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["target"], told["incoming"], told["is_clean"]) == ("main", "feature", False)
+    (conflict,) = told["conflicts"]
+    assert (conflict["path"], conflict["kind"]) == ("src/a.py", "contents")
+    (hunk,) = conflict["hunks"]
+    assert (hunk["base"], hunk["target"], hunk["incoming"]) == ("b = 2\n", "b = 4\n", "b = 3\n")
+    assert (hunk["line"], hunk["proposals"]) == (2, 1)
+    assert [option["choice"] for option in conflict["options"]][:2] == ["target", "incoming"]
+    assert (snapshot_of(built.path), built.git("for-each-ref"), built.status()) == before
+
+
+def test_the_same_in_words(built: RepositoryBuilder):
+    done = preview(built, "main", "feature")
+    assert done.returncode == 3
+    assert "feature into main: 1 conflict\n" in done.stdout
+    assert "src/a.py  contents, 1 hunk, 1 with a proposal" in done.stdout
+
+
+def test_a_clean_merge_ends_with_0_and_tells_its_tree(built: RepositoryBuilder):
+    built.git("checkout", "-q", "-b", "calm", "main~1")
+    built.commit({"calm": "c\n"})
+    done = preview(built, "main", "calm", "--json")
+    assert done.returncode == 0
+    told = json.loads(done.stdout)
+    assert told["conflicts"] == []
+    assert told["tree"] == built.git("merge-tree", "--write-tree", "main", "calm")
+
+
+def test_a_name_that_is_no_commit_is_an_error_in_words(built: RepositoryBuilder):
+    done = preview(built, "main", "nonsense")
+    assert done.returncode == 1
+    assert "names no commit" in done.stderr
+    assert "Traceback" not in done.stderr
