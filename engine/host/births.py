@@ -18,16 +18,16 @@ class Births:
         self._log = log
         self._requests: socket.socket | None = None
         self._children: set[int] = set()  # started here, to be waited for when they have ended
-        self._engine_fd = -1
+        self._engine_fds: list[int] | None = None
         self._starting = anyio.Lock()
 
     async def bear(self, *, is_tethered: bool, is_cold: bool = False) -> socket.socket:
         """A connection to a newborn keeper, which waits on it for what it is to run."""
-        if self._engine_fd < 0:
-            self._engine_fd = os.pidfd_open(os.getpid())
+        if self._engine_fds is None:
+            self._engine_fds = _own_pidfd()
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
-        fds = [theirs.fileno(), self._engine_fd] if is_tethered else [theirs.fileno()]
+        fds = [theirs.fileno(), *(self._engine_fds if is_tethered else ())]
         try:
             with theirs:
                 if is_cold or not await self._ask_zygote(fds):
@@ -45,9 +45,9 @@ class Births:
         with anyio.move_on_after(1, shield=True):
             while self._reap():  # noqa: ASYNC110 - nothing tells of a child's end but asking
                 await anyio.sleep(0.005)
-        if self._engine_fd >= 0:
-            os.close(self._engine_fd)
-            self._engine_fd = -1
+        for fd in self._engine_fds or ():
+            os.close(fd)
+        self._engine_fds = None
 
     async def _ask_zygote(self, fds: list[int]) -> bool:
         for _ in range(2):
@@ -64,7 +64,7 @@ class Births:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(0)
         with theirs:
-            fds = [theirs.fileno(), self._engine_fd]
+            fds = [theirs.fileno(), *(self._engine_fds or ())]
             await self._start("zygote", fds)
         return ours
 
@@ -83,6 +83,14 @@ class Births:
             if self._requests is requests:
                 requests.close()
                 self._requests = None
+
+
+def _own_pidfd() -> list[int]:
+    """What ends when this process does; where the kernel has none, closed connections must do."""
+    try:
+        return [os.pidfd_open(os.getpid())]
+    except OSError:
+        return []
 
 
 async def _send(requests: socket.socket, fds: list[int]) -> bool:

@@ -95,6 +95,8 @@ class Attempt:
         self._tree.wrapper = (self._tree.leader,) if self._has_status else ()
         self._folder.keeper.add(agent=files.describe(self._tree.leader))
         self._watch.begin()
+        if self._watch.clock.is_held_by("pause"):
+            self._tree.freeze("pause")
         if self._request.first_input:
             self._pump.send(0, self._request.first_input)
         if not self._request.keeps_stdin:
@@ -184,10 +186,11 @@ class Attempt:
             self._tree.interrupt()
 
     def _do_pause(self, _: dict[str, Any]) -> None:
-        if self.state == RUNNING:
+        if self.state in (READY, RUNNING):
             self._watch.clock.hold("pause")
-            self._tree.freeze("pause")
             self._watch.clock_changed()
+        if self.state == RUNNING:  # before that there is nobody to freeze: see `go`
+            self._tree.freeze("pause")
 
     def _do_resume(self, _: dict[str, Any]) -> None:
         self._tree.thaw("pause")

@@ -19,6 +19,10 @@ class Clock:
         self._start = self._held_since = time.monotonic()
         self._held_s = 0.0
 
+    def is_held_by(self, who: str) -> bool:
+        """Whether that holder holds it."""
+        return who in self._holders
+
     @property
     def is_held(self) -> bool:
         """Somebody holds it."""

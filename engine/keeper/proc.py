@@ -10,6 +10,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 MARK = "PLAIT_MARK"
 """The environment variable that holds an attempt's mark."""
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -58,6 +62,8 @@ def boot_id() -> str:
 
 def children(pid: int) -> list[int]:
     """The direct children of a process, whichever of its threads began them."""
+    if not _HAS_CHILDREN:
+        return [each.pid for each in filter(None, map(look, everybody())) if each.parent == pid]
     found: list[int] = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")
@@ -70,15 +76,13 @@ def children(pid: int) -> list[int]:
 
 def descendants(pid: int) -> list[int]:
     """Everybody below a process, parents before their children."""
-    if not _HAS_CHILDREN:
-        return _descendants_by_scan(pid)
-    found = children(pid)
+    below = children if _HAS_CHILDREN else _children_by_one_scan()
+    found = list(below(pid))
     seen = set(found)
     for parent in found:  # grows while it is walked
-        for child in children(parent):
-            if child not in seen:
-                seen.add(child)
-                found.append(child)
+        new = [child for child in below(parent) if child not in seen]
+        seen.update(new)
+        found += new
     return found
 
 
@@ -115,14 +119,11 @@ def ancestors(pid: int) -> list[int]:
     return line
 
 
-def _descendants_by_scan(pid: int) -> list[int]:
+def _children_by_one_scan() -> Callable[[int], list[int]]:
     below: dict[int, list[int]] = {}
     for process in filter(None, map(look, everybody())):
         below.setdefault(process.parent, []).append(process.pid)
-    found = list(below.get(pid, []))
-    for parent in found:
-        found += below.get(parent, [])
-    return found
+    return lambda pid: below.get(pid, [])
 
 
 def _read(path: str) -> bytes:

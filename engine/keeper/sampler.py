@@ -147,6 +147,7 @@ class Sampler:
         self._discount()
         if self.memory > allowed and began >= self._confirmed_until:
             self._confirm(began, allowed)
+        self.memory = min(self.memory, int(allowed))  # more than that is no more than a suspicion
         headroom = max(0.0, allowed - self.memory)
         return min(max(headroom / _FASTEST, _SOONEST_S), _LATEST_S)
 

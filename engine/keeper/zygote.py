@@ -24,9 +24,9 @@ NAME = "plait-zygote"
 
 
 def main() -> None:
-    """`REQUESTS_FD ENGINE_PIDFD` in the arguments; ends with the engine, its keepers do not."""
-    requests_fd, engine_fd = (int(word) for word in sys.argv[1:3])
-    for fd in (requests_fd, engine_fd):
+    """`REQUESTS_FD [ENGINE_PIDFD]` in the arguments; ends with the engine, its keepers do not."""
+    fds = [int(word) for word in sys.argv[1:3]]
+    for fd in fds:
         spawn.close_on_exec(fd)
     os.setsid()
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE}:
@@ -37,27 +37,27 @@ def main() -> None:
     kernel.become_subreaper()
     gc.disable()
     gc.freeze()
-    Zygote(socket.socket(fileno=requests_fd), engine_fd).serve()
+    Zygote(socket.socket(fileno=fds[0]), fds[1:]).serve()
 
 
 class Zygote:
     """Forks keepers until its engine is gone."""
 
-    def __init__(self, requests: socket.socket, engine_fd: int) -> None:
-        self._requests, self._engine_fd = requests, engine_fd
+    def __init__(self, requests: socket.socket, engine_fds: list[int]) -> None:
+        self._requests, self._engine_fds = requests, engine_fds
         self._wake_fd = signals_as_descriptor([signal.SIGCHLD])
         self._keepers: set[int] = set()
 
     def serve(self) -> None:
         """Answer requests; returns when nobody can send any more."""
         waiting = select.poll()
-        for fd in (self._requests.fileno(), self._engine_fd, self._wake_fd):
+        for fd in (self._requests.fileno(), *self._engine_fds, self._wake_fd):
             waiting.register(fd, select.POLLIN)
         while True:
             ready = {fd for fd, _ in waiting.poll()}
             if self._wake_fd in ready:
                 self._reap()
-            if self._engine_fd in ready:
+            if ready & set(self._engine_fds):
                 return
             if self._requests.fileno() in ready and not self._answer():
                 return
@@ -86,8 +86,8 @@ class Zygote:
         try:
             signal.set_wakeup_fd(-1)
             self._requests.close()
-            os.close(self._engine_fd)
-            os.close(self._wake_fd)
+            for fd in (*self._engine_fds, self._wake_fd):
+                os.close(fd)
             program.run(fds[0], fds[1] if len(fds) > 1 else -1)
         except BaseException:  # noqa: BLE001 - a child must never fall back into the zygote's loop
             traceback.print_exc()

@@ -279,3 +279,15 @@ async def test_a_wide_host_tells_what_it_has(host: LocalHost) -> None:
     assert has.cores > 0
     assert 0 < has.memory_available_mb < has.memory_mb
     assert has.disk_free_mb > 0
+
+
+async def test_a_held_attempt_that_is_frozen_begins_frozen(host: LocalHost, tmp_path: Path) -> None:
+    spec = attempt(tmp_path, "sh", "-c", "i=0; while :; do echo $i; i=1; done", is_held=True)
+    await host.start(spec)
+    await host.freeze(spec.attempt)
+    await host.go(spec.attempt)
+    still = await host.read(spec.attempt, 0, wait=False)
+    await anyio.sleep(0.05)
+    assert not (await host.read(spec.attempt, still.next_offset, wait=False)).frames
+    await host.thaw(spec.attempt)
+    await wait_output(host, spec.attempt, b"1")

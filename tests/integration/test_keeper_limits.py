@@ -85,7 +85,7 @@ async def test_memory_shared_by_forks_is_not_counted_for_each(
     end = await run(host, spec)
     assert (end.cause, end.exit_code) == (None, 0)
     assert end.usage.memory_peak_mb is not None
-    assert 100 < end.usage.memory_peak_mb < 300
+    assert 100 < end.usage.memory_peak_mb <= 300
 
 
 async def test_time_is_over_by_the_clock(host: LocalHost, tmp_path: Path) -> None:

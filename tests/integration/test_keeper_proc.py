@@ -1,0 +1,73 @@
+"""Looking at real processes, with and without the kernel's lists of children."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from engine.keeper import proc
+
+MARK = f"mark-{os.getpid()}"
+
+
+@pytest.fixture
+def family() -> Iterator[list[int]]:
+    """A shell, a shell below it, and a sleeper below that."""
+    script = "sh -c 'sleep 600 & echo $$ $!; wait' & wait"
+    env = {**os.environ, proc.MARK: MARK}
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, env=env) as top:
+        assert top.stdout is not None
+        pids = [top.pid, *map(int, top.stdout.readline().split())]
+        yield pids
+        for pid in reversed(pids):
+            os.kill(pid, 9)
+
+
+@pytest.fixture(params=["with lists", "without"])
+def _lists_of_children(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proc, "_HAS_CHILDREN", request.param == "with lists")
+
+
+@pytest.mark.usefixtures("_lists_of_children")
+def test_everybody_below_is_found_parents_first(family: list[int]) -> None:
+    top, middle, bottom = family
+    assert proc.children(top) == [middle]
+    assert proc.descendants(top) == [middle, bottom]
+
+
+def test_a_mark_is_found_in_all_who_inherited_it_and_in_nobody_else(family: list[int]) -> None:
+    assert set(proc.marked(MARK)) == set(family)
+    assert proc.marked(MARK[:-1]) == []
+
+
+def test_a_process_is_told_from_a_later_one_of_the_same_number(family: list[int]) -> None:
+    process = proc.look(family[2])
+    assert process is not None
+    assert (process.name, process.parent, process.threads) == ("sleep", family[1], 1)
+    assert proc.is_alive(process.pid, process.start)
+    assert not proc.is_alive(process.pid, process.start - 1)
+
+
+def test_a_zombie_is_dead() -> None:
+    child = subprocess.Popen(["true"])
+    while (process := proc.look(child.pid)) is None or process.state != "Z":
+        continue
+    assert process.is_dead
+    assert not proc.is_alive(child.pid, process.start)
+    child.wait()
+    assert proc.look(child.pid) is None
+
+
+def test_ancestors_lead_up_from_the_process_itself(family: list[int]) -> None:
+    assert proc.ancestors(family[2])[:4] == [family[2], family[1], family[0], os.getpid()]
+    assert proc.ancestors(0) == []
+
+
+def test_shared_memory_is_proportional(family: list[int]) -> None:
+    process = proc.look(family[0])
+    share = proc.proportional(family[0])
+    assert process is not None
+    assert share is not None
+    assert 0 < share <= process.rss
+    assert proc.proportional(2**22 + 1) is None
