@@ -20,6 +20,7 @@ from typing import Any
 
 _HOMES = {
     "base": "WORKTREE Base StackConflict dirty_paths resolve_base stack_base stage_worktree",
+    "carrying": "prepare_carrying",
     "collection": "Change CollectRefused CollectRequest collect",
     "composition": "Composed LandRequest Style compose",
     "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch is_ancestor"

@@ -1,7 +1,7 @@
 """What an attempt starts from: a commit, the user's uncommitted state, or an empty beginning."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.errors import WorkspaceError
 from engine.git.diff import is_ancestor, merge_base
@@ -121,12 +121,20 @@ async def stage_worktree(repo: Repo, head: str, *, objects: str | None = None) -
     """
     if repo.worktree is None:
         raise WorkspaceError("a bare repository has no working tree")
-    async with private_index(repo, copy_of=f"{repo.git_dir}/index") as index:
-        where = Where(git_dir=repo.git_dir, worktree=repo.worktree, index=index, objects=objects)
+    where = Where(git_dir=repo.git_dir, worktree=repo.worktree, objects=objects)
+    return await stage_place(repo, head, where)
+
+
+async def stage_place(repo: Repo, head: str, place: Where) -> Staged:
+    """Any working tree of the user's as a tree; its own index is only read."""
+    if place.worktree is None:
+        raise WorkspaceError("there is no working tree")
+    async with private_index(repo, copy_of=f"{place.git_dir}/index") as index:
+        where = replace(place, index=index)
         await repo.run("read-tree", "--reset", head, where=where)
 
         async def git(*words: str, stdin: bytes = b"") -> bytes:
             call = Call(stdin=stdin, flags=repo.settings.lfs_flags)
             return await repo.read(*words, call=call, where=where)
 
-        return await stage_all(git, repo.worktree, big_file=BIG_FILE)
+        return await stage_all(git, place.worktree, big_file=BIG_FILE)

@@ -19,7 +19,8 @@ from anyio import to_thread
 from engine.errors import WorktreeBusy
 from engine.git.objects import scratch_folder
 from engine.git.runner import Call, Repo, Where
-from engine.git.touched import Touched, Version, conversion, index_lines, left_out
+from engine.git.staging import copy_index
+from engine.git.touched import Moves, Touched, Version, conversion, index_lines, left_out
 from engine.git.worktrees import Checkout
 
 _TOKEN = b"plait landing "
@@ -84,21 +85,26 @@ def is_ours(lock: Path, name: str) -> bool:
         return False
 
 
-async def write_files(repo: Repo, place: Checkout, touched: Sequence[Touched]) -> None:
-    """Bring the touched files and their index entries to the new versions."""
+async def write_files(repo: Repo, place: Checkout, moves: Moves) -> None:
+    """Bring the files and the index entries to their new versions."""
     async with scratch_folder(repo) as scratch:
         index = scratch / "index"
-        skipped = await _new_index(repo, place, touched, index)
-        gone = [one.path for one in touched if one.new is None and not _is_link(one.old)]
+        where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
+        skipped = await _new_index(repo, place, moves.index, index)
+        gone = [p.path for p in moves.files if p.new is None and not _is_link(p.old)]
         await to_thread.run_sync(_remove, place.path, gone)
         there = [
-            one.path
-            for one in touched
+            (one.path, one.new)
+            for one in moves.files
             if one.new is not None and not _is_link(one.new) and one.path not in skipped
         ]
+        is_same = moves.files == moves.index
+        source = where if is_same else replace(where, index=str(scratch / "files"))
+        if there and not is_same:
+            info = Call(stdin=index_lines(there, repo.zero))
+            await repo.run("update-index", "-z", "--index-info", call=info, where=source)
         if there:
-            where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
-            await _check_out(repo, where, b"".join(path + b"\0" for path in there))
+            await _check_out(repo, source, b"".join(path + b"\0" for path, _ in there))
         await to_thread.run_sync(_install, index, Path(place.git_dir, "index"))
 
 
@@ -137,7 +143,7 @@ async def _new_index(
 
 def _copy(source: Path, target: Path) -> None:
     if source.exists():
-        shutil.copyfile(source, target)
+        copy_index(source, target)
 
 
 def _is_link(version: Version | None) -> bool:
@@ -149,7 +155,7 @@ def _install(index: Path, real: Path) -> None:
     if not index.exists():
         return
     near = real.with_name("index.plait")
-    shutil.copyfile(index, near)
+    copy_index(index, near)
     with near.open("rb") as file:
         os.fsync(file.fileno())
     near.replace(real)

@@ -15,7 +15,7 @@ from engine.git.inside import InsideGit, Site, Wrap, outside
 from engine.git.objects import commit_of, tree_of
 from engine.git.private import PrivateClone, make_private
 from engine.git.runner import Repo
-from engine.git.staging import stage_all
+from engine.git.staging import copy_index, stage_all
 
 _BRANCH = "refs/heads/plait-check"
 
@@ -83,8 +83,8 @@ def _make_ready(place: CheckTree) -> None:
 
 
 def _keep_index(git: InsideGit, place: CheckTree) -> None:
-    shutil.copyfile(Path(git.git_dir, "index"), place.folder / "index")
+    copy_index(Path(git.git_dir, "index"), place.folder / "index")
 
 
 def _give_index(place: CheckTree) -> None:
-    shutil.copyfile(place.folder / "index", Path(place.git_dir, "index"))
+    copy_index(place.folder / "index", Path(place.git_dir, "index"))

@@ -19,6 +19,7 @@ from engine.errors import GitFailed
 from engine.git import hardening
 from engine.git.process import execute
 from engine.git.runner import Repo
+from engine.git.staging import copy_index
 
 Wrap = Callable[[Sequence[str]], Sequence[str]]
 """Turns an argv into the one that runs it inside the worker's sandbox (`bwrap … argv`)."""
@@ -216,7 +217,7 @@ def _lay_out(repo: Repo, site: Site) -> None:
     if (common / "shallow").is_file():
         shutil.copyfile(common / "shallow", folder / "shallow")
     if site.index is not None and site.index.is_file():
-        shutil.copyfile(site.index, folder / "index")
+        copy_index(site.index, folder / "index")
     for file in sorted((site.start / "info").glob("*")) if site.start else ():
         shutil.copyfile(file, folder / "info" / file.name)
 

@@ -5,7 +5,6 @@ files, index and ref brought along (`engine.git.checkout`), after proof that the
 there; killed anywhere, `recover_landing` finishes it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +17,7 @@ from engine.git.checkout import IndexGuard, Trashed, keep_copies, locked_index, 
 from engine.git.composition import Composed
 from engine.git.objects import RefMove, RefMoved, move_refs, resolve
 from engine.git.runner import HERE, Repo, Where
-from engine.git.touched import Touched, differing, staged_paths, touched_paths
+from engine.git.touched import Moves, differing, staged_paths, touched_paths
 from engine.git.worktrees import Checkout, checkouts
 
 
@@ -53,6 +52,8 @@ class LandPrepared:
         worktree: Where the target is checked out, if it is.
         git_dir: That working tree's own git directory.
         paths: The files that will be written there.
+        edits: A commit of the user's edits there, where they are carried along.
+        carried: The tree of files that the working tree has afterwards, edits included.
     """
 
     target: str
@@ -61,6 +62,8 @@ class LandPrepared:
     worktree: str | None = None
     git_dir: str | None = None
     paths: tuple[bytes, ...] = ()
+    edits: str | None = None
+    carried: str | None = None
 
     @property
     def name(self) -> str:
@@ -103,30 +106,37 @@ async def prepare_move(
     Raises:
         DirtyTarget: The user's own edits are in the way.
     """
-    if await resolve(repo, target) != old:
+    return await prove(repo, LandPrepared(target=target, old=old, new=new))
+
+
+async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandRefused:
+    """A plan completed with where and what it will write, once it is proved that it can.
+
+    Raises:
+        DirtyTarget: Something there is not what the plan expects.
+    """
+    if await resolve(repo, plan.target) != plan.old:
         return LandRefused(reason=Refusal.MOVED)
-    found = await _checkout_of(repo, target)
+    found = await checkout_of(repo, plan.target)
     if isinstance(found, LandRefused):
         return found
     if found is None:
-        return LandPrepared(target=target, old=old, new=new)
-    touched = await _touched(repo, old, new)
-    await _prove_clean(repo, found, touched, old)
-    return LandPrepared(
-        target=target,
-        old=old,
-        new=new,
-        worktree=found.path,
-        git_dir=found.git_dir,
-        paths=tuple(one.path for one in touched),
-    )
+        return plan
+    moves = await _moves(repo, plan)
+    await _prove_clean(repo, plan, found, moves)
+    paths = tuple(sorted({one.path for one in (*moves.index, *moves.files)}))
+    return replace(plan, worktree=found.path, git_dir=found.git_dir, paths=paths)
 
 
-async def _touched(repo: Repo, old: str | None, new: str | None) -> tuple[Touched, ...]:
-    return await touched_paths(repo, old or repo.empty_tree, new or repo.empty_tree)
+async def _moves(repo: Repo, plan: LandPrepared) -> Moves:
+    empty = repo.empty_tree
+    index = await touched_paths(repo, plan.old or empty, plan.new or empty)
+    if plan.edits is None or plan.carried is None:
+        return Moves(index, index)
+    return Moves(index, await touched_paths(repo, plan.edits, plan.carried))
 
 
-async def _checkout_of(repo: Repo, target: str) -> Checkout | LandRefused | None:
+async def checkout_of(repo: Repo, target: str) -> Checkout | LandRefused | None:
     """The one working tree that has the target checked out, if there is one and it is at rest."""
     every = await checkouts(repo)
     held = [place for place in every if target in place.held]
@@ -140,19 +150,21 @@ async def _checkout_of(repo: Repo, target: str) -> Checkout | LandRefused | None
     return here[0] if here else None
 
 
-async def _prove_clean(
-    repo: Repo, place: Checkout, touched: Sequence[Touched], old: str | None
-) -> None:
+async def _prove_clean(repo: Repo, plan: LandPrepared, place: Checkout, moves: Moves) -> None:
     """No edit of the user's is in the way, staged or not, untracked or not.
+
+    Where edits are carried along, the files are just those edits, and what was staged of them is
+    theirs as well.
 
     Raises:
         DirtyTarget: There are some.
     """
-    wanted = {one.path for one in touched}
-    staged = (await staged_paths(repo, place, old or repo.empty_tree)) & wanted
-    dirty = await differing(repo, place, [(one.path, one.old) for one in touched])
-    if staged or dirty:
-        raise DirtyTarget(sorted(staged | dirty))
+    dirty = await differing(repo, place, moves.before)
+    if plan.edits is None:
+        wanted = {one.path for one in moves.index}
+        dirty |= (await staged_paths(repo, place, plan.old or repo.empty_tree)) & wanted
+    if dirty:
+        raise DirtyTarget(sorted(dirty))
 
 
 async def land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
@@ -163,28 +175,28 @@ async def land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
         WorktreeBusy: Another git holds the index; nothing was written.
     """
     if prepared.worktree is None:
-        place = await _checkout_of(repo, prepared.target)
+        place = await checkout_of(repo, prepared.target)
         if place is not None:
             return LandRefused(reason=Refusal.CHECKED_OUT)
         return await _swap(repo, prepared, HERE)
-    found = await _checkout_of(repo, prepared.target)
+    found = await checkout_of(repo, prepared.target)
     if isinstance(found, LandRefused):
         return found
     if found is None or found.git_dir != prepared.git_dir:
         return LandRefused(reason=Refusal.CHECKED_OUT)
-    touched = await _touched(repo, prepared.old, prepared.new)
+    moves = await _moves(repo, prepared)
     async with locked_index(repo, found, prepared.name) as guard:
         if await resolve(repo, prepared.target) != prepared.old:
             return LandRefused(reason=Refusal.MOVED)
-        await _prove_clean(repo, found, touched, prepared.old)
-        return await _write(repo, prepared, (found, guard), touched)
+        await _prove_clean(repo, prepared, found, moves)
+        return await _write(repo, prepared, (found, guard), moves)
 
 
 async def _write(
     repo: Repo,
     prepared: LandPrepared,
     where: tuple[Checkout, IndexGuard],
-    touched: Sequence[Touched],
+    moves: Moves,
 ) -> Landed | LandRefused:
     """Files, index, ref; back to the old files if the ref was moved behind our back.
 
@@ -194,10 +206,10 @@ async def _write(
     place, guard = where
     guard.is_kept = True
     with anyio.CancelScope(shield=True):
-        await write_files(repo, place, touched)
+        await write_files(repo, place, moves)
         done = await _swap(repo, prepared, Where(git_dir=place.git_dir))
         if isinstance(done, LandRefused):
-            await write_files(repo, place, [one.reversed for one in touched])
+            await write_files(repo, place, moves.reversed)
     guard.is_kept = False
     return done
 
@@ -230,27 +242,26 @@ async def recover_landing(repo: Repo, prepared: LandPrepared, trash: Path) -> La
     )
     if not await to_thread.run_sync(Path(place.path).is_dir):
         return await _swap(repo, prepared, HERE)
-    touched = await _touched(repo, prepared.old, prepared.new)
+    moves = await _moves(repo, prepared)
     async with locked_index(repo, place, prepared.name) as guard:
         if at == prepared.new:
             return Landed(target=prepared.target, commit=at)
         if at != prepared.old:
             if not guard.was_left:
                 return LandRefused(reason=Refusal.MOVED)
-            return await _go_back(repo, place, touched, trash)
-        strangers = await _strangers(repo, place, touched)
+            return await _go_back(repo, place, moves, trash)
+        strangers = await _strangers(repo, place, moves)
         if not guard.was_left:
             await _prove_untouched(repo, prepared, place, strangers)
         trashed = await to_thread.run_sync(keep_copies, place.path, strangers, trash)
-        done = await _write(repo, prepared, (place, guard), touched)
+        done = await _write(repo, prepared, (place, guard), moves)
     return replace(done, trashed=trashed)
 
 
-async def _strangers(repo: Repo, place: Checkout, touched: Sequence[Touched]) -> frozenset[bytes]:
-    """Paths whose file is neither old nor new."""
-    not_old = await differing(repo, place, [(one.path, one.old) for one in touched])
-    not_new = await differing(repo, place, [(one.path, one.new) for one in touched])
-    return not_old & not_new
+async def _strangers(repo: Repo, place: Checkout, moves: Moves) -> frozenset[bytes]:
+    """Paths whose file is neither as before nor as it will be."""
+    not_old = await differing(repo, place, moves.before)
+    return not_old & await differing(repo, place, moves.after)
 
 
 async def _prove_untouched(
@@ -258,24 +269,24 @@ async def _prove_untouched(
 ) -> None:
     """Without our lock nothing was being written when it ended: what is strange is the user's.
 
+    What was staged of edits that are carried along is among them.
+
     Raises:
         DirtyTarget: There is something.
     """
     not_old = await staged_paths(repo, place, prepared.old or repo.empty_tree)
     not_new = await staged_paths(repo, place, prepared.new or repo.empty_tree)
-    dirty = strangers | (not_old & not_new & set(prepared.paths))
+    staged = not_old & not_new & set(prepared.paths)
+    dirty = strangers | (staged if prepared.edits is None else frozenset())
     if dirty:
         raise DirtyTarget(sorted(dirty))
 
 
-async def _go_back(
-    repo: Repo, place: Checkout, touched: Sequence[Touched], trash: Path
-) -> LandRefused:
+async def _go_back(repo: Repo, place: Checkout, moves: Moves, trash: Path) -> LandRefused:
     """Take back what was written for a target that others have moved since."""
-    written = await differing(repo, place, [(one.path, one.old) for one in touched])
-    strangers = await _strangers(repo, place, touched)
+    written = await differing(repo, place, moves.before)
+    strangers = await _strangers(repo, place, moves)
     trashed = await to_thread.run_sync(keep_copies, place.path, strangers & written, trash)
-    back = [one.reversed for one in touched if one.path in written]
-    if back:
-        await write_files(repo, place, back)
+    if written:
+        await write_files(repo, place, moves.reversed)
     return LandRefused(reason=Refusal.MOVED, trashed=trashed)

@@ -4,7 +4,6 @@ They live in an object folder of their own that no sandbox sees: nothing of an u
 enters the user's repository. A snapshot is also a point from which an attempt can be tried again.
 """
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from anyio import to_thread
 from engine.git.collection import CollectRequest, commit_inside, fetch_from
 from engine.git.inside import InsideGit, Site, read_refs
 from engine.git.runner import Repo, Where
-from engine.git.staging import stage_all
+from engine.git.staging import copy_index, stage_all
 from engine.git.workspace import Workspace
 
 _NAME = "refs/radar/now"
@@ -56,5 +55,5 @@ async def snapshot(
 
 
 def _keep(git_dir: str, warm: Path, commit: str) -> None:
-    shutil.copyfile(Path(git_dir, "index"), warm)
+    copy_index(Path(git_dir, "index"), warm)
     Path(git_dir, "packed-refs").write_text(f"{commit} {_NAME}\n", encoding="utf-8")

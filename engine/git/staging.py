@@ -64,10 +64,19 @@ async def private_index(repo: Repo, *, copy_of: str | None = None) -> AsyncItera
         yield str(folder / "index")
 
 
+def copy_index(source: str | Path, target: str | Path) -> None:
+    """Copy an index with its time stamp.
+
+    Git compares that with the files' to know which it must read because they may have been changed
+    in the very moment that the index was written; a newer copy would hide such changes.
+    """
+    shutil.copy2(source, target)
+
+
 def _copy_if_there(source: str, target: Path) -> None:
     """A repository without an index has nothing staged."""
     with suppress(FileNotFoundError):
-        shutil.copyfile(source, target)
+        copy_index(source, target)
 
 
 async def stage_all(git: Git, worktree: str, *, big_file: int) -> Staged:

@@ -41,6 +41,33 @@ class Touched:
         return Touched(self.path, self.new, self.old)
 
 
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What a landing does to a working tree: to its index, and to its files.
+
+    The two differ only where the user's edits are carried along.
+    """
+
+    index: tuple[Touched, ...]
+    files: tuple[Touched, ...]
+
+    @property
+    def reversed(self) -> "Moves":
+        """The way back."""
+        index, files = ([one.reversed for one in part] for part in (self.index, self.files))
+        return Moves(tuple(index), tuple(files))
+
+    @property
+    def before(self) -> list[tuple[bytes, Version | None]]:
+        """What the files are before."""
+        return [(one.path, one.old) for one in self.files]
+
+    @property
+    def after(self) -> list[tuple[bytes, Version | None]]:
+        """What the files are afterwards."""
+        return [(one.path, one.new) for one in self.files]
+
+
 async def touched_paths(repo: Repo, old: str, new: str) -> tuple[Touched, ...]:
     """Every path that differs between two commits or trees."""
     words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")

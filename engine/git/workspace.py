@@ -22,6 +22,7 @@ from engine.git.objects import set_refs
 from engine.git.private import PrivateClone, make_private
 from engine.git.promisor import fetch_missing
 from engine.git.runner import WRITE, Call, Repo, Where
+from engine.git.staging import copy_index
 from engine.git.submodules import fill_submodules, hide_links
 from engine.git.worktrees import admin_dir, detach_others, drop_entry
 from engine.ids import AttemptId
@@ -273,7 +274,7 @@ def _finish(place: tuple[Path, str], private: tuple[Path, Path], is_mounted: boo
     """Hand the filled index to the private clone, and say where the agent's git is."""
     path, admin = place
     git_dir, gitfile = private
-    shutil.copyfile(Path(admin, "index"), git_dir / "index")
+    copy_index(Path(admin, "index"), git_dir / "index")
     _note_start(git_dir, Path(admin, "index"), gitfile.parent)
     line = b"gitdir: " + os.fsencode(git_dir) + b"\n"
     gitfile.write_bytes(line)
@@ -283,7 +284,7 @@ def _finish(place: tuple[Path, str], private: tuple[Path, Path], is_mounted: boo
 
 def _note_start(git_dir: Path, index: Path, directory: Path) -> None:
     """Keep, out of the agent's reach, what collecting compares with."""
-    shutil.copyfile(index, directory / "index")
+    copy_index(index, directory / "index")
     start = directory / "start"
     shutil.rmtree(start, ignore_errors=True)
     shutil.copytree(git_dir / "info", start / "info")

@@ -1,5 +1,6 @@
 """Whatever an agent does to its repository, its work arrives in the user's."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,22 @@ async def test_collect_sets_big_files_aside_and_lists_ignored_ones(tmp_path: Pat
     assert change.ignored == (b"build/",)
     assert set(lab.files(change.head)) == {".gitignore", "data", "little"}
     assert lab.files(change.head)["data"] == "1234567890"
+
+
+async def test_a_change_of_equal_size_in_the_same_moment_is_seen(tmp_path: Path):
+    for number in range(4):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        lab = await Lab.open(folder)
+        space = await lab.prepare()
+        file = folder / "spaces/r1/fix/worker_1/attempt_1/README.md"
+        seen = file.stat()
+        file.write_bytes(file.read_bytes().upper())
+        os.utime(file, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+
+        change = await lab.collect(space)
+
+        assert lab.files(change.head)["README.md"] == "# SAMPLE\n"
 
 
 async def test_collect_obeys_the_users_own_excludes(tmp_path: Path):
