@@ -1,6 +1,7 @@
 """Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
 
 import os
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ from engine.ids import AttemptId, RunId, WorkerId
 from engine.phases import Phase
 from engine.plan.model import MergeMode, Plan, RetryMode
 from engine.results import Change, CheckResult
+from engine.store.codec import to_json
+from engine.store.files import write_atomically
 from engine.store.layout import Layout, workspace
 from engine.supervisor.artifacts import artifacts_folder, give_artifacts, keep_artifacts
 from engine.supervisor.clock import Clock
@@ -283,7 +286,12 @@ class GitWorkshop:
             request = CollectRequest(author=author, message=_left_over(w), wrap=wrap)
             verdict = await examine(self._repo, space, request)
         if verdict.is_safe:
-            await remove(self._repo, verdict, self._layout.trash)
+            # A folder for each: what is removed twice, or by two at once, must not meet.
+            name = str(space.attempt).replace("/", ".").replace("@", ".")
+            trash = self._layout.trash / f"{name}-{secrets.token_hex(3)}"
+            removed = await remove(self._repo, verdict, trash)
+            label = partial(write_atomically, trash / "removed.json", to_json(removed).encode())
+            await anyio.to_thread.run_sync(label)
 
 
 def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
