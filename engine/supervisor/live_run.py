@@ -179,8 +179,11 @@ class LiveRun:
         return self._state.workers[worker]
 
     async def put_away(self, worker: WorkerId) -> bool:
-        """Give a worker's workspace back, as far as that is provably safe; whether it is gone."""
-        w = self._state.workers[worker]
+        """Give a worker's workspace back, as far as that is provably safe; whether it is gone.
+
+        Waits until nothing works in it.
+        """
+        w = await self.wait_phase(worker, lambda p: not p.holds_slot and p is not Phase.LANDING)
         effect = e.ReleaseWorkspace(worker=worker, attempt=w.attempt)
         await self._activities.begin(effect, self._performer.put_away).done.wait()
         return w.workspace is None or not await anyio.Path(w.workspace).is_dir()
