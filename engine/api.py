@@ -132,7 +132,7 @@ class Engine:
         """
         env = dict(environ if environment is None else environment)
         place = await find_place(Path(folder), env)
-        with _plain_errors():
+        with plain_errors():
             async with AsyncExitStack() as stack:
                 await anyio.to_thread.run_sync(place.layout.make)
                 engine = await cls._assemble(
@@ -184,6 +184,10 @@ class Engine:
     def project(self) -> Path:
         """The folder it works for."""
         return self._place.project
+
+    def database(self, run: str, worker: str) -> Path:
+        """Where a worker's own SQLite database lies: its events, usage and notes."""
+        return self._place.layout.agent_db(RunId(run), WorkerId.parse(worker))
 
     async def start(
         self,
@@ -293,7 +297,7 @@ class Engine:
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
+def plain_errors() -> Iterator[None]:
     """One error comes out as itself, not as a group of one that the task group made of it."""
     try:
         yield
@@ -318,7 +322,7 @@ async def reach(
     """The engine that lives for a folder, or one opened for the occasion; whether it lived."""
     env = dict(environ if environment is None else environment)
     place = await find_place(Path(folder), env)
-    with _plain_errors():
+    with plain_errors():
         async with AsyncExitStack() as stack:
             socket = await living_engine(place.layout)
             if socket is not None:
@@ -340,7 +344,7 @@ async def attach(
     """The detached engine of a folder, started if none lives; it goes on when this ends."""
     env = dict(environ if environment is None else environment)
     place = await find_place(Path(folder), env)
-    with _plain_errors():
+    with plain_errors():
         async with AsyncExitStack() as stack:
             socket = await living_engine(place.layout)
             try:
@@ -351,6 +355,15 @@ async def attach(
                 socket = await spawn_engine(place.project, place.layout, env)
                 remote = await stack.enter_async_context(RemoteEngine.connect(socket))
             yield remote
+
+
+async def engine_key(folder: str | PathLike[str] = ".") -> str:
+    """What two folders have in common exactly where one engine works for both.
+
+    Raises:
+        WorkspaceError: There is no such folder, or its repository cannot be used.
+    """
+    return str((await find_place(Path(folder), dict(environ))).layout.root)
 
 
 async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
@@ -401,7 +414,7 @@ def plan_from(
     """
     if isinstance(source, Mapping):
         name = "<dict>"
-        manifest = manifest_from(source, file=name, read=partial(_read_inside, folder))
+        manifest = manifest_from(source, file=name, read=partial(read_inside, folder))
     else:
         text = str(source)
         is_text = "\n" in text
@@ -409,11 +422,11 @@ def plan_from(
         base = folder if is_text else path.resolve().parent
         data = text.encode() if is_text else path.read_bytes()
         name = "<text>" if is_text else text
-        manifest = load_manifest(data, file=name, read=partial(_read_inside, base))
+        manifest = load_manifest(data, file=name, read=partial(read_inside, base))
     return make_plan(manifest, pipeline=pipeline, defaults=defaults, source=name)
 
 
-def _read_inside(base: Path, path: str) -> bytes:
+def read_inside(base: Path, path: str) -> bytes:
     """The bytes of a regular file that lies inside a folder, links followed.
 
     Raises:

@@ -4,6 +4,7 @@ A program of its own: it is copied to where agents run and imports nothing of th
 calls is named by reference; functions that have no name to be imported by were refused before.
 """
 
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -30,15 +31,23 @@ class CallContext:
         attempt: Which attempt this is, from 1.
         feedback: What was said of the attempt before.
         system: The persona's words and the hint about sub-agents.
+        tools: Functions it was given, by their names; every use of one is told as a tool's.
     """
 
-    def __init__(self, about: dict[str, Any], tell: Sink, ask: Asker) -> None:
+    def __init__(
+        self,
+        about: dict[str, Any],
+        tell: Sink,
+        ask: Asker,
+        tools: tuple[Callable[..., Any], ...] = (),
+    ) -> None:
         self.prompt: str = about["prompt"]
         self.workspace: str = about["workspace"]
         self.worker: str = about["worker"]
         self.attempt: int = about["attempt"]
         self.feedback: str = about["feedback"]
         self.system: str = about["system"]
+        self.tools = {tool.__name__: self._told(tool) for tool in tools}
         self._tell, self._ask = tell, ask
         self._count = 0
         self._spent = {"input_tokens": 0, "output_tokens": 0, "usd": 0.0}
@@ -61,6 +70,20 @@ class CallContext:
             self._tell({**about, "state": state, "output": output})
 
         return end
+
+    def _told(self, tool: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(tool)
+        def use(*args: Any, **kwargs: Any) -> Any:
+            end = self.tool(tool.__name__)
+            try:
+                made = tool(*args, **kwargs)
+            except BaseException as error:
+                end("failed", "".join(traceback.format_exception_only(error)).strip())
+                raise
+            end("done", str(made))
+            return made
+
+        return use
 
     def spend(self, *, input_tokens: int = 0, output_tokens: int = 0, usd: float = 0.0) -> None:
         """Add to what this attempt has used."""
@@ -152,7 +175,8 @@ def main() -> int:
     about = json.loads(Path(sys.argv[1]).read_bytes())
     sys.path[:0] = about["path"]
     try:
-        value = call(find(about["call"]), CallContext(about, _write, _ask))
+        tools = tuple(map(find, about["tools"]))
+        value = call(find(about["call"]), CallContext(about, _write, _ask, tools))
     except Exception as error:  # noqa: BLE001 - whatever it raised is how this agent failed
         traceback.print_exc()
         _write(failure(error))

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import anyio
 
 from engine.agents.agent_events import AgentEvent, AgentOutcome, Asked
-from engine.agents.call_program import CallContext, call, failure, result
+from engine.agents.call_program import CallContext, call, failure, find, result
 from engine.agents.contract import (
     Capabilities,
     Ending,
@@ -55,6 +56,42 @@ def reference_of(function: Callable[..., Any]) -> str:
     return f"{Path(file).resolve()}:{name}"
 
 
+_HERE = "this-process:"
+_known_here: "WeakValueDictionary[str, Callable[..., Any]]" = WeakValueDictionary()
+
+
+def in_this_process(function: Callable[..., Any]) -> str:
+    """A name for a function that only a thread of this process can call, as long as it lives."""
+    reference = f"{_HERE}{id(function)}"
+    try:
+        _known_here[reference] = function
+    except TypeError as error:
+        raise AgentError(
+            f"{function!r} cannot be remembered", hint="Wrap it into a function of your own."
+        ) from error
+    return reference
+
+
+def function_of(reference: str) -> Callable[..., Any]:
+    """The function that a thread is to call.
+
+    Raises:
+        AgentError: It cannot be found: the process that knew it is gone, or the import fails.
+    """
+    if not reference.startswith(_HERE):
+        try:
+            return find(reference)
+        except Exception as error:
+            raise AgentError(f"{reference} cannot be imported: {error}") from error
+    function = _known_here.get(reference)
+    if function is None:
+        raise AgentError(
+            "the function is not there any more: it lived in another process, or nobody kept it",
+            hint="Ask a new agent; what this one did is kept.",
+        )
+    return function
+
+
 def _named(module: str, name: str) -> object:
     found: object = sys.modules.get(module)
     for part in name.split("."):
@@ -86,8 +123,14 @@ class CallableAdapter:
                 f"the agent {request.choice.name!r} names no function",
                 hint="Say which: `call: package.module:function`.",
             )
+        if reference.startswith(_HERE):
+            raise AgentError(
+                "a function of this process cannot be called in another one",
+                hint='Define it with `def` at the top of a module, or say execution_mode="thread".',
+            )
         path = _path(request)
-        about = {**_about(request), "call": reference, "path": path}
+        tools = request.choice.options.get("tools", "").split()
+        about = {**_about(request), "call": reference, "path": path, "tools": tools}
         return Launch(
             argv=(
                 *(sys.executable, "-I"),

@@ -27,6 +27,7 @@ from engine.errors import AgentError
 HINT_VARIABLE = "PLAIT_MAX_SUBAGENTS"
 PROMPT_FILE = ".plait/prompt.md"
 _PLACE = re.compile(r"\{(prompt|prompt_file|workspace|home|model|session)\}")
+_WAYS = ("argument", "stdin", "file")
 LONGEST_ARGUMENT = 128 * 1024 - 1
 """Linux takes no single argument of more bytes than this."""
 
@@ -37,7 +38,7 @@ class CommandAdapter:
 
     Options: `prompt_via` (argument, stdin, file; by default argument where `{prompt}` stands in the
     argv, file where `{prompt_file}` does, else stdin), `terminal`, `events` (it speaks our protocol
-    and must close with a `result`).
+    and must close with a `result`), `proof: exit` (its exit code is the whole verdict).
 
     Attributes:
         argv: What a preset starts when the agent's choice names no argv of its own.
@@ -74,6 +75,10 @@ class CommandAdapter:
         prompt = whole_text(request)
         speaks = is_set(request, "events")
         via = request.choice.options.get("prompt_via") or _usual_way(argv)
+        if via not in _WAYS:
+            raise AgentError(
+                f"{via!r} is no way for a prompt", hint=f"There are: {', '.join(_WAYS)}."
+            )
         if via == "argument":
             argv = as_argument(argv, prompt)
         values = {
@@ -100,7 +105,8 @@ class CommandAdapter:
 
     def parser(self, request: LaunchRequest) -> OwnStream:
         """Lines of output, with our records among them."""
-        return OwnStream(request, speaks=is_set(request, "events"))
+        is_proved = request.choice.options.get("proof") == "exit"
+        return OwnStream(request, speaks=is_set(request, "events"), is_proved_by_exit=is_proved)
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """A preset's program; the adapter itself is always there."""

@@ -1,0 +1,348 @@
+"""An agent as a Python object: prompted, gone on with, forked, run in parallel."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from engine.agents.registry import adapter_named
+from engine.api import Engine, plain_errors
+from engine.commands import Conflicted, Refused, RetryWorker
+from engine.errors import AgentError, EngineError
+from engine.events import Landed, Told
+from engine.library import talks
+from engine.library.making import (
+    Brief,
+    How,
+    Tool,
+    Who,
+    as_command,
+    check_who,
+    option_texts,
+)
+from engine.library.replies import AgentRunFailed, History, Reply, Standing, Turn
+from engine.library.seats import Act, Back, GivenSeat, Seat, SharedSeat
+from engine.limits import Limits
+from engine.patterns import Outcome as Ended
+from engine.patterns import Progress, settled
+from engine.phases import Phase
+from engine.plan.model import RetryMode
+from engine.results import Outcome, Question
+
+Subscriber = Callable[[Told], object]
+"""Called with every event of the agent's runs, in the caller's own loop; may be async."""
+Answerer = Callable[[Question], str | Awaitable[str]]
+"""Called with what an agent asks; what it gives, or awaits, is the answer."""
+
+
+class Agent:
+    """A coding agent that works in a workspace of its own and answers when it has done.
+
+    `prompt` begins a conversation, `continue_turn` goes on with it, `fork` makes a copy that goes
+    on from the same place by itself. What an agent changes is collected onto refs of the
+    repository, however it ends, and is landed by `land`, by `engine.land(reply.worker)` or by a
+    human in the console.
+
+    It opens an engine for its repository when it is first needed, which all agents of this process
+    share, and gives it back with `aclose` or at the end of `async with agent`. Or it is given one
+    (`engine=`), and works in that engine's loop.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only words that a program says once
+        self,
+        name: str | None = None,
+        *,
+        command: Sequence[str] = (),
+        call: Callable[..., Any] | None = None,
+        repo: str | PathLike[str] = ".",
+        engine: Engine | None = None,
+        limits: Limits | None = None,
+        model: str | None = None,
+        system: str = "",
+        options: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        tools: Sequence[Tool] = (),
+        check: str | None = None,
+        base: str | None = None,
+        target: str | None = None,
+        isolation: str | None = None,
+        execution_mode: str | None = None,
+        subscribers: Iterable[Subscriber] = (),
+        answer: Answerer | None = None,
+    ) -> None:
+        """Describe it; nothing is opened or started yet.
+
+        Args:
+            name: An adapter (`claude`, `codex`, `scripted`, …), or an agent that the repository's
+                plait.yaml names; by default the manifest's own default agent.
+            command: Any program instead, as an argv; `{prompt}` is filled, else it reads stdin. Its
+                exit code is its verdict.
+            call: Any Python function instead, of a prompt and, if it wants, a `CallContext`. In
+                a process of its own it must be defined at the top of a module.
+            repo: Anywhere inside the repository.
+            engine: An engine that is open, in place of `repo`.
+            limits: What an attempt may use; what is not said is as for `plait run`.
+            model: In place of the agent's usual one.
+            system: Put into its system prompt, or before the prompt where it has none.
+            options: What else its adapter understands: `script` for `scripted`, for example.
+            env: Additions to its environment.
+            tools: Python functions that it may use, at `context.tools`; with `call` alone.
+            check: A command that must pass on its tree before a reply counts as one.
+            base: A revision to begin from, in place of HEAD.
+            target: The branch to land on, in place of the current one.
+            isolation: `worktree`, `clone` or `directory`.
+            execution_mode: `thread` runs a function in a thread of this process: closures may be
+                called, and no sandbox and no limit but time holds it.
+            subscribers: As for `subscribe`.
+            answer: Answers what it asks. Without it permissions are denied, other questions are
+                answered with nothing, and an agent that stands still is waited for.
+
+        Raises:
+            AgentError: It is described as several things at once, or given tools it cannot take.
+        """
+        self._who = Who(
+            name=name,
+            command=as_command(command) if command else (),
+            call=call,
+            model=model,
+            env=dict(env or {}),
+            options=option_texts(options or {}),
+            tools=tuple(tools),
+            execution_mode=execution_mode,
+        )
+        check_who(self._who)
+        self._how = How(
+            limits=limits or Limits(),
+            system=system,
+            check=check,
+            base=base,
+            target=target,
+            isolation=isolation,
+        )
+        self._seat: Seat = GivenSeat(engine) if engine is not None else SharedSeat(Path(repo))
+        self._subscribers = list(subscribers)
+        self._answer = answer
+        self._history = History()
+        self._standing = Standing()
+        self._worker: str | None = None
+        self._last: Reply | None = None
+        self._is_busy = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *told: object) -> None:
+        await self.aclose()
+
+    @property
+    def history(self) -> tuple[Turn, ...]:
+        """What was said in this conversation, oldest first."""
+        return self._history.turns
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Have a function called with every event of the runs that follow; call the result to end.
+
+        What it raises ends the agent's turn and is raised from it.
+        """
+        self._subscribers.append(subscriber)
+        return partial(self._subscribers.remove, subscriber)
+
+    # ------------------------------------------------------------------ talking
+
+    async def prompt(self, text: str) -> Reply:
+        """Begin a new conversation, in a new workspace, and wait for its answer.
+
+        If this is cancelled, the agent's processes are ended and its workspace is given back
+        before the cancellation goes on; what it had done is kept on its ref.
+
+        Raises:
+            AgentRunFailed: It failed, was stopped, or its check did not pass.
+            EngineError: It could not even be tried.
+        """
+        with self._busy():
+            old, self._worker = self._worker, None
+            self._history, self._standing, self._last = History(), Standing(), None
+            if old is not None:
+                await self._seat.do(lambda engine: talks.put_away(engine, old))
+            return await self._take_turn(text)
+
+    async def continue_turn(self, text: str) -> Reply:
+        """Go on with the conversation where it stands, and wait for the answer.
+
+        The agent's own session is resumed in the same workspace where its adapter can; elsewhere,
+        and after a fork, another one is begun on the same tree and told what was said so far.
+
+        Raises:
+            AgentRunFailed: It failed, was stopped, or its check did not pass.
+            AgentError: Nothing was said yet.
+        """
+        if not self._history.turns:
+            raise AgentError("nothing was said yet", hint="Begin with `prompt`.")
+        with self._busy():
+            return await self._take_turn(text)
+
+    def fork(self) -> "Agent":
+        """A copy with the same history, tools, subscribers and settings, independent from now on.
+
+        It begins where this agent's last turn left the tree, in a workspace of its own, and must
+        be closed by itself.
+        """
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy._seat = self._seat.another()
+        copy._subscribers = list(self._subscribers)
+        copy._worker = None
+        copy._is_busy = False
+        return copy
+
+    async def run_parallel_prompts(
+        self,
+        prompts: Iterable[str],
+        max_parallel_runs: int | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> list[Ended[Reply]]:
+        """How each prompt ended, in input order: `Success` with a `Reply`, or `Failure`.
+
+        Each runs in a fork, so with this agent's history if there is one. A failure of any kind
+        touches no sibling. The next begins as soon as one has ended. The forks' workspaces are
+        given back; the work is on its refs. If this is cancelled, all of them are.
+
+        Args:
+            prompts: As many as you like, or none.
+            max_parallel_runs: How many may run at once; the engine's own cap holds as well.
+            progress: Called with (done, total) after each.
+        """
+        if isinstance(prompts, str):
+            raise TypeError("prompts is one text, not several: write [text]")
+
+        works = [partial(self._run_one, prompt) for prompt in prompts]
+        if works:
+            await self._seat.do(_be_there)  # so that the engine is not closed between two forks
+        outcomes: list[Ended[Reply]] = []
+        async with anyio.create_task_group() as closing:
+            bound = [partial(work, closing=closing) for work in works]
+            outcomes = await settled(bound, limit=max_parallel_runs, progress=progress)
+        return outcomes
+
+    async def _run_one(self, prompt: str, *, closing: TaskGroup) -> Reply:
+        fork = self.fork()
+        try:
+            return await (fork.continue_turn if fork.history else fork.prompt)(prompt)
+        finally:
+            closing.start_soon(_close, fork)  # the next one need not wait for that
+
+    async def land(
+        self, *, to: str | None = None, style: str | None = None
+    ) -> Landed | Conflicted | Refused:
+        """Move what this conversation changed onto its target, and wait for what becomes of it."""
+        reply = self._last
+        if reply is None:
+            return Refused("there is no reply to land", hint="Begin with `prompt`.")
+        return await self._seat.do(lambda engine: engine.land(reply.worker, to=to, style=style))
+
+    async def aclose(self) -> None:
+        """Give its workspace back, as far as everything in it is kept, and its engine with it.
+
+        It may be used again: then it goes on as a fork would.
+        """
+        old, self._worker = self._worker, None
+        try:
+            if old is not None:
+                await self._seat.do(lambda engine: talks.put_away(engine, old))
+        finally:
+            await self._seat.leave()
+
+    # ------------------------------------------------------------------ one turn
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        if self._is_busy:
+            raise AgentError(
+                "the agent is at work", hint="Ask a `fork()`, or use `run_parallel_prompts`."
+            )
+        self._is_busy = True
+        try:
+            yield
+        finally:
+            self._is_busy = False
+
+    async def _take_turn(self, text: str) -> Reply:
+        old, self._worker = self._worker, None
+        with plain_errors():
+            async with self._seat.back() as back:
+                hearing = self._hearing(back)
+                act: Act[talks.Ended] = partial(self._turn, text=text, old=old, hearing=hearing)
+                ended = await self._seat.do(act)
+        return self._note(text, ended)
+
+    async def _turn(
+        self, engine: Engine, *, text: str, old: str | None, hearing: talks.Hearing
+    ) -> talks.Ended:
+        """In the engine's loop: the same worker asked again, or another that is told the story."""
+        brief = await Brief.read(engine, self._who, self._how)
+        if old is not None:
+            is_known = adapter_named(brief.choice.adapter).capabilities.resume
+            words = text if is_known else self._history.told(text)
+            again = RetryWorker(worker=old, mode=RetryMode.RESUME, prompt=words)
+            ended = await talks.go_on(engine, again, hearing)
+            if isinstance(ended, talks.Ended):
+                return ended
+            is_landed = (await talks.look(engine, old)).phase is Phase.LANDED
+            await talks.put_away(engine, old)
+            self._standing = Standing() if is_landed else self._standing
+        words = self._history.told(text) if self._history.turns else text
+        return await talks.begin(engine, brief.plan(words, standing=self._standing), hearing)
+
+    def _hearing(self, back: Back) -> talks.Hearing:
+        async def observe(told: Told) -> None:
+            for subscriber in list(self._subscribers):
+                await back(partial(subscriber, told))
+
+        async def answer(question: Question) -> str:
+            if self._answer is None:
+                return _answer_alone(question)
+            return str(await back(partial(self._answer, question)))
+
+        return talks.Hearing(observe=observe if self._subscribers else None, answer=answer)
+
+    def _note(self, text: str, ended: talks.Ended) -> Reply:
+        result, change = ended.result, ended.change
+        is_well = result.outcome is Outcome.SUCCESS
+        self._worker = ended.worker
+        said = result.output if is_well else result.error or ""
+        self._history = self._history.with_turn(Turn(text, said, failed=not is_well))
+        if change is not None and change.head is not None:
+            self._standing = Standing(base=change.base, start=change.head)
+        if not is_well:
+            raise AgentRunFailed(ended.worker, result, change)
+        self._last = Reply(
+            text=result.output,
+            change=change,
+            usage=result.usage,
+            worker=ended.worker,
+            result=result,
+        )
+        return self._last
+
+
+async def _close(fork: Agent) -> None:
+    """Give back what a fork had, also when all is cancelled; what cannot be stays to be cleaned."""
+    with anyio.CancelScope(shield=True), suppress(EngineError):
+        await fork.aclose()
+
+
+async def _be_there(engine: Engine) -> None:
+    del engine
+
+
+def _answer_alone(question: Question) -> str:
+    """What is said where nobody answers: no to permissions, patience to what stands still."""
+    if question.is_permission:
+        return "deny"
+    return next((word for word in ("wait", "deny") if word in question.choices), "")

@@ -1,0 +1,181 @@
+"""Event loops in threads of their own, for what must outlive the caller's loop or has none.
+
+An agent that was never opened explicitly, and programs without a loop (scripts, notebooks), are
+served by such a thread. It knows nothing of agents.
+"""
+
+import atexit
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
+
+import anyio
+import anyio.to_thread
+from anyio.from_thread import BlockingPortal
+
+from engine.errors import EngineError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+EXIT_S = 15.0
+"""How long the end of the program waits for what its threads still put away."""
+
+
+class LoopEnded(EngineError):
+    """The thread's loop has ended, and with it what was asked of it."""
+
+    hint = "Open a new one; runs that were under way are taken up with `plait resume`."
+
+
+class LoopThread(Generic[R]):
+    """A thread whose event loop holds one thing open, until it is closed."""
+
+    def __init__(
+        self, opened: Callable[[], AbstractAsyncContextManager[R]], *, after: "LoopThread[R] | None"
+    ) -> None:
+        """Begin to open it.
+
+        Args:
+            opened: Opens the thing, in the thread's loop.
+            after: Another thread that must have ended before.
+        """
+        self._opened = opened
+        self._after = after
+        self._ready: Future[tuple[BlockingPortal, R]] = Future()
+        self._failure: BaseException | None = None
+        self._stop: anyio.Event
+        self._calls: set[anyio.CancelScope] = set()
+        self._calls_ended = anyio.Event()
+        self._thread = threading.Thread(target=self._run, name="plait", daemon=True)
+        self._thread.start()
+        _living.add(self)
+
+    def _run(self) -> None:
+        if self._after is not None:
+            self._after.join()
+            self._after = None
+        try:
+            anyio.run(self._hold)
+        except BaseException as error:  # noqa: BLE001 - told to whoever waits for an answer
+            self._failure = error
+            if not self._ready.done():
+                self._ready.set_exception(error)
+
+    async def _hold(self) -> None:
+        self._stop = anyio.Event()
+        async with BlockingPortal() as portal, self._opened() as held:
+            self._ready.set_result((portal, held))
+            await self._stop.wait()
+            for scope in self._calls:  # they end before what they work with is closed
+                scope.cancel()
+            await self._calls_ended.wait()
+
+    async def _track(self, function: Callable[[R], Awaitable[T]], held: R) -> T:
+        """Call it, unless the thread is closed before it comes to its end."""
+        if self._stop.is_set():
+            raise LoopEnded("it was closed")
+        scope = anyio.CancelScope()
+        self._calls.add(scope)
+        self._calls_ended = anyio.Event()
+        try:
+            with scope:
+                return await function(held)
+        finally:
+            self._calls.discard(scope)
+            if not self._calls:
+                self._calls_ended.set()
+        raise LoopEnded("it was closed")
+
+    def _begin_end(self) -> None:
+        self._stop.set()
+        if not self._calls:
+            self._calls_ended.set()
+
+    @property
+    def is_alive(self) -> bool:
+        """It has not ended, or is only about to begin."""
+        return self._thread.is_alive()
+
+    async def wait_open(self) -> None:
+        """Return when the thing is open.
+
+        Raises:
+            Exception: It could not be opened.
+        """
+        await anyio.to_thread.run_sync(self._ready.result, abandon_on_cancel=True)
+
+    async def call(self, function: Callable[[R], Awaitable[T]]) -> T:
+        """What the function makes of the thing, in the thread's loop; cancelled there as here.
+
+        Raises:
+            LoopEnded: The loop ended meanwhile.
+        """
+        portal, held = self._ready.result(timeout=0)
+        try:
+            return await portal.call_async(self._track, function, held)
+        except (CancelledError, RuntimeError) as error:
+            if self.is_alive and not isinstance(error, CancelledError):
+                raise
+            raise LoopEnded(f"the engine has ended: {self._failure or 'it was closed'}") from error
+
+    def wait(self, function: Callable[[R], Awaitable[T]]) -> T:
+        """The same for a thread without a loop; an interrupt cancels it and waits for that."""
+        portal, held = self._ready.result()
+        ended = threading.Event()
+
+        async def work() -> T:
+            try:
+                return await self._track(function, held)
+            finally:
+                ended.set()
+
+        try:
+            future = portal.start_task_soon(work)
+        except RuntimeError as error:
+            raise LoopEnded("it was closed") from error
+        try:
+            return future.result()
+        except CancelledError as error:
+            raise LoopEnded(f"the engine has ended: {self._failure or 'it was closed'}") from error
+        except BaseException:
+            if not future.done() and future.cancel():
+                ended.wait()
+            raise
+
+    def close(self, seconds: float | None = None) -> None:
+        """Close the thing and end the thread; what is asked of it still is cancelled."""
+        try:
+            portal, _ = self._ready.result()
+            portal.start_task_soon(self._begin_end)
+        except BaseException:  # noqa: BLE001, S110 - it has ended, or never opened: as is wanted
+            pass
+        self.join(seconds)
+
+    def join(self, seconds: float | None = None) -> None:
+        """Wait until it has ended."""
+        self._thread.join(seconds)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended it, if nobody closed it."""
+        return self._failure
+
+
+_living: "WeakSet[LoopThread[Any]]" = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """What a program forgot to close is closed when it ends."""
+    for thread in list(_living):
+        thread.close(EXIT_S)
+
+
+@asynccontextmanager
+async def nothing() -> AsyncIterator[None]:
+    """Nothing to hold open: a loop alone."""
+    yield

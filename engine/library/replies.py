@@ -1,0 +1,109 @@
+"""What comes back from an agent: a reply, or an error that carries the whole result."""
+
+from dataclasses import dataclass, field
+
+from engine.errors import EngineError
+from engine.limits import Usage
+from engine.results import Change, WorkerResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What an agent answered, and what it did.
+
+    Attributes:
+        text: Its last message.
+        change: The commits it made, imported into the repository, since the conversation began;
+            None where it changed nothing.
+        usage: What the attempt used: processor, memory, tokens, money; None where it is not known.
+        worker: Its name for the engine, `run/step/worker_1`: to land, to look at, to retry.
+        result: All that the engine's report says of it.
+    """
+
+    text: str
+    change: Change | None
+    usage: Usage
+    worker: str
+    result: WorkerResult
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that holds the work."""
+        return self.result.branch
+
+    @property
+    def run(self) -> str:
+        """The run it belongs to."""
+        return self.worker.partition("/")[0]
+
+
+class AgentRunFailed(EngineError):
+    """An agent's attempt failed, was stopped, or its check did not pass; what it did is kept.
+
+    Attributes:
+        result: All that the engine's report says of it: phase, cause, limit, error, usage.
+        change: What it had changed until then, collected like any other work.
+    """
+
+    hint = "`result` says why; its work so far is kept on `result.branch`."
+
+    def __init__(self, worker: str, result: WorkerResult, change: Change | None = None) -> None:
+        self.worker, self.result, self.change = worker, result, change
+        why = result.error or (f"it was stopped ({result.cause})" if result.cause else "")
+        super().__init__(f"{worker} {result.phase.lower()}: {why or 'it did not say why'}")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One exchange of a conversation; `text` is what was answered, or why nothing was."""
+
+    prompt: str
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where a conversation's work stands: what it is counted from, and what it has come to."""
+
+    base: str | None = None
+    start: str | None = None
+
+
+_TURN = 4096
+_ALL = 24 * 1024
+
+
+@dataclass(frozen=True)
+class History:
+    """What was said so far, oldest first; never changed, so that forks may share it."""
+
+    turns: tuple[Turn, ...] = field(default=())
+
+    def with_turn(self, turn: Turn) -> "History":
+        """One turn longer."""
+        return History((*self.turns, turn))
+
+    def told(self, text: str) -> str:
+        """A prompt for one who was not there: what was said, shortened, and what is wanted now."""
+        parts: list[str] = []
+        room = _ALL
+        for turn in reversed(self.turns):
+            part = f"User:\n{_short(turn.prompt)}\n\nYou:\n{_short(turn.text) or '(no answer)'}"
+            room -= len(part)
+            if room < 0:
+                parts.append("(What was said before is left out.)")
+                break
+            parts.append(part)
+        said = "\n\n".join(reversed(parts))
+        return (
+            "You take up a conversation. The working tree holds what was done in it so far.\n\n"
+            f"{said}\n\nUser:\n{text}"
+        )
+
+
+def _short(text: str) -> str:
+    if len(text) <= _TURN:
+        return text
+    half = _TURN // 2
+    return f"{text[:half]}\n[…]\n{text[-half:]}"
