@@ -9,6 +9,7 @@ import json
 import os
 import random
 import typing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.agents.agent_events import AgentEvent, Raw
+from engine.agents.agent_events import AgentEvent, Raw, Reply
 from engine.agents.contract import Ending, LaunchRequest
 from engine.agents.lines import LineSplitter
 from engine.agents.registry import adapter_named, adapters
@@ -160,11 +161,50 @@ def test_damaged_streams_are_borne(batch: int) -> None:
         events: list[AgentEvent] = []
         for part in chunks(chance, damaged(chance, lines)):
             events += parser.feed(chance.choice(["out", "out", "out", "err", "in"]), part)
-        parser.answer("q", "allow")
+        for said in (parser.steer("x"), parser.interrupt(), parser.answer("q", "allow")):
+            parser.feed("in", said or b"")
         outcome = parser.finish(chance.choice([Ending(exit_code=0), Ending(signal=9)]))
         for event in (*events, outcome):
             must_be_writable(event)
         assert outcome.ok is (outcome.error == "")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_stream_means_the_same_however_it_was_cut(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    for name, lines in chance.sample(SOURCES, 40):
+        data = b"\n".join(lines) + b"\n"
+        request = request_for(name, chance)
+        verdicts = []
+        for parts in ([data], chunks(chance, data)):
+            parser = adapter_named(name).parser(request)
+            events = [event for part in parts for event in parser.feed("out", part)]
+            verdicts.append((events, parser.finish(Ending(exit_code=0))))
+        assert verdicts[0] == verdicts[1]
+
+
+def test_what_is_owed_is_what_was_asked_for_and_not_sent() -> None:
+    """An engine that was killed at any moment knows from the recording what it still has to say."""
+    chance = random.Random(5)  # noqa: S311 - repeatable, not secret
+    owing = 0
+    for name, lines in [source for source in SOURCES if source[0] in {"acp", "claude", "scripted"}]:
+        request = replace(request_for(name, chance), is_confined=True)
+        live = adapter_named(name).parser(request)
+        recording: list[tuple[str, bytes]] = []
+        unsent: list[bytes] = []
+        for line in lines:
+            recording.append(("out", line + b"\n"))
+            told = live.feed("out", line + b"\n")
+            unsent += [event.data for event in told if isinstance(event, Reply)]
+            if unsent and chance.random() < 0.7:
+                recording.append(("in", unsent[0]))
+                live.feed("in", unsent.pop(0))
+            again = adapter_named(name).parser(request)
+            for stream, data in recording:
+                again.feed(stream, data)
+            assert list(again.owed) == list(live.owed) == unsent
+            owing += bool(unsent)
+    assert owing > 50
 
 
 def test_the_damage_is_real() -> None:

@@ -82,6 +82,11 @@ def test_a_prompt_too_long_to_start_with_is_refused_with_another_way() -> None:
     assert launch("command", argv=("agent",), prompt="x" * 200_000).first_input
 
 
+def test_a_way_that_is_none_is_refused() -> None:
+    with pytest.raises(AgentError, match="no way for a prompt"):
+        launch("command", argv=("agent",), options={"prompt_via": "telepathy"})
+
+
 def test_a_command_without_argv_says_what_to_write() -> None:
     with pytest.raises(AgentError, match="no argv") as caught:
         launch("command")
