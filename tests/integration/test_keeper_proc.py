@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.keeper import proc
+from tests.support.processes import kill_all
 
 MARK = f"mark-{os.getpid()}"
 
@@ -20,8 +21,7 @@ def family() -> Iterator[list[int]]:
         assert top.stdout is not None
         pids = [top.pid, *map(int, top.stdout.readline().split())]
         yield pids
-        for pid in reversed(pids):
-            os.kill(pid, 9)
+        kill_all(reversed(pids))
 
 
 @pytest.fixture(params=["with lists", "without"])
