@@ -5,6 +5,7 @@ it must still run. Knows well-known installers by their variable and folder, and
 what PATH leads to. It shows programs, never configuration or credentials.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,7 @@ class Toolchains:
 def find_toolchains(env: Mapping[str, str], shown: Iterable[Path]) -> Toolchains:
     """The user's toolchains that lie outside the folders that are shown anyway."""
     home = Path(env.get("HOME") or "/nonexistent").resolve()
-    visible = tuple(shown)
+    visible = frozenset(shown)
     folders: list[Path] = []
     variables: list[tuple[str, str]] = []
     for variable, default in _INSTALLERS:
@@ -82,7 +83,7 @@ def find_toolchains(env: Mapping[str, str], shown: Iterable[Path]) -> Toolchains
 
 def is_below(path: Path, folders: Iterable[Path]) -> bool:
     """Whether a path is one of these folders or lies in one."""
-    return any(path == folder or folder in path.parents for folder in folders)
+    return not {path, *path.parents}.isdisjoint(folders)
 
 
 def _programs(entry: Path, home: Path) -> Iterator[Path]:
@@ -91,9 +92,10 @@ def _programs(entry: Path, home: Path) -> Iterator[Path]:
     if _is_broad(real, home):
         return
     yield from _installation(real, home)
-    for program in real.iterdir():
-        if program.is_symlink():
-            yield from _installation(program.resolve().parent, home)
+    with os.scandir(real) as programs:
+        links = [program.path for program in programs if program.is_symlink()]
+    for folder in {Path(os.path.realpath(link)).parent for link in links}:
+        yield from _installation(folder, home)
 
 
 def _installation(folder: Path, home: Path) -> Iterator[Path]:
@@ -133,8 +135,8 @@ def _is_broad(folder: Path, home: Path) -> bool:
 
 
 def _outermost(folders: Iterable[Path]) -> list[Path]:
-    kept: list[Path] = []
-    for folder in sorted(set(folders), key=lambda path: len(path.parts)):
+    kept: dict[Path, None] = {}
+    for folder in sorted(set(folders), key=lambda path: (len(path.parts), path)):
         if not is_below(folder, kept):
-            kept.append(folder)
-    return kept
+            kept[folder] = None
+    return list(kept)
