@@ -59,13 +59,18 @@ class RunCheck(_WorkerEffect):
 
 @dataclass(frozen=True, kw_only=True)
 class Land(_WorkerEffect):
-    """Merge, check and move the target; or roll a prepared landing forward."""
+    """Merge, check and move the target; or roll a prepared landing forward.
+
+    Attributes:
+        resolved: The tree that a human made of the conflicts, for the target at `resolved_onto`.
+    """
 
     to: str | None
     style: str | None
     is_despite_check: bool
     resolved: str | None
     prepared: str | None
+    resolved_onto: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,7 @@ def _land(_: RunState, worker: Worker) -> Land:
         style=wish.style if wish else None,
         is_despite_check=wish is not None and wish.is_despite_check,
         resolved=worker.resolved,
+        resolved_onto=worker.resolved_onto,
         prepared=worker.prepared,
     )
 

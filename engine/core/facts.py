@@ -154,9 +154,23 @@ class LandRefused(_WorkerFact):
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved(_WorkerFact):
-    """A human resolved the conflicts; `tree` is the result."""
+    """A human resolved the conflicts.
+
+    Attributes:
+        tree: The result.
+        onto: The commit of the target that it was resolved against; on any other it is void.
+    """
 
     tree: str
+    onto: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rechecked(_WorkerFact):
+    """A human had the check run again, on the worker's own tree or on the one to be landed."""
+
+    check: CheckResult
+    is_for_landing: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,6 +288,7 @@ WorkerFact = (
     | ConflictsFound
     | LandRefused
     | Resolved
+    | Rechecked
     | RetryRequested
     | BackoffElapsed
     | StopRequested

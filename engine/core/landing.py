@@ -4,7 +4,7 @@ from engine.core import facts as f
 from engine.core.state import Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
-from engine.events import ConflictsFound, Landed
+from engine.events import CheckFinished, ConflictsFound, Landed
 from engine.phases import Phase, StopCause
 from engine.results import Badge, Outcome
 
@@ -82,4 +82,28 @@ def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
 def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
     """Back to where the conflict was met; work on a base waits for a slot again."""
     to = Phase.QUEUED if w.is_conflict_of_base else Phase.LANDING
-    turn.tell(w.id, to, resolved=fact.tree, conflicts=(), is_conflict_of_base=False)
+    turn.tell(
+        w.id,
+        to,
+        resolved=fact.tree,
+        resolved_onto=fact.onto,
+        conflicts=(),
+        is_conflict_of_base=False,
+    )
+
+
+def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
+    """What the check says of a tree that a human looks at; it moves nobody."""
+    if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
+        return
+    passed = w.badges - {Badge.CHECK_FAILED}
+    badges = passed if fact.check.passed else passed | {Badge.CHECK_FAILED}
+    turn.change(w.id, check=fact.check, badges=badges)
+    turn.publish(
+        CheckFinished(
+            worker=str(w.id),
+            attempt=w.attempt,
+            check=fact.check,
+            is_for_landing=fact.is_for_landing,
+        )
+    )

@@ -70,6 +70,7 @@ class Worker:
         said: What this attempt was told, in order: told again to one that is re-adopted.
         not_before: When its back-off or its vendor's rate limit ends.
         land: How a human wants it landed.
+        resolved_onto: The commit of the target that `resolved` was made against.
         prepared: The journalled detail of a landing that can only be rolled forward.
     """
 
@@ -102,6 +103,7 @@ class Worker:
     said: tuple[Said, ...] = ()
     land: Approved | None = None
     resolved: str | None = None
+    resolved_onto: str | None = None
     prepared: str | None = None
     conflicts: tuple[str, ...] = ()
     is_conflict_of_base: bool = False

@@ -26,6 +26,7 @@ TELLERS: Mapping[type[f.WorkerFact], Callable[[Turn, Worker, Any], None]] = {
     f.ConflictsFound: landing.conflicts_found,
     f.LandRefused: landing.land_refused,
     f.Resolved: landing.resolved,
+    f.Rechecked: landing.rechecked,
     f.RetryRequested: stopping.retry_requested,
     f.BackoffElapsed: stopping.backoff_elapsed,
     f.StopRequested: stopping.stop_requested,
