@@ -60,7 +60,8 @@ def _remembered(file: Path, identity: str) -> Machine | None:
         machine = Machine.from_json(json.loads(file.read_text()))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return machine if machine.identity == identity else None
+    is_whole = all(Path(file).is_file() for file in machine.passwd)
+    return machine if machine.identity == identity and is_whole else None
 
 
 def _remember(file: Path, machine: Machine) -> None:
@@ -81,8 +82,7 @@ def _identity(env: Mapping[str, str]) -> str:
         [str(mount) for mount in mounts()],
         (bwrap, Path(bwrap).stat().st_mtime_ns) if bwrap else "",
         [sysctl(name) for name in SYSCTLS],
-        _LAUNCHER,
-        sys.executable,
+        (_LAUNCHER, os.path.realpath(sys.executable), sys.base_prefix),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 

@@ -70,6 +70,15 @@ def test_another_boot_or_kernel_is_found_out_again(state: Path):
     assert probe(os.environ, state) == first
 
 
+def test_what_lies_beside_it_is_made_again_when_it_is_gone(state: Path):
+    first = probe(os.environ, state)
+    for file in first.passwd:
+        Path(file).unlink()
+    again = probe(os.environ, state)
+    assert again == first
+    assert all(Path(file).is_file() for file in again.passwd)
+
+
 def test_a_bwrap_that_only_pretends_is_not_believed(
     state: Path, with_program: Callable[[str, str], dict[str, str]]
 ):
