@@ -196,7 +196,8 @@ def test_python_makes_environments_installs_and_tests(scene: Scene, shell: Shell
         parts.writestr("pkg-1.0.dist-info/RECORD", "")
     (scene.workspace / "test_it.py").write_text("def test_it(): assert 1\n")
     shell(
-        f"{PYTHON} -m venv .v && .v/bin/pip install -q --no-index ./{wheel.name} && "
+        f"{PYTHON} -m venv --without-pip .v && "
+        f"{PYTHON} -m pip --python .v/bin/python install -q --no-index ./{wheel.name} && "
         ".v/bin/python -c 'import mod; assert mod.answer == 42'"
     )
     shell(f"{sys.executable} -m pytest -q -p no:cacheprovider test_it.py")
