@@ -81,7 +81,7 @@ def _begin(turn: Turn) -> None:
             name=state.plan.name,
             steps=tuple(step.name for step in state.plan.steps),
             workers=tuple(str(p.id) for step in state.plan.steps for p in step.workers),
-            cap=state.cap,
+            cap=state.wanted_cap,
         )
     )
     for clamp in state.plan.clamps:

@@ -80,7 +80,7 @@ class Coordinator:
             journal = await anyio.to_thread.run_sync(create)
             state = await anyio.to_thread.run_sync(journal.replay)
         live = self._admit(journal, state)
-        live.begin()
+        live.begin(self._shares()[live.run])
         return live
 
     async def take_up(self, run: RunId) -> LiveRun:
@@ -101,7 +101,7 @@ class Coordinator:
                 journal.close()
                 raise
             live = self._admit(journal, state)
-            live.go_on(told, is_told=run in self._let_go)
+            live.go_on(told, self._shares()[run], is_told=run in self._let_go)
             return live
 
     async def let_go(self, run: RunId) -> None:
@@ -174,16 +174,19 @@ class Coordinator:
             return
         self._is_sharing = True
         try:
-            lives = list(self._runs.values())
-            states = [live.state for live in lives]
-            wanted = [state.wanted_cap for state in states]
-            shares = allot(states, wanted, self._cap or max(wanted))
-            for live, share in zip(lives, shares, strict=True):
-                if share.cap != live.state.cap:
-                    at = self._tools.clock.now()
-                    live.feed(f.CapSet(cap=share.cap, is_share=True, at=at))
+            for run, cap in self._shares().items():
+                live = self._runs[run]
+                if cap != live.state.cap:
+                    live.feed(f.CapSet(cap=cap, is_share=True, at=self._tools.clock.now()))
         finally:
             self._is_sharing = False
+
+    def _shares(self) -> Mapping[RunId, int]:
+        """How many slots each run may have now."""
+        states = [live.state for live in self._runs.values()]
+        wanted = [state.wanted_cap for state in states]
+        shares = allot(states, wanted, self._cap or max(wanted))
+        return {run: share.cap for run, share in zip(self._runs, shares, strict=True)}
 
     def latest(self) -> LiveRun | None:
         """The run that was begun last."""

@@ -68,16 +68,22 @@ class LiveRun:
         """The number of its newest journalled event."""
         return self._seq
 
-    def begin(self) -> None:
-        """Start a new run."""
+    def begin(self, share: int) -> None:
+        """Start a new run with a share of the engine's slots."""
         self._tasks.start_soon(self._tick)
+        self._set_share(share)
         self.feed(f.RunBegan(at=self._tools.clock.now()))
 
-    def go_on(self, told: Sequence[Told], *, is_told: bool = False) -> None:
+    def _set_share(self, share: int) -> None:
+        is_share = share != self._state.wanted_cap
+        self.feed(f.CapSet(cap=share, is_share=is_share, at=self._tools.clock.now()))
+
+    def go_on(self, told: Sequence[Told], share: int, *, is_told: bool = False) -> None:
         """Take up a run that another engine left: only what each worker stands at is done again.
 
         Args:
             told: The events of its journal.
+            share: Its slots in this engine; what it had in the last one does not count.
             is_told: Observers of this engine have had them already.
         """
         self._seq = told[-1].seq or 0 if told else 0
@@ -88,8 +94,7 @@ class LiveRun:
             self.feed(f.RunBegan(at=self._tools.clock.now()))
         for effect in current_effects(self._state):
             self._performer.begin(effect)
-        # What other runs left to it in the engine before does not bind it in this one.
-        self.feed(f.CapSet(cap=self._state.wanted_cap, at=self._tools.clock.now()))
+        self._set_share(share)
 
     def feed(self, fact: f.Fact) -> None:
         """Tell the core what happened: journalled first, then acted upon.
@@ -159,7 +164,7 @@ class LiveRun:
         return (
             not self._backlog
             and self._activities.under_way <= awaited
-            and (is_idle(self._state) or self._state.is_paused or self._state.cap == 0)
+            and (is_idle(self._state) or awaited > 0 or self._state.is_paused)
         )
 
     async def wait_rest(self) -> None:
