@@ -96,9 +96,11 @@ def draw_fleet(
         return FleetPage(form=Form.TABLE, rows=(), places=())
     cells, height = size
     form = form_of(run, cells, height, detail)
-    if form is Form.TILES:
-        return _Tiles(scene, run, cells, height, focused, columns_of(cells, detail)).draw()
     bands = bands_of(run)
+    if form is Form.TILES:
+        most = max(len(bands[Band.NEEDS_YOU]), len(bands[Band.WORKING]), 1)
+        columns = min(columns_of(cells, detail), most)
+        return _Tiles(scene, run, cells, height, focused, columns).draw()
     workers = list(run.workers) if is_plan_order else [w for band in Band for w in bands[band]]
     if form is Form.EMERGENCY:
         return _emergency(scene, run, cells, focused)

@@ -45,4 +45,5 @@ def _top(inner: int, flat: str, ink: Ink, *, title: Row, ending: Row) -> Row:
     room = inner - row_width(right) - 1
     name = cut_row((Span(" ", paper), *title, Span(" ", paper)), room - 1) if title else ()
     line = Span(flat * (room - row_width(name)), ink)
-    return (Span(flat, ink), *name, line, *right)
+    row = (Span(flat, ink), *name, line, *right)
+    return grounded(row, ink.ground) if ink.ground else row

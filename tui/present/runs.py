@@ -1,7 +1,7 @@
 """Runs: the history, newest first."""
 
 from engine.results import RunView
-from tui.present.figures import clock, cost, lasting, some
+from tui.present.figures import clock, cost, lasting
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, words
 from tui.present.lists import cursor_row
 from tui.present.scene import Scene
@@ -22,9 +22,7 @@ def ordered(scene: Scene) -> list[RunView]:
 
 def run_rows(scene: Scene, focused: str, marks: frozenset[str], cells: int) -> list[Row]:
     """One row per run."""
-    head = words(
-        "   RUN         NAME                  BEGAN     LASTED   WORKERS              COST"
-    )
+    head = words("   RUN         NAME              BEGAN     LASTED    WORKERS          COST")
     rows: list[Row] = [grounded(fit(head, cells), Role.SURFACE)]
     for run in ordered(scene):
         glyph, role = _OUTCOMES[run.outcome]
@@ -38,10 +36,10 @@ def run_rows(scene: Scene, focused: str, marks: frozenset[str], cells: int) -> l
             mark,
             " ",
             *fit((Span(run.run, Ink(bold=True)),), 12),
-            *fit((Span(run.name, TEXT),), 22),
+            *fit((Span(run.name, TEXT),), 18),
             *fit((Span(clock(run.started_at, scene.now), MUTED),), 10),
-            *fit((Span(lasting(ended - run.started_at), TEXT),), 9),
-            *fit((Span(f"{settled} of {some(len(run.workers), 'worker')}", MUTED),), 21),
+            *fit((Span(lasting(ended - run.started_at), TEXT),), 10),
+            *fit((Span(f"{settled} of {len(run.workers)} settled", MUTED),), 17),
             Span(cost(spent), TEXT),
         )
         rows.append(cursor_row(row, cells, is_focused=run.run == focused))

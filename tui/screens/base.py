@@ -67,7 +67,7 @@ class BoardScreen(Screen[None]):
     """A screen drawn as rows. Subclasses draw the body and say what ideas do (`do_<idea>`)."""
 
     AUTO_FOCUS = ""
-    DEFAULT_CSS = "BoardScreen { layers: base; background: $background; overflow: hidden; }"
+    DEFAULT_CSS = "BoardScreen { layers: board box; background: $background; overflow: hidden; }"
     kind: ClassVar[str] = "fleet"
 
     def __init__(self, session: Session) -> None:

@@ -64,6 +64,8 @@ class FleetScreen(ActingScreen):
 
     def hints(self) -> Sequence[str]:
         here = self.session.worker_view
+        if self.page and self.page.form is Form.EMERGENCY:
+            return ("yes", "no", "open", "down")
         if here and here.questions:
             return ("down", "open", "yes", "yes_wide", "no", "steer", "pause", "mark", "pick")
         if here and here.phase is Phase.REVIEWING:

@@ -86,6 +86,8 @@ class InboxScreen(ActingScreen):
         list_height = height if is_beside else min(_LIST_ROWS, len(rows), height // 2)
         self.room = height if is_beside else height - list_height
         listed = self._listed(rows, places, here.worker, list_height)
+        if not is_beside:
+            listed[-1:] = [()]
         self.top = max(min(self.top, len(self.shown.rows) - self.room), 0)
         self._read(here.worker)
         seen = self.shown.rows[self.top : self.top + self.room]

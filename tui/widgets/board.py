@@ -18,7 +18,7 @@ class Board(Widget):
     """A grid of rows. It never parses markup: what it is given is text and inks."""
 
     ALLOW_SELECT = False
-    DEFAULT_CSS = "Board { width: 1fr; height: 1fr; }"
+    DEFAULT_CSS = "Board { width: 1fr; height: 1fr; layer: board; }"
 
     class Clicked(Message):
         """A zone was clicked; `times` is 2 for a double click."""

@@ -12,7 +12,8 @@ class TextBox(TextArea):
 
     DEFAULT_CSS = """
     TextBox {
-        dock: bottom; height: 4; margin: 0 1 2 1; padding: 0 1; border: none; display: none;
+        layer: box; dock: bottom; height: 4; margin: 0 1 2 1; padding: 0 1; border: none;
+        display: none;
         background: $surface; color: $foreground;
     }
     TextBox:focus { border: none; }

@@ -1,0 +1,153 @@
+"""Draw the pictures of this folder from the real console, on the scripted run of the tests.
+
+`python screenshots/make.py` draws all of them anew; `--check` says which are out of date, and
+changes nothing.
+"""
+
+import re
+import sys
+import time
+from html import unescape
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from engine.results import EngineView  # noqa: E402 - the path comes first
+from tests.support import consoles  # noqa: E402
+from tui.app import Options  # noqa: E402
+
+FOLDER = Path(__file__).resolve().parent
+_RUNNING = "implement/worker_1"
+
+
+class Shot(NamedTuple):
+    """One picture: what it shows, on which view, at which size, after which keys."""
+
+    name: str
+    says: str
+    size: tuple[int, int]
+    keys: str = ""
+    view: str = "run"
+    worker: str = ""
+    theme: str = "loom"
+    is_plain: bool = False
+
+
+SHOTS = (
+    Shot("fleet", "Fleet: who needs you comes first", (120, 36)),
+    Shot("fleet-wide", "Fleet on a wide screen, with its rail", (200, 50)),
+    Shot("fleet-table", "Fleet as a table: twenty workers in 80 columns", (80, 24), view="many"),
+    Shot("worker", "Worker: the log, and how its limits hold", (120, 36), "2", worker=_RUNNING),
+    Shot(
+        "diff",
+        "Diff: hunks that are new, words that changed",
+        (120, 36),
+        "3 space",
+        worker=_RUNNING,
+    ),
+    Shot("diff-split", "Diff on a wide screen", (200, 50), "3", worker=_RUNNING),
+    Shot("inbox", "Inbox: a question, and what a yes could touch", (120, 36), "0"),
+    Shot("plan", "Plan: the steps, and where the time went", (120, 36), "g p"),
+    Shot("help", "Help: the keys of a screen, and why some are grey", (120, 36), "question_mark"),
+    Shot("first-run", "Before the first run", (80, 24), view="empty"),
+    Shot("leave", "Leaving: what becomes of live workers", (80, 24), "q"),
+    Shot("linen", "The light theme", (120, 36), theme="linen"),
+    Shot("contrast", "The high-contrast theme", (120, 36), theme="contrast"),
+    Shot(
+        "clear", "The theme for colour-blind eyes", (120, 36), "3", worker=_RUNNING, theme="clear"
+    ),
+    Shot("indigo", "The theme indigo", (120, 36), theme="indigo"),
+    Shot("walnut", "The theme walnut", (120, 36), theme="walnut"),
+    Shot("plain", "Without colour, in ASCII alone", (120, 36), is_plain=True),
+)
+
+
+def _views() -> dict[str, EngineView]:
+    return {
+        "run": consoles.csvlite(),
+        "many": consoles.many(20),
+        "empty": EngineView(repository="csvlite", machine=consoles.csvlite().machine),
+    }
+
+
+async def draw(shot: Shot) -> str:
+    """The picture as SVG."""
+    diff = consoles.diff_of_reader()
+    port = consoles.FakePort(
+        _views()[shot.view],
+        logs={_RUNNING: consoles.log_lines(60)},
+        diffs={_RUNNING: diff, "port/worker_1": diff},
+    )
+    options = Options(
+        clock=lambda: consoles.NOW,
+        is_plain=shot.is_plain,
+        is_ascii=shot.is_plain,
+        has_truecolor=True,
+    )
+    async with consoles.opened(
+        port=port, size=shot.size, options=options, theme=shot.theme
+    ) as console:
+        console.app.session.worker = shot.worker
+        await console.press(*shot.keys.split())
+        await console.until(lambda: console.app.session.bridge.view is not None)
+        await console.pilot.pause(0.4)
+        return upright(console.app.export_screenshot(title=f"plait: {shot.name}"))
+
+
+_TEXT = re.compile(r'<text[^>]*? x="([\d.]+)"[^>]*? textLength="([\d.]+)"[^>]*>([^<]*)</text>')
+_ID = re.compile(r"terminal-\d+-")
+
+
+def upright(svg: str) -> str:
+    """The SVG with leading blanks as places: some viewers drop them, and shift what follows."""
+
+    def moved(found: "re.Match[str]") -> str:
+        body = unescape(found[3])
+        lead = len(body) - len(body.lstrip("\u00a0"))
+        if not lead:
+            return found[0]
+        if lead == len(body):
+            return ""
+        cell = float(found[2]) / len(body)
+        text = found[0].replace(f'x="{found[1]}"', f'x="{float(found[1]) + lead * cell:.1f}"', 1)
+        text = text.replace(f'"{found[2]}"', f'"{float(found[2]) - lead * cell:.1f}"', 1)
+        return text.replace("&#160;" * lead, "", 1)
+
+    return _ID.sub("terminal-", _TEXT.sub(moved, svg))
+
+
+def readme() -> str:
+    """The page that shows every picture."""
+    parts = [
+        "# Pictures of the console",
+        "Drawn by `make shots` from the real console on a scripted run; never by hand.",
+        *(f"## {shot.says}\n\n![{shot.says}]({shot.name}.svg)" for shot in SHOTS),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def main(argv: list[str]) -> int:
+    """Draw, or look whether what is there is current; 1 if it is not."""
+    time.tzset()
+    wanted = {f"{shot.name}.svg": anyio.run(draw, shot) for shot in SHOTS}
+    wanted["README.md"] = readme()
+    stale = [
+        name
+        for name, text in wanted.items()
+        if not (FOLDER / name).exists() or (FOLDER / name).read_text("utf-8") != text
+    ]
+    if "--check" in argv:
+        print("\n".join(f"out of date: {name}" for name in stale) or "all pictures are current")
+        return int(bool(stale))
+    for name in stale:
+        (FOLDER / name).write_text(wanted[name], "utf-8")
+        print(f"drew {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
