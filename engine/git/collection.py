@@ -7,7 +7,7 @@ said about it. Collecting twice gives the same commits.
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from engine.git.objects import (
 )
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
 from engine.git.settings import Signature
-from engine.git.staging import BIG_FILE, SetAside, stage_all
+from engine.git.staging import BIG_FILE, SetAside, Staged, stage_all
 from engine.git.submodules import hide_links
 from engine.git.workspace import Workspace
 
@@ -104,13 +104,12 @@ async def collect(
         tree = await tree_of(repo, workspace.base)
         return Change(base=workspace.base, head=workspace.base, tree=tree, found_on="none")
     site = Site(
-        worktree=workspace.path,
+        worktree=await to_thread.run_sync(_tree_to_read, workspace),
         agent_git=workspace.git_dir,
         folder=Path(workspace.collect_dir, "git"),
         index=Path(workspace.directory, "index"),
         start=Path(workspace.directory, "start"),
     )
-    await to_thread.run_sync(lambda: Path(site.worktree).mkdir(parents=True, exist_ok=True))
     git = await InsideGit.make(repo, site, request.wrap)
     change = await _gather(git, workspace, request)
     embedded = await keep_embedded(
@@ -134,26 +133,45 @@ async def collect(
     return change
 
 
+def _tree_to_read(workspace: Workspace) -> str:
+    """The worker's tree; where an agent removed it as a whole, an empty one of ours."""
+    if Path(workspace.path).is_dir() and not Path(workspace.path).is_symlink():
+        return workspace.path
+    empty = Path(workspace.collect_dir, "empty")
+    empty.mkdir(parents=True, exist_ok=True)
+    return str(empty)
+
+
+def _is_empty(worktree: str) -> bool:
+    return all(path.name == ".git" for path in Path(worktree).iterdir())
+
+
 async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest) -> Change:
     """Commit what was left over, and name everything that is to be imported."""
     seen = await to_thread.run_sync(read_refs, Path(git.site.agent_git))
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
-    kinds = await git.kinds([*({seen.head} if seen.head else ()), *seen.refs.values()])
-    notes: list[str] = []
+    own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
+    kinds = await git.kinds([*({seen.head} if seen.head else ()), *own.values()])
+    notes = [f"The agent had not ended its {what}." for what in _under_way(own)]
     start = await _start(git, seen, kinds)
     if start is None:
         start = workspace.base
         notes.append("The agent's HEAD could not be used, so its files were put on the base.")
         await git("read-tree", "--reset", start)
-    staged = await stage_all(git, git.site.worktree, big_file=request.big_file)
     head = start
     had = (await git("rev-parse", f"{start}^{{tree}}")).decode().strip()
+    if await to_thread.run_sync(_is_empty, git.site.worktree):
+        staged = Staged(tree=had)
+        notes.append("The working tree was empty, so only what was committed is here.")
+    else:
+        staged = await stage_all(git, git.site.worktree, big_file=request.big_file)
     if staged.tree != had:
         head = await commit_inside(git, staged.tree, start, request)
-    kept = {r: o for r, o in seen.refs.items() if o in kinds and before.refs.get(r) != o}
-    missing = sorted(ref for ref, oid in seen.refs.items() if oid not in kinds)
+    kept = {ref: oid for ref, oid in own.items() if oid in kinds}
+    missing = sorted(own.keys() - kept.keys())
     notes += [f"The agent's {ref} named an object that is not there." for ref in missing[:20]]
-    lost = await _lost(git, seen, [head, workspace.base, *kept.values()])
+    known = [head, workspace.base, *kept.values(), *before.refs.values()]
+    lost = await _lost(git, seen, known)
     await _name_arrivals(git, head, kept, lost)
     links = await _known_links(git, workspace.base) if staged.links else frozenset()
     ignored = await git("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
@@ -174,6 +192,16 @@ async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest)
         ),
         notes=tuple(notes),
     )
+
+
+def _under_way(refs: Mapping[str, str]) -> list[str]:
+    """What git was in the middle of, by the marks that it leaves."""
+    marks = {"MERGE_HEAD": "merge", "rebase-": "rebase", "CHERRY_PICK": "cherry-pick"}
+    return [
+        what
+        for mark, what in marks.items()
+        if any(ref.startswith(f"refs/pseudo/{mark}") for ref in refs)
+    ]
 
 
 async def _known_links(git: InsideGit, base: str) -> frozenset[tuple[bytes, str]]:
@@ -282,8 +310,8 @@ async def _settle(repo: Repo, workspace: Workspace, head: str) -> None:
 
 def _point_to(gitfile: Path, admin: str) -> None:
     """Let the workspace's own `.git` lead to the user's repository again."""
-    if gitfile.is_dir() and not gitfile.is_symlink():
-        return  # a repository that the agent made there: it is kept, and listed
+    if not gitfile.parent.is_dir() or (gitfile.is_dir() and not gitfile.is_symlink()):
+        return  # the agent removed the tree, or made a repository there: that is kept, and listed
     partial = gitfile.with_name(".git.plait")
     partial.unlink(missing_ok=True)
     partial.write_bytes(b"gitdir: " + os.fsencode(admin) + b"\n")

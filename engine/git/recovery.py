@@ -24,5 +24,6 @@ async def recover_repository(repo: Repo) -> StaleLocks:
 
 
 def _remove_scratch(repo: Repo) -> None:
-    for folder in (repo.plait_dir / "git").glob("scratch-*"):
+    ours = repo.plait_dir / "git"
+    for folder in (*ours.glob("scratch-*"), *ours.glob("attributes-*")):
         shutil.rmtree(folder, ignore_errors=True)

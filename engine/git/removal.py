@@ -53,8 +53,6 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
 
     Ignored files do not keep it: they go to the trash with it, whole.
     """
-    if not await to_thread.run_sync(os.path.lexists, workspace.path):
-        return Verdict(workspace=workspace)
     busy = await to_thread.run_sync(_processes_in, workspace.path)
     if busy:
         names = ", ".join(busy[:_SHOWN])

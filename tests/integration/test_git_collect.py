@@ -146,6 +146,32 @@ async def test_collect_sets_big_files_aside_and_lists_ignored_ones(tmp_path: Pat
     assert lab.files(change.head)["data"] == "1234567890"
 
 
+@pytest.mark.parametrize("script", ['rm -rf "$PWD"', "rm -rf ./* ./.git*"])
+async def test_a_tree_that_was_removed_as_a_whole_deletes_nothing(tmp_path: Path, script: str):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    lab.agent(space, f"{COMMIT}; {script}")
+
+    change = await lab.collect(space)
+
+    assert set(lab.files(change.head)) == {"README.md", "src/a.py", "work.txt"}
+    assert "was empty" in change.notes[-1]
+
+
+async def test_what_was_under_way_is_told_and_the_users_branches_are_not_lost_work(
+    tmp_path: Path,
+):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    lab.built.commit({"later": "l"}, "the user's")
+    other = await lab.prepare("r1/fix/worker_2@1", base="HEAD~1")
+    lab.agent(other, "git checkout -q main; git checkout -q -")
+    lab.agent(space, MISBEHAVIOURS["mid-merge"])
+
+    assert (await lab.collect(space)).notes == ("The agent had not ended its merge.",)
+    assert (await lab.collect(other)).refs == ()
+
+
 async def test_a_change_of_equal_size_in_the_same_moment_is_seen(tmp_path: Path):
     for number in range(4):
         folder = tmp_path / str(number)
