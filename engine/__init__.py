@@ -7,18 +7,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.api import Engine, Run
-    from engine.limits import Limits
+    from engine.agents.call_program import CallContext
+    from engine.api import Engine, OpenMerge, Plan, PlanDefaults, Run, open_merge
+    from engine.commands import Accepted, Conflicted, Refused
+    from engine.errors import EngineError
+    from engine.events import Landed
+    from engine.library import Agent, AgentRunFailed, IsolatedAgentSession, Reply, Turn
+    from engine.limits import Limits, Usage
     from engine.patterns import (
         Failure,
         Pool,
         Success,
         balanced,
+        fan_in,
         first,
         gather,
         in_batches,
         map_chunks,
         race,
+        retry_failed,
         settled,
         stages,
         with_retry,
@@ -26,26 +33,49 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "engine.api": "Engine Run",
-    "engine.limits": "Limits",
-    "engine.patterns": "Failure Pool Success balanced first gather in_batches map_chunks race"
-    " settled stages with_retry with_timeout",
+    "engine.agents.call_program": "CallContext",
+    "engine.api": "Engine OpenMerge Plan PlanDefaults Run open_merge",
+    "engine.commands": "Accepted Conflicted Refused",
+    "engine.errors": "EngineError",
+    "engine.events": "Landed",
+    "engine.library": "Agent AgentRunFailed IsolatedAgentSession Reply Turn",
+    "engine.limits": "Limits Usage",
+    "engine.patterns": "Failure Pool Success balanced fan_in first gather in_batches map_chunks"
+    " race retry_failed settled stages with_retry with_timeout",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "Accepted",
+    "Agent",
+    "AgentRunFailed",
+    "CallContext",
+    "Conflicted",
     "Engine",
+    "EngineError",
     "Failure",
+    "IsolatedAgentSession",
+    "Landed",
     "Limits",
+    "OpenMerge",
+    "Plan",
+    "PlanDefaults",
     "Pool",
+    "Refused",
+    "Reply",
     "Run",
     "Success",
+    "Turn",
+    "Usage",
     "balanced",
+    "fan_in",
     "first",
     "gather",
     "in_batches",
     "map_chunks",
+    "open_merge",
     "race",
+    "retry_failed",
     "settled",
     "stages",
     "with_retry",
@@ -58,4 +88,11 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+    found = getattr(import_module(home), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, before any of them was used."""
+    return sorted({*globals(), *__all__})

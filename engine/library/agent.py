@@ -1,11 +1,10 @@
 """An agent as a Python object: prompted, gone on with, forked, run in parallel."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from os import PathLike
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import anyio
 from anyio.abc import TaskGroup
@@ -14,8 +13,9 @@ from engine.agents.registry import adapter_named
 from engine.api import Engine, plain_errors
 from engine.commands import Conflicted, Refused, RetryWorker
 from engine.errors import AgentError, EngineError
-from engine.events import Landed, Told
+from engine.events import Landed
 from engine.library import talks
+from engine.library.listening import Answerer, Listening, Subscriber
 from engine.library.making import (
     Brief,
     How,
@@ -25,19 +25,35 @@ from engine.library.making import (
     check_who,
     option_texts,
 )
-from engine.library.replies import AgentRunFailed, History, Reply, Standing, Turn
-from engine.library.seats import Act, Back, GivenSeat, Seat, SharedSeat
+from engine.library.replies import History, Reply, Standing, Turn, reply_of
+from engine.library.seats import Act, Seat, seat_for
 from engine.limits import Limits
 from engine.patterns import Outcome as Ended
 from engine.patterns import Progress, settled
 from engine.phases import Phase
 from engine.plan.model import RetryMode
-from engine.results import Outcome, Question
+from engine.results import Outcome
 
-Subscriber = Callable[[Told], object]
-"""Called with every event of the agent's runs, in the caller's own loop; may be async."""
-Answerer = Callable[[Question], str | Awaitable[str]]
-"""Called with what an agent asks; what it gives, or awaits, is the answer."""
+
+class AgentWords(TypedDict, total=False):
+    """The keywords of `Agent`, for those who hand them on."""
+
+    command: Sequence[str]
+    call: Callable[..., Any] | None
+    repo: str | PathLike[str]
+    limits: Limits | None
+    model: str | None
+    system: str
+    options: Mapping[str, Any] | None
+    env: Mapping[str, str] | None
+    tools: Sequence[Tool]
+    check: str | None
+    base: str | None
+    target: str | None
+    isolation: str | None
+    execution_mode: str | None
+    subscribers: Iterable[Subscriber]
+    answer: Answerer | None
 
 
 class Agent:
@@ -60,7 +76,7 @@ class Agent:
         command: Sequence[str] = (),
         call: Callable[..., Any] | None = None,
         repo: str | PathLike[str] = ".",
-        engine: Engine | None = None,
+        engine: Engine | Seat | None = None,
         limits: Limits | None = None,
         model: str | None = None,
         system: str = "",
@@ -124,9 +140,8 @@ class Agent:
             target=target,
             isolation=isolation,
         )
-        self._seat: Seat = GivenSeat(engine) if engine is not None else SharedSeat(Path(repo))
-        self._subscribers = list(subscribers)
-        self._answer = answer
+        self._seat = seat_for(engine, repo)
+        self._listening = Listening(subscribers, answer)
         self._history = History()
         self._standing = Standing()
         self._worker: str | None = None
@@ -149,8 +164,7 @@ class Agent:
 
         What it raises ends the agent's turn and is raised from it.
         """
-        self._subscribers.append(subscriber)
-        return partial(self._subscribers.remove, subscriber)
+        return self._listening.add(subscriber)
 
     # ------------------------------------------------------------------ talking
 
@@ -195,7 +209,7 @@ class Agent:
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._seat = self._seat.another()
-        copy._subscribers = list(self._subscribers)
+        copy._listening = self._listening.copy()
         copy._worker = None
         copy._is_busy = False
         return copy
@@ -227,7 +241,7 @@ class Agent:
         outcomes: list[Ended[Reply]] = []
         async with anyio.create_task_group() as closing:
             bound = [partial(work, closing=closing) for work in works]
-            outcomes = await settled(bound, limit=max_parallel_runs, progress=progress)
+            outcomes += await settled(bound, limit=max_parallel_runs, progress=progress)
         return outcomes
 
     async def _run_one(self, prompt: str, *, closing: TaskGroup) -> Reply:
@@ -276,7 +290,7 @@ class Agent:
         old, self._worker = self._worker, None
         with plain_errors():
             async with self._seat.back() as back:
-                hearing = self._hearing(back)
+                hearing = self._listening.hearing(back)
                 act: Act[talks.Ended] = partial(self._turn, text=text, old=old, hearing=hearing)
                 ended = await self._seat.do(act)
         return self._note(text, ended)
@@ -299,18 +313,6 @@ class Agent:
         words = self._history.told(text) if self._history.turns else text
         return await talks.begin(engine, brief.plan(words, standing=self._standing), hearing)
 
-    def _hearing(self, back: Back) -> talks.Hearing:
-        async def observe(told: Told) -> None:
-            for subscriber in list(self._subscribers):
-                await back(partial(subscriber, told))
-
-        async def answer(question: Question) -> str:
-            if self._answer is None:
-                return _answer_alone(question)
-            return str(await back(partial(self._answer, question)))
-
-        return talks.Hearing(observe=observe if self._subscribers else None, answer=answer)
-
     def _note(self, text: str, ended: talks.Ended) -> Reply:
         result, change = ended.result, ended.change
         is_well = result.outcome is Outcome.SUCCESS
@@ -319,15 +321,7 @@ class Agent:
         self._history = self._history.with_turn(Turn(text, said, failed=not is_well))
         if change is not None and change.head is not None:
             self._standing = Standing(base=change.base, start=change.head)
-        if not is_well:
-            raise AgentRunFailed(ended.worker, result, change)
-        self._last = Reply(
-            text=result.output,
-            change=change,
-            usage=result.usage,
-            worker=ended.worker,
-            result=result,
-        )
+        self._last = reply_of(ended)
         return self._last
 
 
@@ -339,10 +333,3 @@ async def _close(fork: Agent) -> None:
 
 async def _be_there(engine: Engine) -> None:
     del engine
-
-
-def _answer_alone(question: Question) -> str:
-    """What is said where nobody answers: no to permissions, patience to what stands still."""
-    if question.is_permission:
-        return "deny"
-    return next((word for word in ("wait", "deny") if word in question.choices), "")

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from engine.errors import EngineError
+from engine.library.talks import Ended
 from engine.limits import Usage
-from engine.results import Change, WorkerResult
+from engine.results import Change, Outcome, WorkerResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,24 @@ class AgentRunFailed(EngineError):
         self.worker, self.result, self.change = worker, result, change
         why = result.error or (f"it was stopped ({result.cause})" if result.cause else "")
         super().__init__(f"{worker} {result.phase.lower()}: {why or 'it did not say why'}")
+
+
+def reply_of(ended: Ended) -> Reply:
+    """The reply that an ended turn is.
+
+    Raises:
+        AgentRunFailed: It is none.
+    """
+    result = ended.result
+    if result.outcome is not Outcome.SUCCESS:
+        raise AgentRunFailed(ended.worker, result, ended.change)
+    return Reply(
+        text=result.output,
+        change=ended.change,
+        usage=result.usage,
+        worker=ended.worker,
+        result=result,
+    )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -60,6 +61,30 @@ class GivenSeat:
         """The engine is the caller's to close."""
 
 
+class LoopSeat:
+    """Beside an engine in a thread of its own, which somebody else will close."""
+
+    def __init__(self, engine: LoopThread[Engine]) -> None:
+        self._engine = engine
+
+    async def do(self, act: Act[T]) -> T:
+        """Done in the engine's thread, while its loop and the caller's both go on."""
+        return await self._engine.call(act)
+
+    @asynccontextmanager
+    async def back(self) -> AsyncIterator[Back]:
+        """Across to the caller's thread; the engine goes on meanwhile."""
+        async with BlockingPortal() as portal:
+            yield partial(portal.call_async, called)
+
+    def another(self) -> "LoopSeat":
+        """Beside the same engine."""
+        return self
+
+    async def leave(self) -> None:
+        """The engine is another's to close."""
+
+
 class SharedSeat:
     """Beside the engine that all agents of a repository share in this process.
 
@@ -112,6 +137,13 @@ class SharedSeat:
         if engine is not None:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_ENGINES.drop, engine)
+
+
+def seat_for(engine: Engine | Seat | None, repo: str | PathLike[str]) -> Seat:
+    """A seat beside the engine given, or beside the one that a repository's agents share."""
+    if engine is None:
+        return SharedSeat(Path(repo))
+    return GivenSeat(engine) if isinstance(engine, Engine) else engine
 
 
 async def called(function: Callable[[], Any]) -> Any:

@@ -14,6 +14,7 @@ from engine import commands as c
 from engine.api import Engine, Run, plain_errors
 from engine.errors import EngineError, WorkspaceError
 from engine.events import Told
+from engine.phases import Phase
 from engine.plan.model import Plan
 from engine.results import Change, Question, WorkerResult, WorkerView
 
@@ -39,23 +40,26 @@ async def begin(engine: Engine, plan: Plan, hearing: Hearing) -> Ended:
     """A new conversation: its first turn, followed to its end."""
     run = await engine.start(plan)
     worker = f"{run.id}/{plan.steps[0].workers[0].id}"
-    return await _follow(engine, run, worker, hearing)
+    return await _follow(engine, run, worker, hearing, leave=put_away)
 
 
-async def go_on(engine: Engine, command: c.RetryWorker, hearing: Hearing) -> Ended | c.Refused:
+async def go_on(
+    engine: Engine, command: c.RetryWorker, hearing: Hearing, *, leave: "Leave | None" = None
+) -> Ended | c.Refused:
     """Another turn of a conversation, if its worker can be asked again."""
     run = await engine.resume(_run_of(command.worker))
     seq = (await engine.view(run.id)).seq
     reply = await engine.command(command)
     if isinstance(reply, c.Refused):
         return reply
-    return await _follow(engine, run, command.worker, hearing, after=seq)
+    following = _follow(engine, run, command.worker, hearing, after=seq, leave=leave or put_away)
+    return await following
 
 
 async def _follow(
-    engine: Engine, run: Run, worker: str, hearing: Hearing, *, after: int = 0
+    engine: Engine, run: Run, worker: str, hearing: Hearing, *, leave: "Leave", after: int = 0
 ) -> Ended:
-    """Watch it to its end; if the caller goes, it is stopped and nothing of it is left running."""
+    """Watch it to its end; if the caller goes, it is left in order and nothing of it runs on."""
     try:
         with plain_errors():
             async with anyio.create_task_group() as group:
@@ -66,7 +70,7 @@ async def _follow(
                 group.cancel_scope.cancel()
     except BaseException:
         with anyio.CancelScope(shield=True):
-            await put_away(engine, worker)
+            await leave(engine, worker)
         raise
     return ended
 
@@ -123,14 +127,33 @@ async def look(engine: Engine, worker: str) -> WorkerView:
     return (await engine.view(run)).worker(name)
 
 
+Leave = Callable[[Engine, str], Awaitable[None]]
+
+
+async def stop(engine: Engine, worker: str) -> None:
+    """End what runs of it, and wait until that is collected."""
+    with suppress(EngineError):
+        await _end(engine, worker)
+        await (await engine.resume(_run_of(worker))).wait()
+
+
 async def put_away(engine: Engine, worker: str) -> None:
     """End what runs of it, give its workspace back as far as all is kept, and let go of its run."""
     with suppress(EngineError):
-        if (await look(engine, worker)).is_live:
-            await engine.command(c.StopWorker(worker=worker, is_kill=True))
+        await _end(engine, worker)
     with suppress(WorkspaceError):
         await engine.put_away(worker)
     await engine.let_go(_run_of(worker))
+
+
+async def _end(engine: Engine, worker: str) -> None:
+    """Stop it if it has not come to its end; what waits for a human goes on waiting."""
+    phase = (await look(engine, worker)).phase
+    if not phase.is_settled and phase not in _WITH_A_HUMAN:
+        await engine.command(c.StopWorker(worker=worker, is_kill=True))
+
+
+_WITH_A_HUMAN = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING})
 
 
 def _run_of(worker: str) -> str:

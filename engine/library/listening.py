@@ -1,0 +1,52 @@
+"""What a program has called while its agents work: subscribers, and whoever answers questions."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+from engine.events import Told
+from engine.library.seats import Back
+from engine.library.talks import Hearing
+from engine.results import Question
+
+Subscriber = Callable[[Told], object]
+"""Called with every event of the runs, in the caller's own loop; may be async."""
+Answerer = Callable[[Question], str | Awaitable[str]]
+"""Called with what an agent asks; what it gives, or awaits, is the answer."""
+
+
+class Listening:
+    """Whom to tell, and whom to ask."""
+
+    def __init__(self, subscribers: Iterable[Subscriber], answer: Answerer | None) -> None:
+        self._subscribers = list(subscribers)
+        self._answer = answer
+
+    def copy(self) -> "Listening":
+        """The same, with a list of its own."""
+        return Listening(self._subscribers, self._answer)
+
+    def add(self, subscriber: Subscriber) -> Callable[[], None]:
+        """One more; call the result to end that."""
+        self._subscribers.append(subscriber)
+        return partial(self._subscribers.remove, subscriber)
+
+    def hearing(self, back: Back) -> Hearing:
+        """The same as seen from an engine's loop."""
+
+        async def observe(told: Told) -> None:
+            for subscriber in list(self._subscribers):
+                await back(partial(subscriber, told))
+
+        async def answer(question: Question) -> str:
+            if self._answer is None:
+                return _answer_alone(question)
+            return str(await back(partial(self._answer, question)))
+
+        return Hearing(observe=observe if self._subscribers else None, answer=answer)
+
+
+def _answer_alone(question: Question) -> str:
+    """What is said where nobody answers: no to permissions, patience to what stands still."""
+    if question.is_permission:
+        return "deny"
+    return next((word for word in ("wait", "deny") if word in question.choices), "")

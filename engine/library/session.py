@@ -1,0 +1,249 @@
+"""A workspace for a while: isolated, with a branch and a database, removed when it is left."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, TypedDict
+
+from engine.api import Engine, plain_errors
+from engine.commands import Conflicted, Refused, RetryWorker
+from engine.errors import AgentError
+from engine.events import Landed
+from engine.ids import STEP_NAME
+from engine.library import talks
+from engine.library.listening import Answerer, Listening, Subscriber
+from engine.library.making import Brief, How, Who, as_command, check_who, option_texts
+from engine.library.replies import Reply, reply_of
+from engine.library.seats import Seat, seat_for
+from engine.limits import Limits
+from engine.plan.model import RetryMode
+
+Work = str | Sequence[str] | Callable[..., Any]
+"""A prompt, an argv, or a Python function."""
+
+_OPENING = Who(command=("true",))
+
+
+class SessionWords(TypedDict, total=False):
+    """The keywords of `IsolatedAgentSession`, for those who hand them on."""
+
+    agent: str | None
+    repo: str | PathLike[str]
+    limits: Limits | None
+    model: str | None
+    system: str
+    options: Mapping[str, Any] | None
+    env: Mapping[str, str] | None
+    base: str | None
+    target: str | None
+    isolation: str | None
+    execution_mode: str | None
+    subscribers: Iterable[Subscriber]
+    answer: Answerer | None
+
+
+class IsolatedAgentSession:
+    """One worker's workspace, branch, database and limits, open for several pieces of work.
+
+    Whatever is run in it works in the same workspace, one after the other. When it is left, what
+    runs is ended and the workspace is removed; the work stays on its ref and its branch, and can
+    still be reviewed and landed.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only words that a program says once
+        self,
+        name: str,
+        *,
+        agent: str | None = None,
+        repo: str | PathLike[str] = ".",
+        engine: Engine | Seat | None = None,
+        limits: Limits | None = None,
+        model: str | None = None,
+        system: str = "",
+        options: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        base: str | None = None,
+        target: str | None = None,
+        isolation: str | None = None,
+        execution_mode: str | None = None,
+        subscribers: Iterable[Subscriber] = (),
+        answer: Answerer | None = None,
+    ) -> None:
+        """Describe it; it is opened by `async with`.
+
+        Args:
+            name: Its name, of small letters, digits, `-` and `_`; part of its branch.
+            agent: Who is asked when a prompt is run: an adapter, or an agent of the repository's
+                plait.yaml; by default the manifest's own default agent.
+            repo: Anywhere inside the repository.
+            engine: An engine that is open, in place of `repo`.
+            limits: What each piece of work may use.
+            model: In place of the agent's usual one.
+            system: Put into the agent's system prompt.
+            options: What else the agent's adapter understands.
+            env: Additions to the agent's environment.
+            base: A revision to begin from, in place of HEAD.
+            target: The branch to land on, in place of the current one.
+            isolation: `worktree`, `clone` or `directory`.
+            execution_mode: `thread` runs functions in a thread of this process.
+            subscribers: Called with every event of what runs in it.
+            answer: Answers what an agent asks, as for `Agent`.
+
+        Raises:
+            AgentError: The name cannot be part of a branch.
+        """
+        if not STEP_NAME.fullmatch(name):
+            raise AgentError(
+                f"{name!r} cannot name a session",
+                hint="Use up to 40 small letters, digits, - and _, not beginning with - or _.",
+            )
+        self._name = name
+        self._who = Who(
+            name=agent,
+            model=model,
+            env=dict(env or {}),
+            options=option_texts(options or {}),
+            execution_mode=execution_mode,
+        )
+        self._how = How(
+            limits=limits or Limits(), system=system, base=base, target=target, isolation=isolation
+        )
+        self._listening = Listening(subscribers, answer)
+        self._seat = seat_for(engine, repo)
+        self._place: _Place | None = None
+        self._is_busy = False
+
+    async def __aenter__(self) -> Self:
+        if self._place is not None:
+            raise AgentError(f"the session {self._name} is open already")
+        try:
+            with plain_errors():
+                async with self._seat.back() as back:
+                    hearing = self._listening.hearing(back)
+                    self._place = await self._seat.do(partial(self._open, hearing=hearing))
+        except BaseException:
+            await self._seat.leave()
+            raise
+        return self
+
+    async def __aexit__(self, *told: object) -> None:
+        worker, self._place = self._open_place.worker, None
+        try:
+            await self._seat.do(lambda engine: talks.put_away(engine, worker))
+        finally:
+            await self._seat.leave()
+
+    async def _open(self, engine: Engine, *, hearing: talks.Hearing) -> "_Place":
+        """A first attempt that does nothing: its workspace is there when it has ended."""
+        opening = replace(_OPENING, execution_mode=self._who.execution_mode)
+        brief = await Brief.read(engine, opening, self._how)
+        plan = brief.plan("", name=self._name, keeps_workspace=True)
+        ended = reply_of(await talks.begin(engine, plan, hearing))
+        run, _, worker = ended.worker.partition("/")
+        return _Place(ended, engine.database(run, worker))
+
+    @property
+    def _open_place(self) -> "_Place":
+        if self._place is None:
+            raise AgentError(
+                f"the session {self._name} is not open", hint="Use it within `async with`."
+            )
+        return self._place
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that everything in this session works in."""
+        return Path(self._open_place.reply.result.workspace or "")
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that holds its work; None in a plain folder."""
+        return self._open_place.reply.branch
+
+    @property
+    def db_path(self) -> Path:
+        """Its own SQLite database: events, usage and notes."""
+        return self._open_place.database
+
+    @property
+    def worker(self) -> str:
+        """Its name for the engine, `run/step/worker_1`."""
+        return self._open_place.worker
+
+    async def run(self, work: Work, prompt: str = "") -> Reply:
+        """Run something in the workspace, and wait for its end; its changes are collected.
+
+        Args:
+            work: A prompt for the session's agent; an argv, whose exit code is its verdict; or
+                a function of a prompt and, if it wants, a `CallContext`.
+            prompt: What an argv or a function is told.
+
+        Raises:
+            AgentRunFailed: It failed or was stopped; what it had changed is kept, and the session
+                goes on.
+            AgentError: Something runs already, or the session is not open.
+        """
+        who, text = self._meant(work, prompt)
+        with self._busy(), plain_errors():
+            async with self._seat.back() as back:
+                hearing = self._listening.hearing(back)
+                act = partial(self._again, who=who, text=text, hearing=hearing)
+                ended = await self._seat.do(act)
+        return reply_of(ended)
+
+    def _meant(self, work: Work, prompt: str) -> tuple[Who, str]:
+        if isinstance(work, str):
+            return self._who, work
+        bare = replace(self._who, name=None, options={})
+        if callable(work):
+            who = replace(bare, call=work)
+            check_who(who)
+            return who, prompt
+        return replace(bare, command=as_command(work)), prompt
+
+    async def _again(
+        self, engine: Engine, *, who: Who, text: str, hearing: talks.Hearing
+    ) -> talks.Ended:
+        choice = (await Brief.read(engine, who, self._how)).choice
+        command = RetryWorker(worker=self.worker, mode=RetryMode.RESUME, prompt=text, agent=choice)
+        ended = await talks.go_on(engine, command, hearing, leave=talks.stop)
+        if isinstance(ended, Refused):
+            raise AgentError(f"the session cannot go on: {ended.reason}", hint=ended.hint)
+        return ended
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        if self._is_busy:
+            raise AgentError(
+                f"something runs in the session {self._name}",
+                hint="Wait for it, or open another session.",
+            )
+        self._is_busy = True
+        try:
+            yield
+        finally:
+            self._is_busy = False
+
+    async def land(
+        self, *, to: str | None = None, style: str | None = None
+    ) -> Landed | Conflicted | Refused:
+        """Move what was changed in it onto its target; then nothing more can be run in it."""
+        worker = self.worker
+        return await self._seat.do(lambda engine: engine.land(worker, to=to, style=style))
+
+
+class _Place:
+    """What an open session has."""
+
+    def __init__(self, reply: Reply, database: Path) -> None:
+        self.reply = reply
+        self.worker = reply.worker
+        self.database = database
