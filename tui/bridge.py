@@ -7,17 +7,17 @@ An engine that is gone is told, not raised: agents go on without a console.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import anyio
 from textual.message import Message
 
 from engine.commands import Command, Refused, Reply
+from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import OutputAppended, Told, UsageSampled
 from engine.results import EngineView, LogLine, WorkerView
-from tui.present.changes import ChangeDiff
-from tui.present.clean import clean_tree
+from tui.present.clean import clean_code, clean_tree
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
     from engine.api import EnginePort
@@ -29,14 +29,6 @@ _LONGEST_PAUSE_S = 5.0
 _CHUNKS_PER_FRAME = 20
 GONE = (EngineError, OSError, anyio.EndOfStream, anyio.ClosedResourceError)
 """What a port raises when its engine cannot be reached any more."""
-
-
-@runtime_checkable
-class ShowsDiffs(Protocol):
-    """A port that can tell what a worker changed."""
-
-    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
-        """The change of a worker's attempt; its newest one where None is named."""
 
 
 class EngineMoved(Message):
@@ -117,10 +109,8 @@ class Bridge:
 
     async def diff(self, run: str, worker: str, attempt: int | None) -> ChangeDiff | str:
         """A worker's change; or, in words, why it cannot be shown."""
-        if not isinstance(self.port, ShowsDiffs):
-            return "this engine shows no diffs; `plait diff WORKER` does"
         try:
-            return clean_tree(await self.port.diff(run, worker, attempt))
+            return clean_tree(await self.port.diff(run, worker, attempt), clean_code)
         except GONE as error:
             return f"the diff could not be had: {clean_tree(str(error))}"
 

@@ -10,7 +10,7 @@ from engine.phases import Phase
 from engine.results import LogKind, LogLine, Question
 from tests.support.consoles import NOW, changed, csvlite
 from tui.present.ascii import ascii_text
-from tui.present.clean import clean, clean_block, clean_tree
+from tui.present.clean import clean, clean_block, clean_code, clean_tree
 from tui.present.cutting import cut_branch, cut_command, cut_end, cut_path, wrap
 from tui.present.fleet import draw_fleet, visible
 from tui.present.ink import Span, fit, row_width, slice_row, spread, width_of
@@ -58,6 +58,7 @@ def test_no_control_character_survives_and_cleaning_twice_changes_nothing(text: 
     assert not _FORBIDDEN.search(cleaned)
     assert clean(cleaned) == cleaned
     assert not _FORBIDDEN.search(clean_block(text).replace("\n", ""))
+    assert not _FORBIDDEN.search(clean_code(text))
 
 
 @given(_FOREIGN)

@@ -8,6 +8,7 @@ import anyio
 from textual.pilot import Pilot
 
 from engine.commands import Accepted, Command, Reply
+from engine.diffs import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
 from engine.errors import WorkspaceError
 from engine.events import OutputAppended, Told
 from engine.limits import Dimension, Enforcement, Level, LimitHit, Limits, Usage
@@ -30,7 +31,6 @@ from engine.results import (
 )
 from tui.app import Options, PlaitApp
 from tui.keys import default_keymap
-from tui.present.changes import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
 from tui.present.help import HelpPage
 from tui.present.ink import text_of
 from tui.present.pickers import Picker

@@ -61,7 +61,8 @@ def _tell(error: Exception) -> int:
         say(hint)
     if isinstance(error, errors.MechanismMissing):
         return EXIT_MISSING
-    if isinstance(error, errors.SpecError | errors.PlanError | FileNotFoundError):
+    usage = (errors.SpecError, errors.PlanError, errors.WorkspaceError, FileNotFoundError)
+    if isinstance(error, usage):
         return EXIT_USAGE
     return EXIT_FAILED
 

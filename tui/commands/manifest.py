@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from engine.api import describe, plan_from
+from engine.api import describe, plan_from, plans_in
 from engine.errors import PlanError, SpecError
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
 
@@ -12,24 +12,30 @@ from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A plan's path, and how to tell."""
     parser.add_argument("plan", metavar="PLAN", help="a manifest, usually plait.yaml")
-    parser.add_argument("--pipeline", help="which of its pipelines")
+    if parser.get_default("command") == "plan":
+        parser.add_argument("--pipeline", help="which of its pipelines")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def run(args: argparse.Namespace) -> int:
     """Read it; every problem is told at once."""
+    path = Path(args.plan)
     try:
-        plan = plan_from(Path(args.plan), folder=Path.cwd(), pipeline=args.pipeline)
+        if args.command == "validate":
+            plans = plans_in(path)
+        else:
+            plans = (plan_from(path, folder=Path.cwd(), pipeline=args.pipeline),)
     except (SpecError, PlanError) as error:
         return _tell_problems(error, is_json=args.json)
-    described = describe(plan)
     if args.command == "plan":
+        described = describe(plans[0])
         put_json(described) if args.json else put(plan_text(described))
     elif args.json:
         put_json({"ok": True, "problems": []})
     else:
-        count = described["workers"]
-        put(f"{args.plan} is well-formed: {len(plan.steps)} steps, {count} workers")
+        steps = sum(len(plan.steps) for plan in plans)
+        workers = sum(len(step.workers) for plan in plans for step in plan.steps)
+        put(f"{args.plan} is well-formed: {steps} steps, {workers} workers")
     return EXIT_OK
 
 

@@ -183,9 +183,16 @@ def beads_of(run: RunView, *, is_plain: bool) -> Row:
     row: list[Span] = []
     for worker in run.workers:
         look = look_of(worker)
-        role = Role.LINE if look.role is Role.MUTED and not worker.phase.is_settled else look.role
+        role = _bead_role(look.role, is_settled=worker.phase.is_settled)
         row += [Span((look.glyph if is_plain else "▄") * 3, Ink(role)), Span(" ")]
     return tuple(row)
+
+
+def _bead_role(role: Role, *, is_settled: bool) -> Role:
+    """A bead is a fill: amber shines there in light themes too; what is to come is faint."""
+    if role is Role.WAITING:
+        return Role.WAITING_FILL
+    return Role.LINE if role is Role.MUTED and not is_settled else role
 
 
 def _proportions(run: RunView, *, is_plain: bool) -> Row:

@@ -7,7 +7,7 @@ or a log line enters the console, and nowhere else.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -26,6 +26,8 @@ _SEQUENCE = re.compile(
 )
 _SUSPECT = re.compile(r"[^\x20-\x7e]")
 _TAB = 4
+_BLANK, _DELETE = 0x20, 0x7F
+_PICTURES = 0x2400
 _SPELLED = frozenset({"Cf", "Zl", "Zp"})
 """Marks that turn the reading direction, join, separate: a reviewer must see them."""
 _STANDS_FOR = {"Cc": "", "Cs": "", "Cn": "\ufffd", "Co": "\ufffd", "Zs": " "}
@@ -63,30 +65,49 @@ def clean_block(text: str) -> str:
     return "\n".join(clean(line) for line in text.replace("\r\n", "\n").split("\n"))
 
 
-def clean_tree(value: _T) -> _T:
+def clean_code(text: str) -> str:
+    """One line of code under review: nothing vanishes, what cannot be seen is made visible.
+
+    A control character becomes its picture (`␛`), because a reviewer must see that it is there.
+    """
+    if text.isascii() and text.isprintable():
+        return text[:LONGEST]
+    return _SUSPECT.sub(lambda found: _pictured(found[0]), text.expandtabs(_TAB)[:LONGEST])
+
+
+def _pictured(char: str) -> str:
+    code = ord(char)
+    if code < _BLANK:
+        return chr(_PICTURES + code)
+    if code == _DELETE:
+        return "\u2421"
+    return f"<{code:04X}>" if category(char) in {"Cc", "Cs"} else _shown(char)
+
+
+def clean_tree(value: _T, cleaner: Callable[[str], str] = clean_block) -> _T:
     """A dataclass, a collection or a text with every text in it cleaned; line ends are kept."""
-    return cast("_T", _cleaned(value))
+    return cast("_T", _cleaned(value, cleaner))
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(value: Any, cleaner: Callable[[str], str]) -> Any:
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
-        return clean_block(value)
+        return cleaner(value)
     if isinstance(value, tuple | frozenset | list):
-        return type(value)(_cleaned(item) for item in value)
+        return type(value)(_cleaned(item, cleaner) for item in value)
     if isinstance(value, Mapping):
-        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
+        return {_cleaned(key, cleaner): _cleaned(item, cleaner) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return _cleaned_fields(value)
+        return _cleaned_fields(value, cleaner)
     return value
 
 
-def _cleaned_fields(value: Any) -> Any:
+def _cleaned_fields(value: Any, cleaner: Callable[[str], str]) -> Any:
     changed = {}
     for place in fields(value):
         before = getattr(value, place.name)
-        after = _cleaned(before)
+        after = _cleaned(before, cleaner)
         if after is not before and after != before:
             changed[place.name] = after
     return replace(value, **changed) if changed else value

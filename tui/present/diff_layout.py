@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from tui.present.changes import ChangeDiff, FileDiff, Hunk, Sign
+from engine.diffs import ChangeDiff, FileDiff, Hunk, Sign
 
 
 class Part(StrEnum):

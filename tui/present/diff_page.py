@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from engine.diffs import ChangeDiff
 from engine.results import StepView, WorkerView
-from tui.present.changes import ChangeDiff
 from tui.present.cutting import cut_end, cut_path
 from tui.present.diff_layout import Comment, Part, Place, Shape, file_sign, seen_of
 from tui.present.figures import MINUS

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tui.present.changes import ChangeDiff, DiffLine, FileDiff, Hunk
+from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk
 from tui.present.diff_layout import Comment, Part, Place, Shape, lay_out
 from tui.present.diff_rows import DiffPainter, comment_rows
 from tui.present.ink import Row, fit

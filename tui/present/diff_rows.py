@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui.present.changes import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
+from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from tui.present.cutting import cut_path, wrap
 from tui.present.diff_layout import Comment, Part, Place, Shape, seen_of
 from tui.present.figures import MINUS, some

@@ -2,7 +2,7 @@
 
 from engine.phases import Phase
 from engine.results import Question, WorkerView
-from tui.present.clean import LONGEST, clean, clean_block, clean_tree
+from tui.present.clean import LONGEST, clean, clean_block, clean_code, clean_tree
 
 
 def test_escape_sequences_go_with_all_that_belongs_to_them():
@@ -56,6 +56,12 @@ def test_a_whole_view_is_cleaned_at_every_depth():
     assert cleaned.questions[0].text == "rm -rf"
     assert cleaned.questions[0].choices == ("<202E>yes",)
     assert cleaned.phase is Phase.RUNNING
+
+
+def test_code_under_review_loses_nothing_and_shows_what_cannot_be_seen():
+    assert clean_code("a\x1b[31mb\x00\r") == "a␛[31mb␀␍"
+    assert clean_code("a\x9bb\u202ec\u200b") == "a<009B>b<202E>c<200B>"
+    assert clean_code("\tif x:") == "    if x:"
 
 
 def test_a_clean_view_is_not_copied():
