@@ -21,6 +21,7 @@ from engine.sandbox.holes import missing_holes
 from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.request import ConfineRequest, Network
 
+_UNIFIED = 2
 _LIMITERS = (Mechanism.CGROUP2, Mechanism.SYSTEMD, Mechanism.CGROUP1)
 
 
@@ -45,19 +46,22 @@ def files_rung(machine: Machine) -> Mechanism | None:
 
 
 def limiters(machine: Machine) -> tuple[Hierarchy, ...]:
-    """Where cgroups come from, best first; a scope of systemd's spares all others the limits."""
+    """Where cgroups come from, best first.
+
+    Every one more costs a start its time, so none is taken for what another does already: a scope
+    of systemd's has all limits, and any group of version 2 freezes, and counts what is used.
+    """
     usable = [each for each in machine.hierarchies if each.controllers or _can_kill(machine)]
-    ordered = sorted(usable, key=lambda each: _LIMITERS.index(each.mechanism))
     kept: list[Hierarchy] = []
     taken: set[str] = set()
-    for place in ordered:
-        if place.mechanism is Mechanism.CGROUP1 and Mechanism.SYSTEMD in {
-            each.mechanism for each in kept
-        }:
-            break
-        if place.mechanism is Mechanism.SYSTEMD and "memory" in taken:
+    for place in sorted(usable, key=lambda each: _LIMITERS.index(each.mechanism)):
+        is_scope = place.mechanism is Mechanism.SYSTEMD
+        is_spared = place.controllers and taken.issuperset(place.controllers)
+        if is_spared or (is_scope and "memory" in taken):
             continue
         taken.update(place.controllers)
+        if place.version == _UNIFIED:
+            taken.update(("cpuacct", "freezer"))
         kept.append(place)
     return tuple(kept)
 

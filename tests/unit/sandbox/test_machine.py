@@ -90,6 +90,16 @@ def test_a_scope_takes_the_place_of_cgroups_made_by_hand():
     assert [each.mechanism for each in limiters(machine)] == [Mechanism.SYSTEMD]
 
 
+def test_a_group_of_version_2_spares_those_that_count_and_freeze():
+    empty = Hierarchy(mechanism=Mechanism.CGROUP2, version=2, controllers=(), parent="/c2")
+    old = [
+        Hierarchy(mechanism=Mechanism.CGROUP1, version=1, controllers=(each,), parent=f"/{each}")
+        for each in ("memory", "cpuacct", "freezer")
+    ]
+    assert limiters(replace(FULL, hierarchies=(empty, *old))) == (empty, old[0])
+    assert limiters(replace(FULL, hierarchies=tuple(old))) == tuple(old)
+
+
 def test_an_empty_group_is_kept_for_killing_and_freezing_alone():
     empty = Hierarchy(mechanism=Mechanism.CGROUP2, version=2, controllers=(), parent="/c2")
     memory = Hierarchy(
