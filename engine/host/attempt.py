@@ -22,7 +22,7 @@ from engine.limits import Usage
 
 T = TypeVar("T")
 
-_BLOCK = 1 << 18
+_BLOCK, _LARGE_BLOCK = 1 << 18, 1 << 20
 _STREAMS = (Stream.OUT, Stream.ERR, Stream.IN, Stream.NOTE)
 _UNDECIDED_S = 10.0
 _AGAIN_S = 0.005
@@ -201,15 +201,11 @@ class LocalAttempt:
     async def _frames(self, offset: int) -> tuple[tuple[Frame, ...], int]:
         if not await self._is_open():
             return (), offset
-        block = bytearray(_BLOCK)
         try:  # what was written lately is in memory: then a thread would cost more than the read
-            count = os.preadv(self._recording_fd, [block], offset, os.RWF_NOWAIT)
+            return _read_frames(self._recording_fd, offset, _BLOCK, os.RWF_NOWAIT)
         except OSError:
-            read = partial(os.preadv, self._recording_fd, [block], offset)
-            count = await self._in_thread(read)
-        frames, used = recording.parse(memoryview(block)[:count])
-        told = tuple(Frame(at, _STREAMS[stream], data) for at, stream, data in frames)
-        return told, offset + used
+            read = partial(_read_frames, self._recording_fd, offset, _LARGE_BLOCK, 0)
+            return await self._in_thread(read)
 
     async def _is_open(self) -> bool:
         async with self._opening:  # two readers that both open it would leak one
@@ -239,6 +235,14 @@ def _look(directory: str) -> dict[str, Any] | None:
         return files.load(fd, files.EXIT) or strays.end_lost(fd)
     finally:
         os.close(fd)
+
+
+def _read_frames(fd: int, offset: int, size: int, flags: int) -> tuple[tuple[Frame, ...], int]:
+    block = bytearray(size)
+    count = os.preadv(fd, [block], offset, flags)
+    frames, used = recording.parse(memoryview(block)[:count])
+    told = tuple(Frame(at, _STREAMS[stream], data) for at, stream, data in frames)
+    return told, offset + used
 
 
 def _open_recording(directory: str) -> int:
