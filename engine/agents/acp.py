@@ -53,6 +53,7 @@ class AcpAdapter:
             steer=Steering.AFTER_TURN,
             interrupt=True,
             resume=True,
+            resume_elsewhere=True,
             hint=self.hint,
             usage=True,
             session_id=SessionId.EARLY,

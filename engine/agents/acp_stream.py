@@ -40,7 +40,7 @@ from engine.agents.records import (
     title_of,
 )
 
-_INITIALIZE, _SESSION, _FIRST_PROMPT = 1, 2, 3
+_ANEW, _INITIALIZE, _SESSION, _FIRST_PROMPT = 0, 1, 2, 3
 _LOGIN_WANTED = -32000
 _NO_SUCH_METHOD = -32601
 _WELL = {"end_turn"}
@@ -90,6 +90,7 @@ class AcpStream(Reading):
         super().__init__(request)
         self._is_open = False
         self._is_resumed = False
+        self._takes_system = False
         self._has_system = has_system_file
         self._prompts = _FIRST_PROMPT - 1
         self._running: int | None = None
@@ -170,7 +171,7 @@ class AcpStream(Reading):
         result = record.get("result") or {}
         if identity == _INITIALIZE:
             return [self.reply(self._session_call(result.get("agentCapabilities") or {}))]
-        if identity == _SESSION and not self._is_open:
+        if identity in {_SESSION, _ANEW} and not self._is_open:
             return self._opened(result)
         if identity == self._running:
             return self._turn_ended(result)
@@ -179,17 +180,22 @@ class AcpStream(Reading):
     def _session_call(self, able: Record) -> bytes:
         """Open a session: a new one, or the one to be taken up again in a way that it knows."""
         more = at(able, "sessionCapabilities") or {}
-        place: dict[str, object] = {"cwd": self.request.workspace, "mcpServers": []}
+        self._takes_system = "systemPrompt" in more
         session = self.request.session
-        if session is not None and (way := self._way_back(able, more)):
-            self._is_resumed = True
-            return call(_SESSION, way, sessionId=session, **place)
+        if session is None or not (way := self._way_back(able, more)):
+            return self._new_session(_SESSION)
+        self._is_resumed = True
+        cwd = self.request.workspace
+        return call(_SESSION, way, sessionId=session, cwd=cwd, mcpServers=[])
+
+    def _new_session(self, identity: int) -> bytes:
+        place: dict[str, object] = {"cwd": self.request.workspace, "mcpServers": []}
         system = system_text(self.request)
-        if system and "systemPrompt" in more:
+        if system and self._takes_system:
             self._has_system = True
             content = [{"type": "text", "text": system}]
             place["systemPrompt"] = {"mode": "append", "content": content}
-        return call(_SESSION, "session/new", **place)
+        return call(identity, "session/new", **place)
 
     def _way_back(self, able: Record, more: Record) -> str | None:
         if self.request.is_fork:
@@ -200,7 +206,8 @@ class AcpStream(Reading):
 
     def _opened(self, result: Record) -> list[AgentEvent]:
         self._is_open = True
-        events = self.start(text_of(result.get("sessionId")) or self.request.session or "")
+        taken_up = self.request.session if self._is_resumed else None
+        events = self.start(text_of(result.get("sessionId")) or taken_up or "")
         words = user_text if self._has_system else whole_text
         first = words(self.request, is_resumed=self._is_resumed)
         return [*events, self.reply(self._prompt(first))]
@@ -227,8 +234,12 @@ class AcpStream(Reading):
         return [*used, *self._end_turn(error)]
 
     def _refused(self, identity: object, error: object) -> list[AgentEvent]:
-        if identity not in {_INITIALIZE, _SESSION, self._running}:
+        if identity not in {_INITIALIZE, _SESSION, _ANEW, self._running}:
             return []
+        if identity == _SESSION and self._is_resumed and at(error, "code") != _LOGIN_WANTED:
+            self._is_resumed, self.session = False, None
+            note = "its session could not be taken up again: a new one begins"
+            return [Progressed(None, note), self.reply(self._new_session(_ANEW))]
         details = at(error, "data", "details")
         said = ": ".join(filter(None, (_plain(text_of(at(error, "message"))), text_of(details))))
         needs_login = at(error, "code") == _LOGIN_WANTED

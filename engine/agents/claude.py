@@ -58,6 +58,7 @@ class ClaudeAdapter:
             steer=Steering.NOW,
             interrupt=True,
             resume=True,
+            resume_elsewhere=True,
             fork=True,
             hint=HintChannel.SYSTEM_PROMPT,
             usage=True,

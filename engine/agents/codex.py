@@ -131,6 +131,7 @@ class CodexAdapter:
         default_factory=lambda: Capabilities(
             steer=Steering.BY_RESUME,
             resume=True,
+            resume_elsewhere=True,
             fork=True,
             hint=HintChannel.SYSTEM_PROMPT,
             usage=True,

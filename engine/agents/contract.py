@@ -44,6 +44,8 @@ class Capabilities:
         permission: It can ask the host before it acts.
         interrupt: Its turn can be broken off without ending it.
         resume: A new process can take its session up again.
+        resume_elsewhere: It can do so in another folder than the one the session began in; else
+            an attempt there begins a new session, with the whole prompt.
         two_way: Its input stays open while it works.
     """
 
@@ -51,6 +53,7 @@ class Capabilities:
     steer: Steering = Steering.NO
     interrupt: bool = False
     resume: bool = False
+    resume_elsewhere: bool = False
     fork: bool = False
     hint: HintChannel = HintChannel.PROMPT
     usage: bool = False
@@ -69,6 +72,7 @@ class LaunchRequest:
         home: The worker's own HOME, kept over its attempts.
         mode: What this attempt goes on from; FRESH where there was none before.
         session: The session to take up again, if one is known and the mode wants it.
+        session_workspace: Where that session worked before; empty if it was here.
         is_fork: Take up a copy of that session and leave the original as it is.
         used_before: What that session had used already: agents count a session, not an attempt.
         feedback: What a reviewer or a failed check said of the attempt before.
@@ -90,6 +94,7 @@ class LaunchRequest:
     permissions: Permissions = field(default_factory=Permissions)
     mode: RetryMode = RetryMode.FRESH
     session: str | None = None
+    session_workspace: str = ""
     is_fork: bool = False
     used_before: Usage = field(default_factory=Usage)
     feedback: str = ""
@@ -98,6 +103,11 @@ class LaunchRequest:
     folder: str = ""
     is_confined: bool = False
     terminal: tuple[int, int] = (40, 120)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """The session to be taken up worked in another folder."""
+        return self.session_workspace not in {"", self.workspace}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,6 +43,7 @@ class ScriptedAdapter:
             steer=Steering.NOW,
             interrupt=True,
             resume=True,
+            resume_elsewhere=True,
             fork=True,
             hint=HintChannel.SYSTEM_PROMPT,
             usage=True,

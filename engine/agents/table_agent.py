@@ -48,6 +48,7 @@ class TableAdapter:
         return Capabilities(
             steer=Steering.BY_RESUME if table.resume else Steering.NO,
             resume=bool(table.resume),
+            resume_elsewhere=bool(table.elsewhere),
             fork=bool(table.fork),
             hint=table.hint,
             usage=table.usage,
@@ -59,7 +60,8 @@ class TableAdapter:
         """One prompt, as an argument; its input is closed."""
         table = self.table
         refuse_asking(request, self.name, is_careful=not table.careless)
-        is_resumed = request.session is not None and bool(table.resume)
+        taken_up = _way_back(table, request)
+        is_resumed = bool(taken_up)
         system = system_text(request)
         has_channel = bool(table.system) or any("{system}" in file.text for file in table.files)
         is_whole = not has_channel and not is_resumed
@@ -73,7 +75,7 @@ class TableAdapter:
             "home": request.home,
         }
         return Launch(
-            argv=_filled(self._argv(request, values), values),
+            argv=_filled(self._argv(request, values, taken_up), values),
             env={**picked(request, table.variables), **table.env, **request.choice.env},
             files=tuple(
                 LaunchFile(path=file.path, data=fill(file.text, values).encode())
@@ -95,16 +97,17 @@ class TableAdapter:
         search = Search(program=table.program, driven=table.driven, traces=traces)
         return await find_agent(self, search, environment)
 
-    def _argv(self, request: LaunchRequest, values: Mapping[str, str]) -> tuple[str, ...]:
+    def _argv(
+        self, request: LaunchRequest, values: Mapping[str, str], taken_up: tuple[str, ...]
+    ) -> tuple[str, ...]:
         table = self.table
-        taken_up = table.fork if request.is_fork and table.fork else table.resume
         argv = (
             program_of(request, table.program),
             *table.arguments,
             *(table.contained if is_allowed_unasked(request) else table.unasked),
             *(table.model if values["model"] else ()),
             *(table.system if values["system"] else ()),
-            *(taken_up if values["session"] else ()),
+            *taken_up,
             *more_arguments(request),
         )
         return as_argument(argv, values["prompt"])
@@ -141,6 +144,15 @@ class JsonLinesAdapter:
         if "\n" in given:
             return TableAdapter(table=read_table(given, f"the table of {request.choice.name!r}"))
         return TableAdapter(table=table_file(Path(request.folder, given)))
+
+
+def _way_back(table: Table, request: LaunchRequest) -> tuple[str, ...]:
+    """The arguments that take the session up again, if there is one and a way back to it."""
+    if not request.session:
+        return ()
+    if request.is_fork:
+        return table.fork
+    return table.elsewhere if request.is_elsewhere else table.resume
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

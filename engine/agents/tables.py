@@ -97,6 +97,8 @@ class Table(_Part):
     Attributes:
         contained: Arguments that let it act unasked, used within an enforced sandbox only.
         unasked: Arguments used without one.
+        elsewhere: Arguments that take a session up again in another folder than its own; without
+            them an attempt there begins a new one.
         careless: It does everything by itself: it is started within a sandbox only, or where
             everything is allowed.
         session_id: When a stream names the session.
@@ -113,6 +115,7 @@ class Table(_Part):
     model: Texts = ()
     system: Texts = ()
     resume: Texts = ()
+    elsewhere: Texts = ()
     fork: Texts = ()
     variables: Texts = ()
     env: dict[str, str] = {}

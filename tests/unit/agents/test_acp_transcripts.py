@@ -159,6 +159,22 @@ def test_the_hint_goes_into_the_session_where_the_agent_takes_it(agent: str) -> 
     assert (HINT in json.dumps(prompt)) is not is_taken
 
 
+def test_a_session_that_cannot_be_taken_up_is_begun_anew_with_the_whole_prompt() -> None:
+    (talk,) = conversations("opencode", "create-allow")
+    stream = client(session="gone", feedback="More tests.", is_confined=True)
+    (resume,) = replies(hear(stream, talk[:2]))
+    assert resume["method"] == "session/resume"
+    error = {"jsonrpc": "2.0", "id": resume["id"], "error": {"code": -32002, "message": "gone"}}
+    (anew,) = replies(hear(stream, [{"from": "agent", "msg": error}]))
+    assert anew["method"] == "session/new"
+    opened = {"jsonrpc": "2.0", "id": anew["id"], "result": {"sessionId": "fresh"}}
+    events = hear(stream, [{"from": "agent", "msg": opened}])
+    assert [event.session for event in events if isinstance(event, Started)] == ["fresh"]
+    (prompt,) = replies(events)
+    assert "Do it." in str(prompt)
+    assert "More tests." in str(prompt)
+
+
 def test_a_login_that_is_wanted_ends_the_attempt_and_says_so() -> None:
     (talk,) = conversations("cline", "create-allow")
     stream = client()

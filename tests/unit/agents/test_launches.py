@@ -333,6 +333,21 @@ def test_every_mistake_of_a_table_is_told(tmp_path: Path) -> None:
         launch("jsonl")
 
 
+@pytest.mark.parametrize("agent", ["gemini", "opencode", "qwen", "copilot", "pi"])
+def test_a_session_is_taken_up_elsewhere_only_by_agents_that_can(agent: str) -> None:
+    given: dict[str, Any] = {"is_confined": True, "mode": RetryMode.CONTINUE, "session": "s-1"}
+    here = launch(agent, **given, feedback="More tests.")
+    assert "s-1" in " ".join(here.argv)
+    assert "Fix {it}." not in " ".join(here.argv)
+    there = launch(agent, **given, feedback="More tests.", session_workspace="/another")
+    words = " ".join(there.argv)
+    roams = adapter_named(agent).capabilities.resume_elsewhere
+    assert roams is (agent in {"copilot", "pi"})
+    assert ("s-1" in words) is roams
+    assert ("Fix {it}." in words) is not roams
+    assert "More tests." in words
+
+
 # ---------------------------------------------------------------------- the rest
 
 
