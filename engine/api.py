@@ -69,6 +69,7 @@ __all__ = [
     "open_merge",
     "plan_from",
     "plan_from_prompts",
+    "plans_in",
     "raw_output",
     "reach",
     "report_json",
@@ -376,6 +377,19 @@ async def machine_rows(environment: Mapping[str, str] | None = None) -> tuple[En
     env = dict(environ if environment is None else environment)
     machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
     return doctor(machine)
+
+
+def plans_in(path: Path) -> tuple[Plan, ...]:
+    """The plan of every pipeline of a manifest, so that all of it is checked.
+
+    Raises:
+        SpecError: The manifest is wrong.
+        PlanError: No plan can be made from one of its pipelines.
+    """
+    read = partial(read_inside, path.resolve().parent)
+    manifest = load_manifest(path.read_bytes(), file=str(path), read=read)
+    names = [pipeline.name for pipeline in manifest.pipelines]
+    return tuple(make_plan(manifest, pipeline=name, source=str(path)) for name in names)
 
 
 async def raw_output(

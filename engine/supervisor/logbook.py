@@ -168,6 +168,14 @@ class Logbook:
         """When it last got on: output counts as getting on only where there is nothing better."""
         return self.last_raw if self.last_progress is None else self.last_progress
 
+    def end(self, last_words: str, at: float) -> None:
+        """Nothing more comes; what the agent closed with is shown if it was not said before."""
+        self.is_ended = True
+        self.tool = None
+        words = last_words.strip()
+        if words and words not in "\n".join(line.text for line in self.lines):
+            self.write(LogKind.SAYS, words, at)
+
     def read(self, after: int) -> LogChunk:
         """The lines from number `after` on, as far as they are kept."""
         start = max(after, self.first)

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from engine.agents import agent_events as a
-from engine.agents.contract import StreamParser
+from engine.agents.contract import Ending, StreamParser
 from engine.core.state import RunState
 from engine.ids import AttemptId
 from engine.keeper.recording import ERR, IN, NOTE, OUT, parse
@@ -39,6 +39,10 @@ def _read(path: Path, parser: StreamParser, number: int, started: float) -> Logb
     for seconds, stream, data in frames:
         if stream != NOTE:
             _write(logbook, parser.feed(_STREAMS[stream], data), started + seconds)
+    outcome = parser.finish(Ending(exit_code=0))
+    at = started + frames[-1][0] if frames else started
+    _write(logbook, outcome.last_events, at)
+    logbook.end(outcome.text, at)
     return logbook
 
 

@@ -267,8 +267,7 @@ class Watch:
         )
         self._note(outcome.last_events, self.clock.now())
         self.logbook.sample(end.usage)
-        self.logbook.is_ended = True
-        self.logbook.tool = None
+        self.logbook.end(outcome.text, self.clock.now())
         self.read_to = offset
         return f.AttemptEnded(
             **self._base,

@@ -1,0 +1,177 @@
+"""A pipeline in plain folders, from YAML to report, and what a second shell can do meanwhile."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from tests.support.shells import Shell, rest_of, wait_event
+
+PLAN = """
+runtime: {isolation_strategy: directory, max_concurrent_workers: 4}
+agents:
+  writer:
+    adapter: scripted
+    script: |
+      steps:
+        - say: "working"
+        - write: {path: out.txt, text: "by {worker}"}
+        - result: "done"
+  asker:
+    adapter: scripted
+    script: |
+      steps:
+        - ask: {text: "May I?", choices: [allow, deny]}
+        - result: "you said {answer}"
+  stuck:
+    adapter: scripted
+    script: |
+      steps:
+        - say: "I will hang"
+        - hang: true
+pipelines:
+  - name: good
+    steps:
+      - {name: make, agent: writer, prompt: "make it", concurrency: 3, artifacts: ["out.txt"]}
+      - {name: use, dependencies: [make], run: "cat out.txt"}
+  - name: race
+    steps:
+      - {name: make, agent: writer, prompt: "make it", concurrency: 3, policy: race}
+  - name: bad
+    steps:
+      - {name: fails, run: "echo nothing works; exit 3"}
+      - {name: after, dependencies: [fails], run: "true"}
+  - name: asks
+    steps:
+      - {name: ask, agent: asker, prompt: "ask"}
+  - name: stuck
+    steps:
+      - {name: hang, agent: stuck, prompt: "hang"}
+"""
+
+
+@pytest.fixture(autouse=True)
+def plan(shell: Shell):
+    (shell.folder / "plait.yaml").write_text(PLAN)
+
+
+def run(shell: Shell, pipeline: str, *words: str):
+    return shell.plait("run", "plait.yaml", "--pipeline", pipeline, "--headless", "--json", *words)
+
+
+def test_a_pipeline_runs_to_its_report(shell: Shell):
+    done = run(shell, "good")
+    assert done.code == 0, done.err
+    last = done.events[-1]
+    assert last["type"] == "RunFinished"
+    make = last["report"]["steps"]["make"]
+    assert [result["worker"] for result in make["worker_results"]] == [
+        "make/worker_1",
+        "make/worker_2",
+        "make/worker_3",
+    ]
+    assert (make["total_workers"], make["success_count"], make["fail_count"]) == (3, 3, 0)
+    assert last["report"]["steps"]["use"]["worker_results"][0]["output"] == "by make/worker_1"
+    seqs = [event["seq"] for event in done.events if "seq" in event]
+    assert seqs == list(range(1, len(seqs) + 1))
+
+
+def test_a_race_with_a_winner_is_a_success(shell: Shell):
+    done = run(shell, "race")
+    assert done.code == 0, done.err
+    make = done.events[-1]["report"]["steps"]["make"]
+    assert make["success_count"] >= 1
+    assert make["outcome"] == "success"
+
+
+def test_a_failed_step_exits_1_and_skips_what_depends_on_it(shell: Shell):
+    done = run(shell, "bad")
+    assert done.code == 1
+    steps = done.events[-1]["report"]["steps"]
+    assert steps["fails"]["outcome"] == "failed"
+    assert steps["after"]["worker_results"][0]["phase"] == "SKIPPED"
+
+
+def test_wrong_manifests_exit_2_and_say_where(shell: Shell):
+    (shell.folder / "plait.yaml").write_text("pipelines:\n  - nam: x\n")
+    done = shell.plait("run", "plait.yaml", "--headless")
+    assert done.code == 2
+    assert "plait.yaml:2:" in done.err
+    assert "name" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_second_shell_answers(shell: Shell):
+    words = ("run", "plait.yaml", "--pipeline", "asks", "--headless", "--json")
+    with shell.running(*words) as first:
+        wait_event(first, "Asked")
+        assert "asks" in shell.plait("status").out
+        assert shell.plait("answer", "ask/worker_1", "allow").code == 0
+        assert rest_of(first)[-1]["type"] == "RunFinished"
+        assert first.wait() == 0
+    assert "you said allow" in shell.plait("logs", "ask/worker_1").out
+
+
+@pytest.mark.parametrize(("policy", "code"), [("deny", 0), ("fail", 1)])
+def test_questions_are_answered_by_policy(shell: Shell, policy: str, code: int):
+    done = run(shell, "asks", "--on-question", policy)
+    assert done.code == code
+
+
+def test_a_second_shell_cancels_and_retries(shell: Shell):
+    words = ("run", "plait.yaml", "--pipeline", "stuck", "--headless", "--json")
+    with shell.running(*words) as first:
+        wait_event(first, "WorkerMoved", after="RUNNING")
+        assert shell.plait("cancel", "hang/worker_1", "--kill").code == 0
+        assert rest_of(first)[-1]["type"] == "RunFinished"
+        assert first.wait() == 1
+    status = shell.plait("status", "--json").json()
+    assert status["steps"][0]["workers"][0]["cause"] == "USER"
+
+
+def test_ctrl_c_stops_the_run_and_exits_130(shell: Shell):
+    words = ("run", "plait.yaml", "--pipeline", "stuck", "--headless", "--json")
+    with shell.running(*words) as first:
+        wait_event(first, "WorkerMoved", after="RUNNING")
+        first.send_signal(signal.SIGINT)
+        assert first.wait() == 130
+
+
+def test_an_engine_killed_with_9_goes_on_where_it_was(shell: Shell):
+    words = ("run", "plait.yaml", "--pipeline", "asks", "--headless", "--json")
+    with shell.running(*words) as first:
+        run_id = wait_event(first, "Asked")["run"]
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+    done = shell.plait("resume", run_id, "--headless", "--json", "--on-question", "deny")
+    assert done.code == 0, done.err
+    assert done.events[-1]["type"] == "RunFinished"
+
+
+def test_prompts_without_a_manifest_are_steps(shell: Shell):
+    done = shell.plait(
+        "run", "-p", "say a", "-p", "say b", "-a", "scripted", "--headless", "--json"
+    )
+    assert done.code == 2 or done.events, done.err
+
+
+def test_validate_and_plan_speak_json(shell: Shell):
+    assert shell.plait("validate", "plait.yaml", "--json").json() == {"ok": True, "problems": []}
+    described = json.loads(shell.plait("plan", "plait.yaml", "--pipeline", "good", "--json").out)
+    assert [step["name"] for step in described["steps"]] == ["make", "use"]
+
+
+def test_status_of_nothing_says_what_to_do(shell: Shell):
+    done = shell.plait("status")
+    assert done.code == 0
+    assert "plait run" in done.err
+
+
+def test_a_mechanism_that_is_required_and_missing_exits_4(shell: Shell):
+    shell.env["PLAIT_SANDBOX"] = "none"
+    text = PLAN.replace("max_concurrent_workers: 4", "require: [files]")
+    (shell.folder / "plait.yaml").write_text(text)
+    done = run(shell, "good")
+    assert done.code == 4
+    assert "files" in done.err

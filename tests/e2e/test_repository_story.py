@@ -1,0 +1,78 @@
+"""Three candidates in a real repository: chosen, stacked upon, landed; the user left alone."""
+
+import pytest
+
+from tests.support.shells import Shell
+
+PLAN = """
+agents:
+  shouter:
+    adapter: scripted
+    script: |
+      steps:
+        - replace: {path: a.txt, old: two, new: TWO}
+        - write: {path: "by{index}.txt", text: "hi"}
+        - result: "shouted"
+  appender:
+    adapter: scripted
+    script: |
+      steps:
+        - append: {path: a.txt, text: "four\\n"}
+        - commit: "add four"
+pipelines:
+  - name: p
+    steps:
+      - {name: shout, agent: shouter, prompt: "shout two", concurrency: 2, check: "grep TWO a.txt"}
+      - {name: grow, agent: appender, prompt: "append", dependencies: [shout]}
+"""
+
+
+@pytest.fixture(autouse=True)
+def plan(repository: Shell):
+    (repository.folder / "plait.yaml").write_text(PLAN)
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "plan")
+
+
+def test_candidates_are_chosen_stacked_upon_and_landed(repository: Shell):
+    waiting = repository.plait("run", "plait.yaml", "--headless", "--json")
+    assert waiting.code == 3, waiting.err
+    assert any("choose" in want for want in waiting.events[-1]["report"]["waits_for"])
+    assert (repository.folder / "a.txt").read_text() == "one\ntwo\nthree\n"
+
+    assert repository.plait("choose", "shout/worker_2").code == 0
+    refused = repository.plait("land", "grow/worker_1")
+    assert refused.code == 1
+    assert "shout/worker_2" in refused.err
+
+    assert repository.plait("land", "shout/worker_2").code == 0
+    assert repository.plait("land", "grow/worker_1").code == 0
+    assert (repository.folder / "a.txt").read_text() == "one\nTWO\nthree\nfour\n"
+    assert repository.git("status", "--porcelain") == ""
+    assert "Plait-Worker: grow/worker_1" in repository.git("log", "-1", "--format=%B")
+    refs = repository.git("for-each-ref", "--format=%(refname)")
+    assert "shout/worker_1/attempt_1/head" in refs
+
+
+def test_the_users_own_edits_are_never_overwritten(repository: Shell):
+    assert repository.plait("run", "plait.yaml", "--headless").code == 3
+    (repository.folder / "a.txt").write_text("my own edit\n")
+    repository.plait("choose", "shout/worker_1")
+    done = repository.plait("land", "shout/worker_1")
+    assert done.code == 1
+    assert (repository.folder / "a.txt").read_text() == "my own edit\n"
+    assert "a.txt" in repository.plait("status").out
+
+
+def test_a_diff_shows_what_a_worker_changed(repository: Shell):
+    repository.plait("run", "plait.yaml", "--headless")
+    done = repository.plait("diff", "shout/worker_1")
+    assert "-two" in done.out
+    assert "+TWO" in done.out
+    assert "by1.txt" in repository.plait("diff", "shout/worker_1", "--stat").out
+
+
+def test_the_demo_tells_its_story(repository: Shell):
+    done = repository.plait("demo", "--headless")
+    assert done.code == 0, done.out + done.err
+    assert "✗" not in done.out

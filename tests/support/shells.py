@@ -1,0 +1,103 @@
+"""A shell for end-to-end stories: the installed command, in a folder and a state of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PATIENCE_S = 60.0
+
+
+@dataclass
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@dataclass
+class Shell:
+    """Types commands and reads what they say."""
+
+    folder: Path
+    state: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return {**kept, "PLAIT_STATE_HOME": str(self.state), **self.env}
+
+    def _argv(self, words: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "tui.cli", *words]
+
+    def plait(self, *words: str, stdin: str = "") -> Done:
+        done = subprocess.run(
+            self._argv(words),
+            cwd=self.folder,
+            env=self._environment(),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    @contextmanager
+    def running(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """A command that goes on while others are typed; ended with the block."""
+        process = subprocess.Popen(
+            self._argv(words),
+            cwd=self.folder,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(
+            ["git", "-c", "user.name=A", "-c", "user.email=a@b", *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+
+def wait_event(process: subprocess.Popen[str], wanted: str, **fields: Any) -> dict[str, Any]:
+    """The next event of a kind on a run's NDJSON output, with these fields."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["type"] == wanted and all(event.get(k) == v for k, v in fields.items()):
+            return event
+    said = process.stderr.read() if process.stderr else ""
+    raise AssertionError(f"the run ended before {wanted} {fields}: {said}")
+
+
+def rest_of(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
+    """Every further event, until the command ends."""
+    assert process.stdout is not None
+    return [json.loads(line) for line in process.stdout]
