@@ -20,6 +20,8 @@ def family() -> Iterator[list[int]]:
     with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, env=env) as top:
         assert top.stdout is not None
         pids = [top.pid, *map(int, top.stdout.readline().split())]
+        while (sleeper := proc.look(pids[2])) is None or sleeper.name != "sleep":
+            continue  # it is still the shell that becomes it
         yield pids
         kill_all(reversed(pids))
 
