@@ -196,8 +196,18 @@ def _settled(to: Phase) -> dict[str, Any]:
     return {}
 
 
+_LASTING = frozenset({StopCause.RACE_LOST, StopCause.NOT_CHOSEN})
+"""Causes of stops that no rule undoes."""
+
+
 def stop_fields(worker: Worker, cause: StopCause, *, is_kill: bool) -> dict[str, Any]:
-    """The stop a worker is under from now on: the first cause is kept, a kill is never undone."""
+    """The stop a worker is under from now on: the first cause is kept, a kill is never undone.
+
+    Only a human's own stop comes before causes that the rules follow with another attempt: what a
+    human ends is not begun again.
+    """
     if worker.stop is None:
         return {"stop": Stop(cause=cause, is_kill=is_kill)}
-    return {"stop": replace(worker.stop, is_kill=worker.stop.is_kill or is_kill)}
+    is_overruled = cause is StopCause.USER and worker.stop.cause not in _LASTING
+    kept = cause if is_overruled else worker.stop.cause
+    return {"stop": Stop(cause=kept, is_kill=worker.stop.is_kill or is_kill)}

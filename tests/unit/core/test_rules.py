@@ -1,0 +1,507 @@
+"""The joint rules: retries, policies, choices, stacking, slots and landings of a whole run."""
+
+from typing import Any
+
+import pytest
+
+from engine.core import effects as e
+from engine.core import facts as f
+from engine.core.outcome import must_land_first
+from engine.core.rules import delay_s
+from engine.core.state import Worker
+from engine.phases import Phase, StopCause
+from engine.plan.model import (
+    AgentChoice,
+    Backoff,
+    ChooseBy,
+    MergeMode,
+    Policy,
+    PolicyKind,
+    RetryMode,
+    RetryRule,
+)
+from engine.results import Badge, Outcome
+from tests.support.core_runs import FAILED, Told, a_run, who
+from tests.support.plans import a_step
+
+EACH: dict[str, Any] = {"merge": MergeMode.EACH}
+WIDE: dict[str, Any] = {"max_concurrent_workers": 9}
+
+
+def policy(kind: PolicyKind, n: int = 1, workers: int = 3, **more: Any) -> Told:
+    """A step under a policy, all of its workers running."""
+    told = a_run(a_step("a", workers, policy=Policy(kind, n), **more), **WIDE)
+    told.ready(*(f"a{index}" for index in range(1, workers + 1)))
+    return told
+
+
+def done(told: Told, *names: str) -> None:
+    for name in names:
+        told.ended(name)
+        told.collected(name)
+
+
+def broken(told: Told, *names: str) -> None:
+    for name in names:
+        told.ended(name, ok=False, error="it broke")
+        told.collected(name, None)
+
+
+# ------------------------------------------------------------------ 1: retries
+
+
+@pytest.mark.parametrize(
+    ("backoff", "expected"),
+    [
+        (Backoff.FIXED, [2, 2, 2, 2, 2]),
+        (Backoff.LINEAR, [2, 4, 6, 8, 10]),
+        (Backoff.EXPONENTIAL, [2, 4, 8, 10, 10]),
+    ],
+)
+def test_waits_grow_as_the_rule_says_with_a_tenth_of_jitter(
+    backoff: Backoff, expected: list[float]
+):
+    rule = RetryRule(backoff=backoff, delay_s=2, longest_s=10)
+    for tries, wait in enumerate(expected, 1):
+        waits = {
+            delay_s(rule, Worker(id=who("a"), tries=tries, attempt=n), seed="r1")
+            for n in range(200)
+        }
+        assert all(0.9 * wait <= one <= 1.1 * wait for one in waits)
+        assert max(waits) - min(waits) > 0.1 * wait
+
+
+def test_a_failed_attempt_is_tried_again_until_none_is_left():
+    told = a_run(a_step("a", retry=RetryRule(attempts=2, delay_s=10)))
+    told.fails("a")
+    worker = told.worker("a")
+    assert worker.phase is Phase.BACKING_OFF
+    assert worker.not_before is not None
+    assert 9 <= worker.not_before - told.at <= 11
+    assert told.acts == [e.StartTimer(worker=who("a"), attempt=1, until=worker.not_before)]
+    told.wait_over("a")
+    assert (told.phase("a"), told.worker("a").attempt) == (Phase.PREPARING, 2)
+    told.fails("a")
+    assert told.phase("a") is Phase.FAILED
+
+
+def test_the_next_attempt_hears_what_became_of_the_last():
+    told = a_run(a_step("a", check="test", retry=RetryRule(attempts=2, mode=RetryMode.CONTINUE)))
+    told.ready("a")
+    told.ended("a", text="x" * 5000 + "the end")
+    told.collected("a")
+    told.checked_red("a")
+    following = told.worker("a").next
+    assert (following.mode, following.previous) == (RetryMode.CONTINUE, 1)
+    assert following.failure == FAILED.summary
+    assert following.check_output == FAILED.summary
+    assert following.output_tail.endswith("the end")
+    assert len(following.output_tail) == 4096
+
+
+def test_feedback_can_be_left_out():
+    told = a_run(a_step("a", retry=RetryRule(attempts=2, has_feedback=False)))
+    told.fails("a")
+    assert told.worker("a").next.failure == ""
+
+
+def test_a_step_restarted_too_often_gives_up():
+    told = a_run(a_step("a", retry=RetryRule(attempts=9, restarts=2, per_s=600, delay_s=1)))
+    for _ in range(2):
+        told.fails("a")
+        told.wait_over("a")
+    told.fails("a")
+    assert told.phase("a") is Phase.FAILED
+
+
+def test_restarts_of_long_ago_do_not_count():
+    told = a_run(a_step("a", retry=RetryRule(attempts=9, restarts=2, per_s=600, delay_s=1)))
+    for _ in range(5):
+        told.fails("a")
+        told.at += 400
+        told.wait_over("a")
+    assert told.phase("a") is Phase.PREPARING
+
+
+def test_a_spent_budget_is_not_spent_again():
+    told = a_run(a_step("a", retry=RetryRule(attempts=5)))
+    told.fails("a", cause=StopCause.BUDGET)
+    assert (told.phase("a"), told.worker("a").cause) == (Phase.FAILED, StopCause.BUDGET)
+
+
+@pytest.mark.parametrize("cause", [StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN])
+def test_a_lost_attempt_is_followed_at_once_by_another_and_no_try_is_counted(cause: StopCause):
+    told = a_run(a_step("a"))
+    told.fails("a", cause=cause)
+    worker = told.worker("a")
+    assert (worker.phase, worker.tries, worker.not_before) == (Phase.BACKING_OFF, 0, told.at)
+    assert worker.next.failure == ""
+    told.wait_over("a")
+    told.fails("a")
+    assert told.phase("a") is Phase.FAILED
+
+
+def test_a_human_stop_of_a_lost_attempt_is_the_end_of_it():
+    told = a_run(a_step("a"))
+    told.ready("a")
+    told.stop("a")
+    told.ended("a", ok=False, cause=StopCause.KEEPER_LOST)
+    told.collected("a")
+    assert told.phase("a") is Phase.CANCELLED
+
+
+# ------------------------------------------------------------------ rate limits
+
+
+def test_an_agent_that_ended_on_a_rate_limit_resumes_when_it_is_over():
+    told = a_run(a_step("a"))
+    told.ready("a")
+    told.ended("a", ok=False, retry_at=told.at + 3600)
+    told.collected("a")
+    worker = told.worker("a")
+    assert (worker.phase, worker.not_before, worker.tries) == (
+        Phase.BACKING_OFF,
+        told.at + 3600,
+        0,
+    )
+    assert worker.next.mode is RetryMode.RESUME
+    told.wait_over("a")
+    (prepare,) = told.acts
+    assert isinstance(prepare, e.PrepareWorkspace)
+    assert (prepare.mode, prepare.previous) == (RetryMode.RESUME, 1)
+
+
+def test_one_login_holds_all_its_workers_and_nobody_else():
+    told = a_run(a_step("a", 3, **EACH), a_step("b"), max_concurrent_workers=2)
+    plan = told.state.plan.step("b").workers[0]
+    object.__setattr__(plan, "agent", AgentChoice(name="other", adapter="scripted"))
+    told.ready("a1")
+    told.ended("a1", ok=False, retry_at=told.at + 60)
+    told.collected("a1")
+    assert told.phases("a1", "a2", "a3") == [
+        Phase.BACKING_OFF,
+        Phase.PREPARING,
+        Phase.BACKING_OFF,
+    ]
+    assert told.worker("a3").not_before == told.at + 60
+    assert told.phase("b") is Phase.PREPARING
+    told.at += 60
+    told.wait_over("a3")
+    told.does("a2")
+    assert told.phase("a3") is Phase.PREPARING
+
+
+# ------------------------------------------------------------------ 2: policies
+
+
+def test_all_stops_the_rest_at_the_first_final_failure():
+    told = policy(PolicyKind.ALL)
+    broken(told, "a2")
+    assert told.phases("a1", "a2", "a3") == [Phase.STOPPING, Phase.FAILED, Phase.STOPPING]
+    stops = [act for act in told.acts if isinstance(act, e.StopActivity)]
+    assert [(str(stop.worker), stop.cause) for stop in stops] == [
+        ("a/worker_1", StopCause.FAIL_FAST),
+        ("a/worker_3", StopCause.FAIL_FAST),
+    ]
+    assert told.outcome("a") is Outcome.FAILED
+
+
+def test_all_waits_while_an_attempt_is_left():
+    told = policy(PolicyKind.ALL, retry=RetryRule(attempts=2))
+    broken(told, "a2")
+    assert told.phases("a1", "a2") == [Phase.RUNNING, Phase.BACKING_OFF]
+    assert not told.step("a").has_failed_fast
+
+
+@pytest.mark.parametrize("phase", [Phase.WAITING, Phase.QUEUED, Phase.BACKING_OFF])
+def test_failing_fast_leaves_nobody_waiting(phase: Phase):
+    told = a_run(a_step("a", 3, retry=RetryRule(attempts=2)), max_concurrent_workers=2)
+    told.ready("a1", "a2")
+    broken(told, "a1")
+    assert told.phase("a1") is Phase.BACKING_OFF
+    told.ended("a2", ok=False, cause=StopCause.BUDGET)
+    told.collected("a2", None)
+    assert phase not in told.phases("a1", "a2", "a3")
+    assert told.phase("a1") is Phase.CANCELLED
+
+
+def test_failing_fast_leaves_finished_work_to_its_human():
+    told = policy(PolicyKind.ALL)
+    done(told, "a1")
+    broken(told, "a2")
+    assert told.phase("a1") is Phase.REVIEWING
+
+
+def test_failing_fast_stays_within_its_step():
+    told = a_run(a_step("a"), a_step("b"))
+    told.ready("b")
+    told.fails("a")
+    assert told.phase("b") is Phase.RUNNING
+
+
+def test_settled_stops_nobody_and_needs_one():
+    told = policy(PolicyKind.SETTLED)
+    broken(told, "a1")
+    assert told.phases("a2", "a3") == [Phase.RUNNING] * 2
+    done(told, "a2")
+    assert told.outcome("a") is Outcome.PENDING
+    broken(told, "a3")
+    assert told.outcome("a") is Outcome.SUCCESS
+
+
+def test_settled_fails_when_nobody_succeeded():
+    told = policy(PolicyKind.SETTLED)
+    broken(told, "a1", "a2", "a3")
+    assert told.outcome("a") is Outcome.FAILED
+
+
+def test_first_stops_the_rest_at_enough_successes():
+    told = policy(PolicyKind.FIRST, 2)
+    done(told, "a3")
+    assert told.phases("a1", "a2") == [Phase.RUNNING] * 2
+    done(told, "a1")
+    assert told.phase("a2") is Phase.STOPPING
+    assert told.outcome("a") is Outcome.SUCCESS
+    told.is_stopped("a2")
+    assert told.worker("a2").cause is StopCause.RACE_LOST
+
+
+def test_first_fails_as_soon_as_it_is_out_of_reach():
+    told = policy(PolicyKind.FIRST, 3)
+    broken(told, "a1")
+    assert told.outcome("a") is Outcome.FAILED
+
+
+def test_quorum_stops_nobody_and_needs_its_number():
+    told = policy(PolicyKind.QUORUM, 2)
+    done(told, "a1", "a2")
+    assert told.outcome("a") is Outcome.PENDING
+    broken(told, "a3")
+    assert told.outcome("a") is Outcome.SUCCESS
+    told = policy(PolicyKind.QUORUM, 2)
+    done(told, "a1")
+    broken(told, "a2", "a3")
+    assert told.outcome("a") is Outcome.FAILED
+
+
+def test_success_counts_after_the_check():
+    told = policy(PolicyKind.FIRST, 1, check="test")
+    done(told, "a1")
+    assert told.phases("a1", "a2") == [Phase.CHECKING, Phase.RUNNING]
+    told.passed("a1")
+    assert told.phase("a2") is Phase.STOPPING
+
+
+# ------------------------------------------------------------------ 3: choices
+
+
+def test_a_human_is_asked_to_choose_and_their_choice_discards_the_others():
+    told = a_run(a_step("a", 2), a_step("b", dependencies=("a",)))
+    told.does("a1", "a2")
+    assert "ChoiceWanted" in [type(event).__name__ for event in told.events]
+    assert told.phase("b") is Phase.WAITING
+    told.tell(f.Chosen, "a2")
+    assert told.phases("a1", "a2", "b") == [Phase.DISCARDED, Phase.REVIEWING, Phase.PREPARING]
+    assert told.worker("a1").cause is StopCause.NOT_CHOSEN
+    assert told.worker("b").bases == ((who("a2"), 1),)
+
+
+def test_a_choice_stops_siblings_that_still_run():
+    told = policy(PolicyKind.SETTLED)
+    done(told, "a1")
+    told.tell(f.Chosen, "a1")
+    assert told.phases("a1", "a2") == [Phase.REVIEWING, Phase.STOPPING]
+    assert told.outcome("a") is Outcome.SUCCESS
+
+
+def test_the_check_chooses_the_first_in_plan_order():
+    told = policy(PolicyKind.SETTLED, choose=ChooseBy.CHECK)
+    done(told, "a3", "a2")
+    assert told.step("a").chosen is None
+    broken(told, "a1")
+    assert told.step("a").chosen == who("a2")
+    assert told.phase("a3") is Phase.DISCARDED
+
+
+def test_a_single_success_needs_no_choice():
+    told = policy(PolicyKind.SETTLED)
+    broken(told, "a1", "a3")
+    done(told, "a2")
+    assert told.step("a").choice_told == ()
+    assert told.outcome("a") is Outcome.SUCCESS
+
+
+# ------------------------------------------------------------------ 4 to 6: stacking
+
+
+def test_a_step_builds_on_every_change_below_it():
+    told = a_run(a_step("a", 2, **EACH), a_step("b"), a_step("c", dependencies=("b", "a")), **WIDE)
+    told.does("a1", "b", "a2")
+    assert told.worker("c").bases == ((who("a1"), 1), (who("a2"), 1), (who("b"), 1))
+
+
+def test_a_step_waits_until_the_check_below_it_has_passed():
+    told = a_run(a_step("a", check="test"), a_step("b", dependencies=("a",)))
+    told.ready("a")
+    told.ended("a")
+    told.collected("a")
+    assert told.phase("b") is Phase.WAITING
+    told.passed("a")
+    assert told.phase("b") is Phase.PREPARING
+
+
+def test_a_step_behind_a_failure_is_skipped_with_its_own_dependents():
+    told = a_run(a_step("a"), a_step("b", dependencies=("a",)), a_step("c", dependencies=("b",)))
+    told.fails("a")
+    assert told.phases("b", "c") == [Phase.SKIPPED] * 2
+    assert told.state.is_finished_told
+    told.tell(f.RetryRequested, "a")
+    assert told.phases("b", "c") == [Phase.WAITING] * 2
+    told.does("a")
+    assert told.phase("b") is Phase.PREPARING
+
+
+def test_a_rejected_upstream_stops_what_runs_on_it_and_skips_it():
+    told = a_run(a_step("a"), a_step("b", dependencies=("a",)))
+    told.does("a")
+    told.ready("b")
+    told.tell(f.Rejected, "a")
+    assert told.phase("b") is Phase.STOPPING
+    told.is_stopped("b")
+    assert told.phase("b") is Phase.SKIPPED
+
+
+def test_a_retried_upstream_re_arms_what_ran_on_it():
+    told = a_run(a_step("a"), a_step("b", dependencies=("a",)))
+    told.does("a")
+    told.ready("b")
+    told.tell(f.RetryRequested, "a")
+    told.is_stopped("b")
+    assert told.phase("b") is Phase.WAITING
+    told.does("a")
+    assert (told.phase("b"), told.worker("b").bases) == (Phase.PREPARING, ((who("a"), 2),))
+
+
+def test_finished_work_on_an_old_base_stays_with_a_badge():
+    told = a_run(a_step("a"), a_step("b", dependencies=("a",)))
+    told.does("a", "b")
+    told.tell(f.RetryRequested, "a")
+    assert told.phase("b") is Phase.REVIEWING
+    told.does("a")
+    assert Badge.BASE_OUTDATED in told.worker("b").badges
+
+
+def test_a_landed_upstream_is_still_the_same_base():
+    told = a_run(a_step("a"), a_step("b", dependencies=("a",)))
+    told.does("a")
+    told.ready("b")
+    told.tell(f.Approved, "a")
+    told.landed("a")
+    assert told.phase("b") is Phase.RUNNING
+
+
+def test_what_is_stacked_lands_after_what_is_below_it():
+    told = a_run(a_step("a"), a_step("b", dependencies=("a",)))
+    told.does("a", "b")
+    assert must_land_first(told.state, who("b")) == (who("a"),)
+    told.tell(f.Approved, "a")
+    told.landed("a")
+    assert must_land_first(told.state, who("b")) == ()
+
+
+# ------------------------------------------------------------------ 7: slots
+
+
+def test_queued_workers_begin_in_plan_order_while_slots_allow():
+    told = a_run(a_step("a", 2, **EACH), a_step("b"), max_concurrent_workers=2)
+    assert told.phases("a1", "a2", "b") == [Phase.PREPARING, Phase.PREPARING, Phase.QUEUED]
+    told.does("a2")
+    assert told.phase("b") is Phase.PREPARING
+
+
+def test_a_smaller_cap_stops_nobody_and_begins_nobody():
+    told = a_run(a_step("a", 3, **EACH), max_concurrent_workers=2)
+    told.feed(f.CapSet(cap=1))
+    told.does("a1")
+    assert told.phase("a3") is Phase.QUEUED
+    told.does("a2")
+    assert told.phase("a3") is Phase.PREPARING
+
+
+def test_a_step_may_have_fewer_slots_of_its_own():
+    told = a_run(a_step("a", 3, max_parallel=1, **EACH), a_step("b"))
+    assert told.phases("a1", "a2", "b") == [Phase.PREPARING, Phase.QUEUED, Phase.PREPARING]
+
+
+def test_a_pause_begins_nobody_and_lets_the_others_go_on():
+    told = a_run(a_step("a"), a_step("b", dependencies=("a",)))
+    told.feed(f.PauseRequested())
+    told.does("a")
+    assert told.phase("b") is Phase.QUEUED
+    told.feed(f.ResumeRequested())
+    assert told.phase("b") is Phase.PREPARING
+
+
+def test_an_added_step_and_an_added_worker_take_part():
+    told = a_run(a_step("a", **EACH))
+    told.feed(f.StepAdded(step=a_step("b", dependencies=("a",))))
+    told.feed(f.WorkerAdded(planned=a_step("a", 2).workers[1]))
+    assert told.phases("a1", "a2", "b") == [Phase.PREPARING, Phase.PREPARING, Phase.WAITING]
+    told.does("a1", "a2")
+    assert told.worker("b").bases == ((who("a1"), 1), (who("a2"), 1))
+
+
+# ------------------------------------------------------------------ 8: auto_merge
+
+
+def test_checked_changes_land_by_themselves_in_plan_order():
+    told = a_run(a_step("a"), a_step("b"), auto_merge=True)
+    told.does("b")
+    assert told.phase("b") is Phase.REVIEWING
+    told.does("a")
+    assert told.phases("a", "b") == [Phase.LANDING, Phase.REVIEWING]
+    told.landed("a")
+    assert told.phases("a", "b") == [Phase.LANDED, Phase.LANDING]
+    told.landed("b")
+    assert told.state.is_finished_told
+
+
+@pytest.mark.parametrize(
+    ("fact", "more"),
+    [(f.LandRefused, {"reason": "dirty"}), (f.CheckFailed, {"check": FAILED})],
+)
+def test_a_refused_landing_waits_for_a_human_and_holds_those_behind_it(
+    fact: type[Any], more: dict[str, Any]
+):
+    told = a_run(a_step("a"), a_step("b"), auto_merge=True)
+    told.does("a", "b")
+    told.tell(fact, "a", **more)
+    assert told.phases("a", "b") == [Phase.REVIEWING, Phase.REVIEWING]
+    told.tell(f.Rejected, "a")
+    assert told.phase("b") is Phase.LANDING
+
+
+def test_a_violation_never_lands_by_itself():
+    told = a_run(a_step("a"), auto_merge=True)
+    told.ready("a")
+    told.tell(f.ViolationSeen, "a", path="/etc/passwd")
+    told.ended("a")
+    told.collected("a")
+    assert told.phase("a") is Phase.REVIEWING
+
+
+def test_candidates_land_by_themselves_only_when_chosen():
+    told = a_run(a_step("a", 2), auto_merge=True)
+    told.does("a1", "a2")
+    assert told.phases("a1", "a2") == [Phase.REVIEWING] * 2
+    told.tell(f.Chosen, "a2")
+    assert told.phases("a1", "a2") == [Phase.DISCARDED, Phase.LANDING]
+
+
+def test_nothing_lands_by_itself_after_the_run_was_stopped():
+    told = a_run(a_step("a"), auto_merge=True)
+    told.ready("a")
+    told.ended("a")
+    told.feed(f.RunStopRequested(at=told.at))
+    told.collected("a")
+    assert told.phase("a") is Phase.CANCELLED
