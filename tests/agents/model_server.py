@@ -33,10 +33,16 @@ class Turn:
 
 @dataclass
 class ModelServer:
-    """A running server; `requests` are the bodies it got that offered tools."""
+    """A running server.
+
+    Attributes:
+        requests: The bodies that it got and that offered tools.
+        logins: What came as authorization, one for each request.
+    """
 
     turns: list[Turn]
     requests: list[dict[str, Any]] = field(default_factory=list)
+    logins: list[str | None] = field(default_factory=list)
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -99,6 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.split("?")[0].endswith("count_tokens"):
             self._json({"input_tokens": 10})
             return
+        self.model.logins.append(self.headers.get("authorization"))
         turn = self.model.next_turn(body)
         if turn.status:
             error = {"type": "invalid_request_error", "message": f"scripted failure {turn.status}"}

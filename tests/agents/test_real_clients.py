@@ -1,5 +1,6 @@
 """The real Claude Code and Codex, driven by their adapters against a scripted model on loopback."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,18 @@ def test_claude_is_interrupted_and_goes_on_in_the_same_process(folder: Path, ser
     outcome = running.end()
     assert outcome.text == "Well then."
     assert Said("Well then.") in running.events
+
+
+def test_claude_logs_in_with_the_access_token_alone(folder: Path, serve: Serve) -> None:
+    login = {"accessToken": "short-lived", "refreshToken": "x", "expiresAt": 4_000_000_000_000}
+    (folder / ".claude").mkdir()
+    (folder / ".claude/.credentials.json").write_text(json.dumps({"claudeAiOauth": login}))
+    server = serve(WORK)
+    environment = {"ANTHROPIC_BASE_URL": server.url, "CLAUDE_CODE_MAX_RETRIES": "1"}
+    given = {"environment": environment, "user_home": str(folder)}
+    running = run(request_for("claude", folder, server, **given))
+    assert running.end().ok
+    assert set(server.logins) == {"Bearer short-lived"}
 
 
 def test_claude_asks_what_only_a_human_knows(folder: Path, serve: Serve) -> None:

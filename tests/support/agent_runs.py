@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from engine.agents.agent_events import AgentEvent, AgentOutcome, Reply, TurnEnde
 from engine.agents.contract import AgentAdapter, Ending, Launch, LaunchRequest
 
 _Kind = TypeVar("_Kind")
+DEADLINE_S = 90.0
 
 
 def launch_request(folder: Path, **more: Any) -> LaunchRequest:
@@ -53,6 +55,9 @@ class RunningAgent:
             self.process.stdout,
             self.process.stderr,
         )
+        # Reading waits without an end of its own, so a hung agent is ended here.
+        self._deadline = threading.Timer(DEADLINE_S, self.process.kill)
+        self._deadline.start()
         self.write(self.launch.first_input)
         if not self.launch.keeps_stdin:
             self.stdin.close()
@@ -87,6 +92,7 @@ class RunningAgent:
             self.take(data)
         self.events += self.parser.feed("err", self.stderr.read())
         code = self.process.wait(timeout=10)
+        self._deadline.cancel()
         for pipe in (self.stdin, self.stdout, self.stderr):
             pipe.close()
         ending = Ending(exit_code=code) if code >= 0 else Ending(signal=-code)
