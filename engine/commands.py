@@ -210,7 +210,7 @@ Reply = Accepted | Refused
 
 @dataclass(frozen=True, kw_only=True)
 class ChooseHunk:
-    """Decide one hunk: `target`, `incoming`, `both`, `both_reversed`, `base`, `neither`, `combined`.
+    """Decide one hunk: target, incoming, both, both_reversed, base, neither or combined.
 
     A hunk is named by its key, or counted from 0 within its file.
     """

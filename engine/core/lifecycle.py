@@ -134,6 +134,8 @@ def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
             check=fact.check,
             land=None,
             prepared=None,
+            resolved=None,
+            resolved_onto=None,
             error=fact.check.summary or "the check failed on the tree to be landed",
             badges=(w.badges | {Badge.CHECK_FAILED}) - {Badge.APPROVED},
         )

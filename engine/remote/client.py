@@ -11,7 +11,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from engine.commands import Command, Reply
+from engine.commands import Command, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import Told
@@ -21,6 +21,7 @@ from engine.results import EngineView, LogChunk, RunReport, RunView
 from engine.store.codec import dump, load
 from engine.store.history import RunSummary
 from engine.store.layout import Layout
+from engine.supervisor.merging.views import ConflictView
 
 _HELLO_S = 5.0
 _BUFFERED = 4096
@@ -163,6 +164,16 @@ class RemoteEngine:
         """What a worker's attempt changed, once it is collected."""
         fields = {"run": run, "worker": worker, "attempt": attempt}
         return load(ChangeDiff, await self._ask("diff", **fields))
+
+    async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
+        """A worker's conflicts and what is decided; with the text of one file if it is named."""
+        fields = {"run": run, "worker": worker, "path": path}
+        return load(ConflictView, await self._ask("conflicts", **fields))
+
+    async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
+        """Decide something about a worker's conflicts, or go on when all is decided."""
+        fields = {"run": run, "worker": worker, "action": dump(action)}
+        return load(ConflictView, await self._ask("resolve", **fields))
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Listener, SocketStream, TaskGroup
 
-from engine.commands import Command
+from engine.commands import Command, ResolutionAction
 from engine.errors import EngineBug, EngineError
 from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, Wire, peer_uid
@@ -124,6 +124,8 @@ class _Conversation:
             "view": self._view,
             "report": self._report,
             "diff": self._diff,
+            "conflicts": self._conflicts,
+            "resolve": self._resolve,
             "history": self._history,
             "wait_idle": self._wait_idle,
             "leave": self._leave,
@@ -182,6 +184,15 @@ class _Conversation:
     async def _diff(self, message: dict[str, Any]) -> Any:
         run, worker = str(message["run"]), str(message["worker"])
         return dump(await self._coordinator.diff(run, worker, message.get("attempt")))
+
+    async def _conflicts(self, message: dict[str, Any]) -> Any:
+        run, worker = str(message["run"]), str(message["worker"])
+        return dump(await self._coordinator.conflicts(run, worker, str(message.get("path", ""))))
+
+    async def _resolve(self, message: dict[str, Any]) -> Any:
+        run, worker = str(message["run"]), str(message["worker"])
+        action = load(ResolutionAction, message["action"])
+        return dump(await self._coordinator.resolve(run, worker, action))
 
     async def _history(self, message: dict[str, Any]) -> Any:
         del message

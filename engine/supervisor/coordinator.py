@@ -26,6 +26,7 @@ from engine.supervisor.allotment import admitted, allot
 from engine.supervisor.journal import Journal
 from engine.supervisor.judge import find_worker, judge
 from engine.supervisor.live_run import LiveRun
+from engine.supervisor.merging.views import ConflictView
 from engine.supervisor.replay import read_log
 from engine.supervisor.tools import Tools
 from engine.supervisor.view import run_view, view_of
@@ -146,7 +147,10 @@ class Coordinator:
     async def _of(self, worker: str, *, run: str = "") -> tuple[LiveRun, Worker]:
         """The living run and the worker that a name means, `run/step/worker_1` for example."""
         run, command = _split(c.Approve(worker=worker, run=run))
-        live = self._find(run) or await self.take_up(RunId(run))
+        live = self._find(run)
+        if live is None:
+            name = run or next((summary.id for summary in await self.history()), "")
+            live = await self.take_up(RunId(name))
         found = find_worker(live.state, getattr(command, "worker", worker))
         if isinstance(found, c.Refused):
             raise WorkspaceError(found.reason, hint=found.hint)
@@ -261,12 +265,40 @@ class Coordinator:
         Raises:
             WorkspaceError: There is no such worker, or nothing of it to compare.
         """
+        state, found = await self._seen(run, worker)
+        return await self._tools.workshop.diff(state, found, attempt or found.attempt)
+
+    async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
+        """A worker's conflicts and what is decided; with the text of one file if it is named.
+
+        Raises:
+            WorkspaceError: There is no such worker, or it has no conflicts.
+        """
+        state, found = await self._seen(run, worker)
+        return await self._tools.workshop.merging(state).conflicts(state, found.id, path)
+
+    async def resolve(self, run: str, worker: str, action: c.ResolutionAction) -> ConflictView:
+        """Decide something about a worker's conflicts, or go on when all is decided.
+
+        Raises:
+            WorkspaceError: It cannot be done, and why; nothing was changed.
+        """
+        live, found = await self._of(worker, run=run)
+        return await self._tools.workshop.merging(live.state).resolve(live, found.id, action)
+
+    async def _seen(self, run: str, worker: str) -> tuple[RunState, Worker]:
+        """A run's state, living or read from its journal, and the worker that a name means there.
+
+        Raises:
+            WorkspaceError: There is no such worker.
+        """
+        run, command = _split(c.Approve(worker=worker, run=run))
         live = self._find(run)
         state = live.state if live else await self._read_state(run)
-        found = find_worker(state, worker)
+        found = find_worker(state, getattr(command, "worker", worker))
         if isinstance(found, c.Refused):
             raise WorkspaceError(found.reason, hint=found.hint)
-        return await self._tools.workshop.diff(state, found, attempt or found.attempt)
+        return state, found
 
     async def _read_state(self, run: str) -> RunState:
         name = RunId(run) if run else next((s.id for s in await self.history()), RunId(""))

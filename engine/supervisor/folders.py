@@ -15,6 +15,7 @@ from engine.plan.model import Plan, RetryMode
 from engine.results import Change, CheckResult
 from engine.store.layout import Layout, workspace
 from engine.supervisor.artifacts import artifacts_folder, copy, give_artifacts, keep_artifacts
+from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces
 from engine.supervisor.workshop import (
     BaseClash,
@@ -119,6 +120,10 @@ class FolderWorkshop:
             f"{w.id} works in a plain folder: there is no base to compare with",
             hint=f"Look into {w.workspace}.",
         )
+
+    def merging(self, state: RunState) -> MergeDesk:
+        """Plain folders are never merged."""
+        raise WorkspaceError(f"{state.run} works in plain folders: nothing is merged there")
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Plain folders have no repository."""

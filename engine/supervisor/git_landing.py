@@ -26,6 +26,8 @@ from engine.store.codec import from_json, to_json
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
 from engine.supervisor.git_names import short
+from engine.supervisor.merging.conflicts import conflict_paths
+from engine.supervisor.merging.sessions import Resolutions
 from engine.supervisor.shelter import GitPlaces
 from engine.supervisor.workshop import Checker, Conflicted, ReadyToLand, Refusal
 
@@ -33,8 +35,17 @@ from engine.supervisor.workshop import Checker, Conflicted, ReadyToLand, Refusal
 class Landings:
     """Landings in one repository."""
 
-    def __init__(self, repo: Repo, *, root: Path, layout: Layout, clock: Clock) -> None:
+    def __init__(
+        self,
+        repo: Repo,
+        *,
+        root: Path,
+        layout: Layout,
+        clock: Clock,
+        resolutions: Resolutions,
+    ) -> None:
         self._repo = repo
+        self._resolutions = resolutions
         self._root = root
         self._layout = layout
         self._clock = clock
@@ -67,7 +78,10 @@ class Landings:
         if change is None or change.head is None or change.base is None or target is None:
             return Refusal(reason=f"{w.id} has nothing that could be landed")
         signature = self._repo.settings.sign(int(self._clock.now()))
-        exists = await resolve(self._repo, f"refs/heads/{target}") is not None
+        old = await resolve(self._repo, f"refs/heads/{target}")
+        tree = await self._resolved(state, effect, target=target, old=old)
+        if isinstance(tree, Conflicted):
+            return tree
         composed = await compose(
             self._repo,
             self._merger,
@@ -80,8 +94,8 @@ class Landings:
                 author=signature,
                 committer=signature,
                 trailers=_trailers(state, w, is_despite_check=effect.is_despite_check),
-                tree=effect.resolved,
-                creates=not exists,
+                tree=tree,
+                creates=old is None,
             ),
         )
         if isinstance(composed, Composed):
@@ -89,7 +103,20 @@ class Landings:
         if composed.unsafe:
             names = ", ".join(map(os.fsdecode, composed.unsafe))
             return Refusal(reason=f"the result would hold paths that git refuses: {names}")
-        return Conflicted(paths=tuple(os.fsdecode(one.path) for one in composed.conflicts))
+        return Conflicted(paths=conflict_paths(composed))
+
+    async def _resolved(
+        self, state: RunState, effect: e.Land, *, target: str, old: str | None
+    ) -> str | Conflicted | None:
+        """The tree that a human made of the conflicts, for the target as it is now.
+
+        On a target that has moved since, that tree would take back what came in between: the
+        merge is made again, and the decisions kept wherever they still fit.
+        """
+        if effect.resolved is None or old == effect.resolved_onto:
+            return effect.resolved
+        again = await self._resolutions.again(state, state.workers[effect.worker], target=target)
+        return again if isinstance(again, str) else Conflicted(paths=again)
 
     async def _check(
         self, state: RunState, effect: e.Land, composed: Composed, check: Checker

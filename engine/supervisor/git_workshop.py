@@ -40,6 +40,8 @@ from engine.supervisor.clock import Clock
 from engine.supervisor.git_diffs import change_diff
 from engine.supervisor.git_landing import Landings
 from engine.supervisor.git_names import short
+from engine.supervisor.merging.conflicts import conflict_paths
+from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces, Job, Shelter
 from engine.supervisor.workshop import (
     BaseClash,
@@ -75,7 +77,10 @@ class GitWorkshop:
         self._shelter = shelter
         self._clock = clock
         self._merger = Merger(repo)
-        self._landings = Landings(repo, root=root, layout=layout, clock=clock)
+        self._desk = MergeDesk(repo, layout=layout, clock=clock)
+        self._landings = Landings(
+            repo, root=root, layout=layout, clock=clock, resolutions=self._desk.resolutions
+        )
         self._bases: dict[RunId, str] = {}
         self._pinning = anyio.Lock()
         self._spaces: dict[AttemptId, Workspace] = {}
@@ -148,8 +153,7 @@ class GitWorkshop:
             return _Start(commit=commit, base=commit)
         found = await stack_base(self._repo, self._merger, base=base, heads=heads, wording=wording)
         if isinstance(found, StackConflict):
-            paths = tuple(os.fsdecode(one.path) for one in found.merged.conflicts)
-            return BaseClash(paths=paths)
+            return BaseClash(paths=conflict_paths(found.merged))
         w = state.workers[effect.worker]
         last = w.change
         if effect.mode is not RetryMode.FRESH and last is not None and last.head is not None:
@@ -195,6 +199,11 @@ class GitWorkshop:
         if w.base is not None and attempt == w.attempt:
             base = w.base
         return await change_diff(self._repo, base, head, against="base")
+
+    def merging(self, state: RunState) -> MergeDesk:
+        """Where humans decide about merges."""
+        del state
+        return self._desk
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies."""

@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from engine.commands import Command, Reply
+from engine.commands import Command, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.events import Told
 from engine.plan.model import Plan
 from engine.results import EngineView, LogChunk, RunReport, RunView
 from engine.store.history import RunSummary
+from engine.supervisor.merging.views import ConflictView
 
 
 class EnginePort(Protocol):
@@ -30,6 +31,12 @@ class EnginePort(Protocol):
 
     async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
         """What a worker's attempt changed, once it is collected."""
+
+    async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
+        """A worker's conflicts and what is decided; with the text of one file if it is named."""
+
+    async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
+        """Decide something about a worker's conflicts, or go on when all is decided."""
 
     async def start(self, plan: Plan) -> str:
         """Begin a run; its id."""

@@ -9,6 +9,7 @@ from engine.diffs import ChangeDiff
 from engine.ids import WorkerId
 from engine.plan.model import Plan
 from engine.results import Change, CheckResult
+from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces
 
 
@@ -105,6 +106,13 @@ class Workshop(Protocol):
 
     async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
         """What an attempt changed, once it is collected."""
+
+    def merging(self, state: RunState) -> MergeDesk:
+        """Where humans decide about merges.
+
+        Raises:
+            WorkspaceError: Nothing is merged here.
+        """
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies, if it has one."""

@@ -11,6 +11,7 @@ from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
 from engine.supervisor.folders import FolderWorkshop
 from engine.supervisor.git_workshop import GitWorkshop
+from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.place import Place
 from engine.supervisor.shelter import GitPlaces, Shelter
 from engine.supervisor.workshop import (
@@ -81,6 +82,10 @@ class Workshops:
     async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
         """What an attempt changed, once it is collected."""
         return await self._for(state.plan).diff(state, w, attempt)
+
+    def merging(self, state: RunState) -> MergeDesk:
+        """Where humans decide about merges."""
+        return self._for(state.plan).merging(state)
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies, if it has one."""

@@ -5,6 +5,7 @@ file was moved twice. Neither is passed on: paths are the files' own, and versio
 trees wherever git's own stages are no longer those of a side.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -117,6 +118,15 @@ async def read_conflicts(
     await _directories(reading)
     _pathless(reading, invented)
     return Conflicts(await _finished(reading), tuple(invented))
+
+
+def conflict_paths(merged: MergedTrees) -> tuple[str, ...]:
+    """The paths of a merge's conflicts for people: the files' own, never git's inventions."""
+    invented = _invented(merged.messages)
+    paths = [invented.get(one.path, one.path) for one in merged.conflicts]
+    if not paths:
+        paths = [m.paths[0] for m in merged.messages if m.is_conflict and m.paths]
+    return tuple(map(os.fsdecode, dict.fromkeys([*paths, *merged.unsafe])))
 
 
 def _invented(messages: Sequence[MergeMessage]) -> dict[bytes, bytes]:

@@ -1,0 +1,79 @@
+"""The one way to a repository's merging, for a port: conflicts seen and decided, and going on."""
+
+from dataclasses import replace
+
+from engine import commands as c
+from engine.core import facts as f
+from engine.core.state import RunState, Worker
+from engine.errors import WorkspaceError
+from engine.git.runner import Repo
+from engine.ids import WorkerId
+from engine.phases import Phase
+from engine.store.layout import Layout
+from engine.supervisor.clock import Clock
+from engine.supervisor.merging.sessions import Resolutions
+from engine.supervisor.merging.views import ConflictView
+from engine.supervisor.run_ports import RunPort
+
+
+class MergeDesk:
+    """What humans do about merges in one repository."""
+
+    def __init__(self, repo: Repo, *, layout: Layout, clock: Clock) -> None:
+        self._repo = repo
+        self._layout = layout
+        self._clock = clock
+        self.resolutions = Resolutions(repo, layout)
+
+    async def conflicts(self, state: RunState, worker: WorkerId, path: str = "") -> ConflictView:
+        """The conflicts of a worker; with the text of one file if it is named.
+
+        Raises:
+            WorkspaceError: It has none.
+        """
+        w = conflicted(state, worker)
+        async with self.resolutions.lock(state.run, worker):
+            return await self.resolutions.view(state, w, path=path)
+
+    async def resolve(
+        self, run: RunPort, worker: WorkerId, action: c.ResolutionAction
+    ) -> ConflictView:
+        """Decide something about a worker's conflicts, or go on when all is decided.
+
+        Raises:
+            WorkspaceError: It cannot be done, and why; nothing was changed.
+        """
+        async with self.resolutions.lock(run.state.run, worker):
+            w = conflicted(run.state, worker)
+            if isinstance(action, c.FinishResolving):
+                return await self._finish(run, w)
+            return await self.resolutions.act(run.state, w, action)
+
+    async def _finish(self, run: RunPort, w: Worker) -> ConflictView:
+        finished = await self.resolutions.finish(run.state, w)
+        view = await self.resolutions.view(run.state, w)
+        if finished is None:
+            return view
+        w = conflicted(run.state, w.id)  # a human may have stopped it while trees were written
+        run.feed(
+            f.Resolved(
+                worker=w.id,
+                attempt=w.attempt,
+                tree=finished.tree,
+                onto=finished.onto,
+                at=self._clock.now(),
+            )
+        )
+        return replace(view, tree=finished.tree, is_finished=True)
+
+
+def conflicted(state: RunState, worker: WorkerId) -> Worker:
+    """The worker, as one whose conflicts wait for a human.
+
+    Raises:
+        WorkspaceError: Nothing of it does.
+    """
+    w = state.workers[worker]
+    if w.phase is not Phase.CONFLICTED:
+        raise WorkspaceError(f"{w.id} is {w.phase}: it has no conflicts to decide")
+    return w

@@ -1,0 +1,69 @@
+"""Answers given before, as one file per repository: read, offered, corrected, kept whole."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+from anyio import Lock, to_thread
+
+from engine.merge import Memory, ResolutionSession, text_of
+from engine.store.files import write_atomically
+
+_MOST = 2000
+"""More answers than this are not kept: the oldest go first."""
+
+
+class MemoryFile:
+    """The remembered answers of one repository."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: Memory | None = None
+        self._writing = Lock()
+
+    async def read(self) -> Memory:
+        """Everything that is remembered; a file that cannot be read is as good as none."""
+        if self._known is None:
+            self._known = await to_thread.run_sync(_read, self._path)
+        return self._known
+
+    async def learn(self, session: ResolutionSession, *, note: str) -> None:
+        """Remember what was decided for every hunk."""
+        async with self._writing:
+            memory = await self.read()
+            for conflict in session.conflicts:
+                decided = session.resolutions.get(conflict.path)
+                for hunk in conflict.open.hunks if decided else ():
+                    choice = decided.hunks.get(hunk.key) if decided else None
+                    text = text_of(hunk, choice) if choice is not None else None
+                    if text is not None:
+                        memory = memory.learned(hunk, text, note=note)
+            await self._keep(memory)
+
+    async def forget(self, key: str) -> None:
+        """Never offer this answer again."""
+        async with self._writing:
+            await self._keep((await self.read()).forgotten(key))
+
+    async def confirm(self, key: str) -> None:
+        """Mark this answer as looked at and right; nothing where it is not known."""
+        async with self._writing:
+            memory = await self.read()
+            if key in memory.answers:
+                await self._keep(memory.confirmed(key))
+
+    async def _keep(self, memory: Memory) -> None:
+        if memory.answers == (await self.read()).answers:
+            return
+        answers = list(memory.answers.items())[-_MOST:]
+        kept = Memory(dict(answers))
+        data = json.dumps(kept.to_json(), separators=(",", ":")).encode()
+        await to_thread.run_sync(partial(write_atomically, self._path, data))
+        self._known = kept
+
+
+def _read(path: Path) -> Memory:
+    try:
+        return Memory.from_json(json.loads(path.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Memory()

@@ -1,0 +1,298 @@
+"""The conflicts of a worker as consoles see them: plain data, made anew after every decision.
+
+Texts are decoded as UTF-8, each other byte kept by `surrogateescape`, so that marks count in
+characters and what an editor sends back is the same bytes.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.merge import (
+    Choice,
+    DiffLine,
+    FileConflict,
+    Hunk,
+    Lines,
+    OwnText,
+    Proposal,
+    ResolutionSession,
+    SingleLines,
+    compare,
+    options,
+    text_of,
+)
+from engine.merge.memory import memory_key
+from engine.results import CheckResult
+
+Proposer = Callable[[Hunk], tuple[Proposal, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineView:
+    """A line of a version compared with the base.
+
+    Attributes:
+        sign: `+` added, `-` taken away, a blank where it is the base's.
+        marks: The changed words, as places in the text.
+        at: Its number within its version of the hunk (`-`: within the base), for picking it.
+    """
+
+    sign: str
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+    at: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposalView:
+    """A text offered for a hunk and why; `likely` ones belong under the cursor.
+
+    `remembered` is the key by which an answer given before can be confirmed or forgotten.
+    """
+
+    rule: str
+    text: str
+    reason: str
+    likely: bool = False
+    same_as: str | None = None
+    remembered: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HunkView:
+    """One place where both sides changed the same lines.
+
+    Attributes:
+        target: The target's lines against the base; `incoming` likewise.
+        before: Up to three lines above; `after` below.
+        line: Where it begins in the target's file, counted from 1.
+        choice: What is decided: a word such as `both`, `lines`, `own`; None while it is open.
+        result: The text of what is decided.
+        source: Where an own text came from, if nobody typed it.
+    """
+
+    key: str
+    line: int
+    base: tuple[str, ...]
+    target: tuple[LineView, ...]
+    incoming: tuple[LineView, ...]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    choice: str | None = None
+    result: str | None = None
+    source: str = ""
+    proposals: tuple[ProposalView, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionView:
+    """A choice for a whole path: its word, a label, and what it would do."""
+
+    choice: str
+    label: str
+    effect: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictFileView:
+    """One conflicted path, or (with the kind `edited`) a file set by hand beside the conflicts.
+
+    Attributes:
+        open_hunks: How many hunks are still to be decided.
+        needs_whole: It is decided as a whole; likewise its mode and its place.
+        whole: The option that was chosen for it; `mode` and `place` likewise.
+        is_edited: Its text was written by hand.
+        text: As it stands, open hunks between markers, for an editor; only where it was asked for.
+        target_path: What the target calls it, None where it has no such file; so `incoming_path`.
+    """
+
+    path: str
+    kind: str
+    is_resolved: bool = False
+    open_hunks: int = 0
+    hunks: tuple[HunkView, ...] = ()
+    options: tuple[OptionView, ...] = ()
+    needs_whole: bool = False
+    needs_mode: bool = False
+    needs_place: bool = False
+    whole: str | None = None
+    mode: str | None = None
+    place: str | None = None
+    is_edited: bool = False
+    text: str | None = None
+    base_path: str | None = None
+    target_path: str | None = None
+    incoming_path: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictView:
+    """The conflicts of a worker and what is decided about them.
+
+    Attributes:
+        target: What the two sides are called: branches or workers.
+        is_of_base: What the worker builds on conflicts, rather than its change with the target.
+        is_resolved: Nothing is open; `FinishResolving` goes on.
+        is_finished: It went on, with `tree`.
+        tree: The exact tree that would be landed (or built on), once everything is decided.
+        check: The newest check of that tree; None where it has not been checked.
+        clean: How many files git merged by itself.
+        opened: Paths whose decisions fell away because the sides have changed since.
+        to_look_at: Files set by hand that nobody has compared with the merge made again.
+        problem: Why the decisions, although complete, make no tree.
+    """
+
+    run: str
+    worker: str
+    attempt: int
+    target: str
+    incoming: str
+    files: tuple[ConflictFileView, ...] = ()
+    is_of_base: bool = False
+    is_resolved: bool = False
+    is_finished: bool = False
+    can_undo: bool = False
+    can_redo: bool = False
+    tree: str | None = None
+    check: CheckResult | None = None
+    clean: int = 0
+    opened: tuple[str, ...] = ()
+    to_look_at: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def open_count(self) -> int:
+        """How many files are not decided yet."""
+        return sum(not file.is_resolved for file in self.files)
+
+    def file(self, path: str) -> ConflictFileView:
+        """The file of that path; KeyError where there is none."""
+        for file in self.files:
+            if file.path == path:
+                return file
+        raise KeyError(path)
+
+
+def file_views(
+    session: ResolutionSession, proposer: Proposer, *, with_text: bytes | None = None
+) -> tuple[ConflictFileView, ...]:
+    """Every conflicted file, then those that were set by hand."""
+    known = {conflict.path for conflict in session.conflicts}
+    found = [
+        _file(session, conflict, proposer, is_whole=conflict.path == with_text)
+        for conflict in session.conflicts
+    ]
+    found += [
+        ConflictFileView(
+            path=shown_path(path), kind="edited", is_resolved=True, is_edited=True, mode=own.mode
+        )
+        for path, decided in sorted(session.resolutions.items())
+        if (own := decided.own) is not None and path not in known
+    ]
+    return tuple(found)
+
+
+def _file(
+    session: ResolutionSession, conflict: FileConflict, proposer: Proposer, *, is_whole: bool
+) -> ConflictFileView:
+    decided = session.resolutions.get(conflict.path)
+    needs = conflict.open
+    text = session.edit_text(conflict.path) if is_whole else None
+    sides = (conflict.base, conflict.target, conflict.incoming)
+    paths = [shown_path(side.path) if side else None for side in sides]
+    return ConflictFileView(
+        path=shown_path(conflict.path),
+        kind=str(conflict.kind),
+        is_resolved=session.is_file_resolved(conflict.path),
+        open_hunks=len(session.open_hunks(conflict.path)),
+        hunks=tuple(
+            _hunk(hunk, decided.hunks.get(hunk.key) if decided else None, proposer(hunk))
+            for hunk in needs.hunks
+        ),
+        options=tuple(
+            OptionView(choice=str(option.choice), label=option.label, effect=option.effect)
+            for option in options(conflict)
+        ),
+        needs_whole=needs.whole,
+        needs_mode=needs.mode,
+        needs_place=needs.place,
+        whole=str(decided.whole) if decided and decided.whole else None,
+        mode=decided.mode if decided else None,
+        place=str(decided.place) if decided and decided.place else None,
+        is_edited=bool(decided and decided.own),
+        text=shown(text) if text is not None else None,
+        base_path=paths[0],
+        target_path=paths[1],
+        incoming_path=paths[2],
+    )
+
+
+def _hunk(hunk: Hunk, choice: Choice | None, proposals: tuple[Proposal, ...]) -> HunkView:
+    result = text_of(hunk, choice) if choice is not None else None
+    return HunkView(
+        key=hunk.key,
+        line=hunk.target_line + 1,
+        base=_lines(hunk.base),
+        target=_compared(hunk.base, hunk.target),
+        incoming=_compared(hunk.base, hunk.incoming),
+        before=_lines(hunk.before),
+        after=_lines(hunk.after),
+        choice=_word(choice),
+        result=shown(result) if result is not None else None,
+        source=choice.source if isinstance(choice, OwnText) else "",
+        proposals=tuple(_proposal(hunk, proposal) for proposal in proposals),
+    )
+
+
+def _word(choice: Choice | None) -> str | None:
+    match choice:
+        case None:
+            return None
+        case OwnText():
+            return "own"
+        case SingleLines():
+            return "lines"
+        case _:
+            return str(choice)
+
+
+def _proposal(hunk: Hunk, proposal: Proposal) -> ProposalView:
+    is_remembered = "remembered" in {proposal.rule, *proposal.also}
+    return ProposalView(
+        rule=str(proposal.rule),
+        text=shown(proposal.text),
+        reason=proposal.reason,
+        likely=proposal.likely,
+        same_as=str(proposal.same_as) if proposal.same_as else None,
+        remembered=memory_key(hunk) if is_remembered else None,
+    )
+
+
+def _compared(base: Lines, side: Lines) -> tuple[LineView, ...]:
+    found: list[LineView] = []
+    at_base = at_side = 0
+    for line in compare(base, side):
+        is_gone = line.sign == "-"
+        found.append(_line(line, at_base if is_gone else at_side))
+        at_base += line.sign != "+"
+        at_side += not is_gone
+    return tuple(found)
+
+
+def _line(line: DiffLine, at: int) -> LineView:
+    return LineView(sign=line.sign, text=shown(line.text), marks=tuple(line.marks), at=at)
+
+
+def _lines(lines: Lines) -> tuple[str, ...]:
+    return tuple(map(shown, lines))
+
+
+def shown(text: bytes) -> str:
+    """Bytes as text, none of them lost."""
+    return text.decode(errors="surrogateescape")
+
+
+def shown_path(path: bytes) -> str:
+    """A path as text, no byte of it lost."""
+    return os.fsdecode(path)
