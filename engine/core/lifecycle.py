@@ -51,6 +51,8 @@ def attempt_ended(turn: Turn, w: Worker, fact: f.AttemptEnded) -> None:
         Phase.COLLECTING,
         ended=fact,
         session=fact.session or w.session,
+        session_workspace=(w.workspace or "") if fact.session else w.session_workspace,
+        session_usage=fact.usage if fact.session else w.session_usage,
         limit_hit=fact.limit,
         worked_s=w.worked_s + max(0.0, worked),
         questions=(),

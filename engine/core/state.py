@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from engine.core.facts import Approved, AttemptEnded
 from engine.ids import RunId, WorkerId
-from engine.limits import Enforcement, LimitHit, Limits
+from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode
 from engine.results import Badge, Change, CheckResult, Outcome, Question
@@ -68,6 +68,8 @@ class Worker:
         bases: What it was dispatched on; compared with what its dependencies offer now.
         stop: Asked for, first cause kept, cleared when the worker comes to rest.
         said: What this attempt was told, in order: told again to one that is re-adopted.
+        session_workspace: Where its session last worked; some agents resume only there.
+        session_usage: What that session had used by then; some agents count on from it.
         not_before: When its back-off or its vendor's rate limit ends.
         land: How a human wants it landed.
         resolved_onto: The commit of the target that `resolved` was made against.
@@ -96,6 +98,8 @@ class Worker:
     rate_limited_until: float | None = None
     ended: AttemptEnded | None = None
     session: str | None = None
+    session_workspace: str = ""
+    session_usage: Usage | None = None
     change: Change | None = None
     check: CheckResult | None = None
     badges: frozenset[Badge] = frozenset()

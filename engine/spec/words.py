@@ -24,6 +24,13 @@ Adapter = Literal[
     "aider",
     "mini",
     "acp",
+    "gemini-acp",
+    "opencode-acp",
+    "copilot-acp",
+    "qwen-acp",
+    "claude-acp",
+    "codex-acp",
+    "jsonl",
 ]
 ADAPTERS: tuple[str, ...] = get_args(Adapter)
 """Every adapter there is; each is also an agent of that name that needs no entry."""

@@ -11,6 +11,7 @@ from engine.core import facts as f
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError
 from engine.ids import AttemptId
+from engine.limits import Usage
 from engine.plan.model import AgentChoice, RetryMode
 from engine.plan.prompts import command_environment
 from engine.supervisor.activities import Activity
@@ -42,6 +43,8 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         permissions=planned.permissions,
         mode=mode,
         session=w.session if mode is not RetryMode.FRESH else None,
+        session_workspace=w.session_workspace if mode is not RetryMode.FRESH else "",
+        used_before=(w.session_usage if mode is not RetryMode.FRESH else None) or Usage(),
         feedback=w.feedback,
         environment=tools.starter.shelter.environ,
         user_home=user_home(tools.environ),

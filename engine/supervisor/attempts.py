@@ -6,7 +6,6 @@ a keeper, in the worker's own surroundings, with their output recorded.
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import anyio.to_thread
 
 from engine.agents.command import shell_launch
 from engine.agents.contract import Launch
+from engine.agents.placing import place
 from engine.core.state import RunState
 from engine.errors import HostLost
 from engine.host.seam import AttemptExit, AttemptSpec, Host, Stream
@@ -78,7 +78,7 @@ class Starter:
             has_terminal=launch.terminal is not None,
         )
         home = self._layout.home(job.attempt.run, job.attempt.worker)
-        await anyio.to_thread.run_sync(partial(_write_files, home, launch))
+        await anyio.to_thread.run_sync(place, str(home), launch.files)
         await self.host.start(
             AttemptSpec(
                 attempt=job.attempt,
@@ -147,14 +147,6 @@ class Starter:
             offset = chunk.next_offset
             if chunk.end is not None:
                 return CommandEnd(exit=chunk.end, tail=tail.decode(errors="replace"))
-
-
-def _write_files(home: Path, launch: Launch) -> None:
-    for file in launch.files:
-        target = home / file.path
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        target.write_bytes(file.data)
-        target.chmod(file.mode)
 
 
 def with_role(attempt: AttemptId, role: str) -> AttemptId:

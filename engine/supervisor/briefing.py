@@ -2,10 +2,12 @@
 
 from engine.core.outcome import offers
 from engine.core.state import RunState, Worker
+from engine.diffs import ChangeDiff
 from engine.ids import WorkerId
 from engine.plan.prompts import StepOutput, fill, prompt_values
 
 TOLD_CHECK_OUTPUT = 8 * 1024
+TOLD_DIFF = 16 * 1024
 
 
 def prompt_for(state: RunState, worker: WorkerId) -> str:
@@ -40,8 +42,14 @@ def _said(w: Worker) -> str:
     return w.ended.text if w.ended else ""
 
 
-def feedback_for(w: Worker) -> str:
-    """What the next attempt is told of the last: its number, its failure, the reviewer's words."""
+def wants_prior_diff(w: Worker) -> bool:
+    """An attempt that begins anew is shown what the one before it had changed."""
+    was_told = bool(w.next.failure or w.next.words)
+    return was_told and w.next.previous is not None and w.change is not None
+
+
+def feedback_for(w: Worker, prior: ChangeDiff | None = None) -> str:
+    """What the next attempt is told of the last: its failure, its change, the reviewer's words."""
     parts = []
     if w.next.failure:
         parts.append(f"This is attempt {w.attempt}. The attempt before it failed: {w.next.failure}")
@@ -49,6 +57,19 @@ def feedback_for(w: Worker) -> str:
         parts.append(f"The check said:\n{w.next.check_output[-TOLD_CHECK_OUTPUT:]}")
     if w.next.output_tail:
         parts.append(f"The last thing it said was:\n{w.next.output_tail}")
+    if prior is not None and prior.files:
+        parts.append(f"It had changed this:\n{_patch(prior)}")
     if w.next.words:
         parts.append(f"The reviewer says:\n{w.next.words}")
     return "\n\n".join(parts)
+
+
+def _patch(change: ChangeDiff) -> str:
+    lines: list[str] = []
+    for file in change.files:
+        lines.append(f"--- {file.path} ({file.kind})")
+        for hunk in file.hunks:
+            lines.append(f"@@ {hunk.where}".rstrip())
+            lines += [f"{line.sign}{line.text}" for line in hunk.lines]
+    text = "\n".join(lines)
+    return text if len(text) <= TOLD_DIFF else f"{text[:TOLD_DIFF]}\n[… cut here]"

@@ -36,6 +36,7 @@ class Logbook:
     last_progress: float | None = None
     last_raw: float | None = None
     sub_agents: int = 0
+    cached_tokens: int = 0
     is_ended: bool = False
     claimed_done: bool = False
     _is_open: bool = False
@@ -107,6 +108,7 @@ class Logbook:
     @note.register
     def _(self, event: a.UsageSeen, at: float) -> None:
         del at
+        self.cached_tokens = event.cached_tokens or self.cached_tokens
         self.usage = replace(
             self.usage,
             input_tokens=_newer(event.input_tokens, self.usage.input_tokens),

@@ -11,6 +11,7 @@ import anyio
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.state import Worker
+from engine.diffs import ChangeDiff
 from engine.errors import EngineBug, EngineError, HostLost
 from engine.ids import AttemptId
 from engine.phases import Phase, StopCause
@@ -18,7 +19,7 @@ from engine.plan.model import RetryMode
 from engine.results import CheckResult
 from engine.supervisor.activities import Activities, Activity
 from engine.supervisor.agent_work import run_agent
-from engine.supervisor.briefing import feedback_for, prompt_for
+from engine.supervisor.briefing import feedback_for, prompt_for, wants_prior_diff
 from engine.supervisor.checking import Checking
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.stalls import is_stall_question
@@ -114,12 +115,20 @@ class Performer:
                 **self._base(effect),
                 workspace=made.path,
                 prompt=prompt_for(self._run.state, effect.worker),
-                feedback=feedback_for(self._worker(effect)),
+                feedback=feedback_for(self._worker(effect), await self._prior_diff(effect)),
                 branch=made.branch,
                 base=made.base,
                 enforcement=self._tools.starter.shelter.report,
             )
         )
+
+    async def _prior_diff(self, effect: e.PrepareWorkspace) -> ChangeDiff | None:
+        w = self._worker(effect)
+        if not wants_prior_diff(w) or w.next.previous is None:
+            return None
+        with suppress(EngineError):
+            return await self._tools.workshop.diff(self._run.state, w, w.next.previous)
+        return None
 
     async def _collect(self, effect: e.Collect) -> None:
         kept = await self._tools.workshop.collect(self._run.state, effect)

@@ -160,6 +160,8 @@ class Watch:
         match event:
             case a.Asked():
                 self._ask(event, at)
+            case a.Withdrawn():
+                self.feed(f.QuestionWithdrawn(**self._base, question=event.id))
             case a.Reply():
                 self._outbox.append(event.data)
             case a.UsageSeen():
@@ -188,7 +190,10 @@ class Watch:
 
     def _check_budget(self) -> None:
         usage, limits = self.logbook.usage, self.limits
-        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        spent = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        tokens = max(
+            0, spent - self.logbook.cached_tokens
+        )  # what a cache held costs next to nothing
         hit = None
         if limits.budget_usd is not None and (usage.usd or 0.0) > limits.budget_usd:
             hit = (limits.budget_usd, usage.usd or 0.0, "USD")
@@ -240,7 +245,10 @@ class Watch:
         if data is None:
             self.logbook.write(LogKind.NOTE, "this agent hears it when resumed", self.clock.now())
             return False
-        await self._send(data)
+        if data:
+            await self._send(data)
+        else:
+            self.logbook.write(LogKind.NOTE, "it hears it after this turn", self.clock.now())
         return True
 
     async def put_away(self) -> None:
