@@ -71,6 +71,7 @@ def _mounts(request: ConfineRequest, view: View) -> Iterator[str]:
     yield from ("--size", size, "--tmpfs", "/dev/shm")  # noqa: S108 - the sandbox's own
     if not any(sight.inside == _TMP for sight in view.sights):
         yield from ("--perms", "1777", "--size", size, "--tmpfs", str(_TMP))
+    yield from ("--dir", "/run")
     for target, link in _VAR_LINKS:
         yield from ("--symlink", target, link)
     sealed: list[str] = []
