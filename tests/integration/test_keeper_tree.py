@@ -177,12 +177,11 @@ async def test_a_stop_after_the_leader_has_ended_does_not_make_its_end_a_stop(
     host: LocalHost, tmp_path: Path
 ) -> None:
     deaf = "trap '' TERM; echo on; while :; do sleep 0.05; done"
-    agent = 'sh -c "$DEAF" & read go < go; exit 0'
+    agent = 'echo $$; sh -c "$DEAF" & read go < go; exit 0'
     os.mkfifo(tmp_path / "go")
     spec = attempt(tmp_path, "sh", "-c", agent, env={"DEAF": deaf})
     await host.start(spec)
-    await wait_output(host, spec.attempt, b"on")
-    leader = min(await marked(spec))
+    leader = int((await wait_output(host, spec.attempt, b"on")).split()[0])
     await to_thread.run_sync((tmp_path / "go").write_text, "go\n")
     await wait_until(lambda: living_now([leader]) == set())
     await host.cancel(spec.attempt, StopCause.USER, grace_s=0)
