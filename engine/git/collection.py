@@ -312,7 +312,8 @@ def _point_to(gitfile: Path, admin: str) -> None:
     """Let the workspace's own `.git` lead to the user's repository again."""
     if not gitfile.parent.is_dir() or (gitfile.is_dir() and not gitfile.is_symlink()):
         return  # the agent removed the tree, or made a repository there: that is kept, and listed
-    partial = gitfile.with_name(".git.plait")
-    partial.unlink(missing_ok=True)
-    partial.write_bytes(b"gitdir: " + os.fsencode(admin) + b"\n")
-    partial.replace(gitfile)
+    # Not by renaming: a file left beside it by a death would be taken for the agent's. A death
+    # here is repaired by collecting again. A link that lies there is removed, never followed.
+    gitfile.unlink(missing_ok=True)
+    with gitfile.open("xb") as written:
+        written.write(b"gitdir: " + os.fsencode(admin) + b"\n")
