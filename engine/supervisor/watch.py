@@ -6,6 +6,7 @@ state; facts that the journal has already seen change nothing the second time.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatchmethod
 from typing import Any
 
 import anyio
@@ -67,6 +68,10 @@ class Watch:
             "attempt": self.attempt.number,
             "at": self.clock.now(),
         }
+
+    @property
+    def _who(self) -> dict[str, Any]:
+        return {"worker": str(self.attempt.worker), "attempt": self.attempt.number}
 
     async def stop(self, cause: StopCause, *, is_kill: bool) -> None:
         """End the agent, now or as soon as it is started; the first cause is kept."""
@@ -155,28 +160,49 @@ class Watch:
         if raw:
             self.logbook.write_raw(raw, at, monotonic=self.clock.monotonic())
 
+    @singledispatchmethod
     def _act(self, event: a.AgentEvent, at: float) -> None:
-        who: dict[str, Any] = {"worker": str(self.attempt.worker), "attempt": self.attempt.number}
-        match event:
-            case a.Asked():
-                self._ask(event, at)
-            case a.Withdrawn():
-                self.feed(f.QuestionWithdrawn(**self._base, question=event.id))
-            case a.Reply():
-                self._outbox.append(event.data)
-            case a.UsageSeen():
-                self._check_budget()
-            case a.ToolCalled():
-                self.mention(ToolUsed(**who, tool=event.name, state="begun", title=event.title))
-            case a.ToolEnded():
-                self.mention(ToolUsed(**who, tool=event.id, state=event.state))
-            case a.Progressed():
-                self.mention(ProgressReported(**who, fraction=event.fraction, note=event.note))
-            case a.RateLimited():
-                until = event.until or (at + event.delay_s if event.delay_s else None)
-                self.feed(f.RateLimitSeen(**self._base, until=until))
-            case _:
-                return
+        """What an event of the agent makes the engine do; most are only shown."""
+
+    @_act.register
+    def _(self, event: a.Asked, at: float) -> None:
+        self._ask(event, at)
+
+    @_act.register
+    def _(self, event: a.Withdrawn, at: float) -> None:
+        del at
+        self.feed(f.QuestionWithdrawn(**self._base, question=event.id))
+
+    @_act.register
+    def _(self, event: a.Reply, at: float) -> None:
+        del at
+        self._outbox.append(event.data)
+
+    @_act.register
+    def _(self, event: a.UsageSeen, at: float) -> None:
+        del event, at
+        self._check_budget()
+
+    @_act.register
+    def _(self, event: a.ToolCalled, at: float) -> None:
+        del at
+        self.mention(ToolUsed(**self._who, tool=event.name, state="begun", title=event.title))
+
+    @_act.register
+    def _(self, event: a.ToolEnded, at: float) -> None:
+        del at
+        self.mention(ToolUsed(**self._who, tool=event.id, state=event.state))
+
+    @_act.register
+    def _(self, event: a.Progressed, at: float) -> None:
+        del at
+        progress = ProgressReported(**self._who, fraction=event.fraction, note=event.note)
+        self.mention(progress)
+
+    @_act.register
+    def _(self, event: a.RateLimited, at: float) -> None:
+        until = event.until or (at + event.delay_s if event.delay_s else None)
+        self.feed(f.RateLimitSeen(**self._base, until=until))
 
     def _ask(self, event: a.Asked, at: float) -> None:
         question = Question(
