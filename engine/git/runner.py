@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+import anyio
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
@@ -41,6 +42,18 @@ _SEEN_BY_PROGRAMS = {"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG
 _SEEN_BY_PROGRAMS |= {"GIT_CONFIG_NOSYSTEM", "PATH"}
 
 
+_PATIENCE_S = (0.02, 0.05, 0.1, 0.2, 0.4)
+_PASSING = re.compile(
+    r"Unable to create '.*\.lock': File exists|could not lock config file|"
+    r"failed to read .*commondir|worktrees/.*: No such file or directory"
+)
+
+
+def is_passing(failed: GitFailed) -> bool:
+    """It met another git that was busy in the same repository."""
+    return bool(_PASSING.search(failed.stderr))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Where:
     """Which repository, working tree and index a call works on; None keeps the repository's own."""
@@ -58,6 +71,7 @@ class Call:
     Attributes:
         ok: The exit codes that are answers; any other raises `GitFailed`.
         writes: It may leave a lock behind when killed, so it is recorded while it runs.
+        is_repeatable: A failure leaves nothing behind, so it can be tried again at once.
         flags: More words before the command, such as `-c key=value`.
         max_bytes: End it when it has written that much; the answer says that it was cut.
     """
@@ -65,6 +79,7 @@ class Call:
     stdin: bytes = b""
     ok: tuple[int, ...] = (0,)
     writes: bool = False
+    is_repeatable: bool = True
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] | None = None
     timeout_s: float = TIMEOUT_S
@@ -191,10 +206,26 @@ class Repo:
     async def run(self, *words: str, call: Call = READ, where: Where = HERE) -> Completed:
         """Git's answer to a command, with nobody's programs running on the side.
 
+        A command that meets a lock of the user's own git is tried again a few times: such a lock
+        is held for a moment only, or it is stale and the failure tells of it.
+
         Raises:
             GitFailed: It ended with a code that is no answer.
             TimeoutError: It took too long; its whole process group is gone.
         """
+        for wait_s in (*_PATIENCE_S, None):
+            done = await self._run_once(words, call, where)
+            if done.exit_code in call.ok or done.is_cut:
+                return done
+            failed = GitFailed(
+                ["git", *words], done.exit_code, done.stderr.decode(errors="replace")
+            )
+            if wait_s is None or not (call.is_repeatable and is_passing(failed)):
+                raise failed
+            await anyio.sleep(wait_s)
+        raise AssertionError("the last try has neither an answer nor an error")
+
+    async def _run_once(self, words: tuple[str, ...], call: Call, where: Where) -> Completed:
         flags, variables = await self._overrides()
         env = self._environment(where, {**variables, **(call.env or {})})
         argv = [self.program, *hardening.FLAGS, *flags, *call.flags, *words]
@@ -213,9 +244,6 @@ class Repo:
         finally:
             if mark is not None:
                 await self.records.end(mark)
-        if done.exit_code not in call.ok and not done.is_cut:
-            said = done.stderr.decode(errors="replace")
-            raise GitFailed(["git", *words], done.exit_code, said)
         return done
 
     async def read(self, *words: str, call: Call = READ, where: Where = HERE) -> bytes:

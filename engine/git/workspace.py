@@ -15,13 +15,13 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.errors import WorkspaceError
+from engine.errors import GitFailed, WorkspaceError
 from engine.git.includes import Include, copy_includes
 from engine.git.names import PREFIX, RefNames, check_prefix
 from engine.git.objects import set_refs
 from engine.git.private import PrivateClone, make_private
 from engine.git.promisor import fetch_missing
-from engine.git.runner import WRITE, Call, Repo, Where
+from engine.git.runner import WRITE, Call, Repo, Where, is_passing
 from engine.git.staging import copy_index
 from engine.git.submodules import fill_submodules, hide_links
 from engine.git.worktrees import admin_dir, detach_others, drop_entry
@@ -216,14 +216,9 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
     path, directory = wanted.path, wanted.directory
     git_dir, gitfile = directory / "git", directory / "gitfile"
     async with repo.lock.held():
-        await to_thread.run_sync(_clear, path, git_dir)
-        await drop_entry(repo, path)
         await detach_others(repo, names.branch_ref)
         await set_refs(repo, [(names.branch_ref, wanted.base)], say="plait: prepare")
-        reason = ("--lock", "--reason", f"plait {wanted.attempt}")
-        words = ("worktree", "add", "-q", *reason, "--detach", "--no-checkout")
-        await repo.run(*words, str(path), wanted.base, call=WRITE)
-        admin = await to_thread.run_sync(admin_dir, path)
+        admin = await _register(repo, wanted, git_dir)
         inside = Where(git_dir=admin)
         await repo.run("symbolic-ref", "HEAD", names.branch_ref, call=WRITE, where=inside)
     private = PrivateClone(
@@ -248,6 +243,26 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
         branch=names.branch,
         admin=admin,
     )
+
+
+async def _register(repo: Repo, wanted: WorkspaceRequest, private: Path) -> str:
+    """Add the linked worktree; its own folder in the shared `.git`.
+
+    The user's own git takes no lock of ours: when the two meet, half of an entry is left, and the
+    whole is tried again.
+    """
+    reason = ("--lock", "--reason", f"plait {wanted.attempt}")
+    words = ("worktree", "add", "-q", *reason, "--detach", "--no-checkout", str(wanted.path))
+    for tries_left in (4, 3, 2, 1, 0):
+        await to_thread.run_sync(_clear, wanted.path, private)
+        await drop_entry(repo, wanted.path)
+        try:
+            await repo.run(*words, wanted.base, call=Call(writes=True, is_repeatable=False))
+            return await to_thread.run_sync(admin_dir, wanted.path)
+        except GitFailed as failed:
+            if not tries_left or not is_passing(failed):
+                raise
+    raise AssertionError("the last try has neither an answer nor an error")
 
 
 async def _fill(repo: Repo, base: str, where: Where) -> None:

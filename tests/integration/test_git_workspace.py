@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 
-from engine.errors import BranchTaken, WorkspaceError
+from engine.errors import BranchTaken, GitFailed, WorkspaceError
 from engine.git import (
+    Call,
     Merger,
     StackConflict,
     Strategy,
@@ -63,6 +66,38 @@ async def test_two_engines_make_workspaces_at_the_same_time(tmp_path: Path):
                 group.start_soon(lab.prepare, f"{run}/fix/worker_{n}@1")
 
     assert len(one.built.worktrees()) == 13
+
+
+async def test_workspaces_come_up_while_the_user_adds_and_prunes_worktrees(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    theirs = (
+        "while [ ! -e ../stop ]; do git worktree prune --expire=now; git branch -f busy;"
+        "git worktree add -q --detach ../theirs && git worktree remove --force ../theirs; done"
+    )
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(to_thread.run_sync, lab.built.shell, f"{theirs} || true"))
+        async with anyio.create_task_group() as ours:
+            for n in range(1, 9):
+                ours.start_soon(lab.prepare, f"r1/fix/worker_{n}@1")
+        (tmp_path / "stop").touch()
+
+    assert len([path for path in lab.built.worktrees() if "/spaces/" in path]) == 8
+    lab.built.fsck()
+
+
+async def test_a_lock_of_the_users_git_is_waited_for(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    lock = lab.built.write(".git/refs/heads/held.lock", "")
+    write = Call(writes=True)
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(lab.repo.run, "update-ref", "refs/heads/held", "HEAD", call=write))
+        await anyio.sleep(0.03)
+        lock.unlink()
+
+    assert lab.built.rev("held") == lab.built.head
+    lab.built.write(".git/refs/heads/stale.lock", "")
+    with pytest.raises(GitFailed, match="File exists"):
+        await lab.repo.run("update-ref", "refs/heads/stale", "HEAD", call=write)
 
 
 async def test_an_agent_works_in_its_own_clone_and_the_user_sees_a_locked_worktree(tmp_path: Path):
@@ -314,7 +349,7 @@ def borrowing(built: RepositoryBuilder) -> RepositoryBuilder:
     return other
 
 
-def partial(built: RepositoryBuilder) -> RepositoryBuilder:
+def lacking_blobs(built: RepositoryBuilder) -> RepositoryBuilder:
     built.configure("uploadpack.allowFilter", "true")
     built.configure("uploadpack.allowAnySHA1InWant", "true")
     other = RepositoryBuilder(built.path.with_name("partial"), init=False)
@@ -400,8 +435,8 @@ def sha256(built: RepositoryBuilder) -> RepositoryBuilder:
 
 
 AS_PEOPLE_HAVE_THEM = [
-    bare, linked, shallow, borrowing, partial, detached, unborn, sparse, line_ends, large_files,
-    hooks, submodule, is_submodule, apart, odd_path, sha256,
+    bare, linked, shallow, borrowing, lacking_blobs, detached, unborn, sparse, line_ends,
+    large_files, hooks, submodule, is_submodule, apart, odd_path, sha256,
 ]  # fmt: skip
 
 
@@ -423,5 +458,5 @@ async def test_workspaces_work_in_repositories_as_people_have_them(
     assert changed == "work.txt"
     assert not change.has_left_over
     assert before in ({}, snapshot_of(built.path))
-    if build is not partial:
+    if build is not lacking_blobs:
         built.fsck()
