@@ -34,6 +34,10 @@ async def find_place(start: Path, environ: Mapping[str, str]) -> Place:
     if folder is not None:
         return folder
     repo = await Repo.open(start, environ)
+    return await anyio.to_thread.run_sync(_repository, repo, home)
+
+
+def _repository(repo: Repo, home: Path) -> Place:
     common = Path(repo.common_dir)
     return Place(
         project=Path(repo.worktree) if repo.worktree else common,
