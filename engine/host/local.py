@@ -24,6 +24,7 @@ from engine.ids import AttemptId
 from engine.keeper import files
 from engine.limits import Limits
 from engine.phases import StopCause
+from engine.sandbox.room import room
 
 _BIRTH_S = 10.0
 _CLOSING_S = 10.0
@@ -212,10 +213,10 @@ def _recorded_in(directory: str) -> AttemptId | None:
 
 
 def _capacity(folder: Path) -> Capacity:
-    memory = psutil.virtual_memory()
+    free = room(folder)
     return Capacity(
         cores=len(os.sched_getaffinity(0)),
-        memory_mb=memory.total // _MB,
-        memory_available_mb=memory.available // _MB,
-        disk_free_mb=psutil.disk_usage(str(folder)).free // _MB,
+        memory_mb=psutil.virtual_memory().total // _MB,
+        memory_available_mb=free.memory_mb,
+        disk_free_mb=free.disk_mb,
     )

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from engine.core import effects as e
@@ -13,11 +14,12 @@ from engine.core.entry import current_effects
 from engine.core.report import report
 from engine.core.state import RunState, Worker
 from engine.errors import StoreError
-from engine.events import LatestWins, Told
-from engine.ids import RunId, WorkerId
+from engine.events import EgressDecided, LatestWins, Told
+from engine.ids import AttemptId, RunId, WorkerId
 from engine.phases import Phase, StopCause
-from engine.results import Badge, RunReport
+from engine.results import Badge, LogKind, RunReport
 from engine.supervisor.activities import Activities
+from engine.supervisor.egress import EgressLog
 from engine.supervisor.journal import Journal
 from engine.supervisor.logbook import Logbook
 from engine.supervisor.performer import Performer
@@ -50,6 +52,7 @@ class LiveRun:
         self._seq = 0
         self._is_closed = False
         self.trouble: str | None = None
+        self._egress: dict[AttemptId, EgressLog] = {}
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
         self.on_change: Callable[[], None] = lambda: None
 
@@ -206,6 +209,7 @@ class LiveRun:
             if self._is_closed:
                 return
             self._look_for_stalls()
+            await self._look_outside()
             self._look_at_the_clock()
 
     def _look_for_stalls(self) -> None:
@@ -215,6 +219,30 @@ class LiveRun:
             if stall_s and activity is not None and activity.watch is not None:
                 for fact in stall_facts(worker, activity.watch, stall_s=stall_s):
                     self.feed(fact)
+
+    async def _look_outside(self) -> None:
+        """Tell of connections that agents under an allow-list tried."""
+        if self._state.plan.runtime.holes.network.mode != "allow":
+            return
+        for worker in list(self._state.workers.values()):
+            activity = self._activities.of(worker.id)
+            if activity is None or activity.watch is None:
+                continue
+            attempt = activity.watch.attempt
+            path = self._tools.starter.shelter.egress_log(attempt)
+            log = self._egress.setdefault(attempt, EgressLog(path))
+            for host, is_allowed in await anyio.to_thread.run_sync(log.news):
+                self.mention(
+                    EgressDecided(
+                        worker=str(worker.id),
+                        attempt=attempt.number,
+                        host=host,
+                        is_allowed=is_allowed,
+                    )
+                )
+                word = "reached" if is_allowed else "was refused"
+                now = self._tools.clock.now()
+                activity.watch.logbook.write(LogKind.NOTE, f"{word} {host}", now)
 
     def _look_at_the_clock(self) -> None:
         state = self._state

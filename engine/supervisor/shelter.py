@@ -13,13 +13,15 @@ import anyio.to_thread
 from engine.core.state import RunState
 from engine.ids import AttemptId
 from engine.limits import Dimension, Enforcement, Level, Limits
-from engine.sandbox.confine import confine, one_off, release
+from engine.sandbox.confine import confine, looking, release
 from engine.sandbox.environment import environment
 from engine.sandbox.ladder import check_required, doctor, files_rung
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, Holes, Network
 from engine.store.layout import Layout
+
+_NETWORKS = {"open": Network.OPEN, "none": Network.NONE, "allow": Network.ALLOW_LIST}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,18 +106,14 @@ class Shelter:
         self, state: RunState, job: Job, *, writable: tuple[Path, ...]
     ) -> AsyncIterator[tuple[str, ...]]:
         """Words that put a short program of ours into an attempt's own view, to look only."""
-        request = replace(
-            await anyio.to_thread.run_sync(self._request, state, job),
-            writable=writable,
-            is_read_only=True,
-            network=Network.NONE,
-        )
-        made = await anyio.to_thread.run_sync(partial(self._make, request, {}))
+        found = await anyio.to_thread.run_sync(self._request, state, job)
+        view = looking(self.machine, replace(found, writable=writable))
+        words = await anyio.to_thread.run_sync(view.__enter__)
         try:
-            yield one_off(self.machine, made.profile)
+            yield words
         finally:
             with anyio.CancelScope(shield=True):
-                await self.release(made)
+                await anyio.to_thread.run_sync(view.__exit__, None, None, None)
 
     def _request(
         self,
@@ -126,12 +124,15 @@ class Shelter:
         has_terminal: bool = False,
     ) -> ConfineRequest:
         attempt, git = job.attempt, job.git
-        home = self._layout.home(attempt.run, attempt.worker)
+        home = self._layout.make(self._layout.home(attempt.run, attempt.worker))
         holes = state.plan.runtime.holes
+        network = _NETWORKS[holes.network.mode]
         return ConfineRequest(
             name=str(attempt).replace("/", ".").replace("@", ".").replace("+", "."),
             workspace=Path(job.workspace),
             home=home,
+            temp=self._layout.make(home.with_name("tmp")),
+            cache_dir=self._layout.make(home.with_name("cache")),
             private_clone=git.private if git else None,
             git_file=git.git_file if git else None,
             git_objects=git.objects if git else (),
@@ -144,13 +145,21 @@ class Shelter:
                 docker=holes.has_docker,
                 ssh_agent=holes.has_ssh_agent,
             ),
-            network=Network.NONE if holes.network.mode == "none" else Network.OPEN,
+            network=network,
+            allowed_hosts=holes.network.allow if network is Network.ALLOW_LIST else (),
+            egress_dir=self._egress(attempt) if network is Network.ALLOW_LIST else None,
             limits=job.limits,
             has_terminal=has_terminal,
         )
 
+    def _egress(self, attempt: AttemptId) -> Path:
+        return self._layout.make(self._layout.attempt(attempt))
+
+    def egress_log(self, attempt: AttemptId) -> Path:
+        """Where an attempt's connections to the outside are noted, a JSON line each."""
+        return self._layout.attempt(attempt) / "egress.log"
+
     def _make(self, request: ConfineRequest, extra: Mapping[str, str]) -> Sheltered:
-        self._layout.make(request.home)
         profile = confine(self.machine, request)
         return Sheltered(profile=profile, env=environment(self.machine, request, extra))
 

@@ -1,0 +1,30 @@
+"""What attempts tried to reach on the network, read from the log of their proxy as it grows."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class EgressLog:
+    """One attempt's log, read up to a place."""
+
+    path: Path
+    position: int = 0
+
+    def news(self) -> list[tuple[str, bool]]:
+        """Host and port of each connection since the last look, and whether it was let through."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.position)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self.position += len(whole)
+        return [_entry(line) for line in whole.splitlines()]
+
+
+def _entry(line: bytes) -> tuple[str, bool]:
+    entry = json.loads(line)
+    return f"{entry['host']}:{entry['port']}", entry["egress"] == "allowed"
