@@ -70,7 +70,7 @@ async def test_a_landing_killed_at_random_while_it_writes_many_files_is_whole(tm
     dice = random.Random(7)  # noqa: S311 (a seed that can be repeated, not a secret)
     target = Target(tmp_path)
     built = target.built
-    for number in range(500):
+    for number in range(300):
         built.write(f"many/f{number}.txt", f"{number}\n" * 3)
     target.base = target.old = built.commit(say="many")
     built.git("checkout", "-q", "-b", "bulk")
@@ -81,7 +81,7 @@ async def test_a_landing_killed_at_random_while_it_writes_many_files_is_whole(tm
     repo = await target.open()
     plan = await target.prepared(repo)
     mixed = 0
-    for _ in range(40 if IS_LONG else 3):
+    for _ in range(40 if IS_LONG else 2):
         built.git("reset", "-q", "--hard", target.old)
         victim = start_victim(target, plan, 0)
         await _wait_locked(target, victim)

@@ -1,5 +1,9 @@
 """`main`, checked out by its user, and a change beside it as an agent would have left it."""
 
+import atexit
+import functools
+import shutil
+import tempfile
 from pathlib import Path
 
 from engine.git import (
@@ -23,21 +27,33 @@ THEIRS: dict[str, str | bytes | None] = {
 }
 
 
+@functools.cache
+def _template() -> Path:
+    """The repository of every target, made once."""
+    place = Path(tempfile.mkdtemp(prefix="plait-target-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    built = RepositoryBuilder.small(place / "repo")
+    built.commit({"turned": "a file\n", "mine.txt": "mine\n"}, "base")
+    built.git("checkout", "-q", "-b", "work")
+    (built.path / "turned").unlink()
+    built.commit({"src/a.py": THEIRS["src/a.py"]}, "first")
+    added = {path: text for path, text in THEIRS.items() if path not in {"src/a.py", "turned"}}
+    built.commit(added, "second")
+    built.git("checkout", "-q", "main")
+    built.commit({"other.txt": "other\n"}, "meanwhile")
+    return built.path
+
+
 class Target:
     """Files changed, added, removed, and one that became a folder; `main` has moved on since."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.built = RepositoryBuilder.small(tmp_path / "repo")
-        self.base = self.built.commit({"turned": "a file\n", "mine.txt": "mine\n"}, "base")
-        self.built.git("checkout", "-q", "-b", "work")
-        (self.built.path / "turned").unlink()
-        self.built.commit({"src/a.py": THEIRS["src/a.py"]}, "first")
-        self.head = self.built.commit(
-            {"new/deep/file.txt": "new\n", "README.md": None, "turned/inner": "was a file\n"},
-            "second",
-        )
-        self.built.git("checkout", "-q", "main")
-        self.old = self.built.commit({"other.txt": "other\n"}, "meanwhile")
+        shutil.copytree(_template(), tmp_path / "repo", symlinks=True)
+        self.built = RepositoryBuilder(tmp_path / "repo", init=False)
+        self.base, self.head, self.old = self.built.git(
+            "rev-parse", "main~1", "work", "main"
+        ).split("\n")
+        self.built.git("update-index", "-q", "--refresh")
         self.trash = tmp_path / "trash"
 
     async def open(self) -> Repo:
