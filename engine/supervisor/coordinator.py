@@ -174,7 +174,7 @@ class Coordinator:
 
     def _share(self) -> None:
         """Keep all runs together below the engine's cap."""
-        if self._is_sharing or not self._runs or (self._cap is None and len(self._runs) == 1):
+        if self._is_sharing or not self._runs:
             return
         self._is_sharing = True
         try:
