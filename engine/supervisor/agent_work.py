@@ -117,7 +117,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     )
     sheltered = await tools.starter.start(state, job, launch)
     try:
-        ended = await watch.follow(w)
+        ended = await watch.follow(lambda: run.state.workers[w.id])
     finally:
         activity.watch = None
     run.feed(ended)

@@ -24,6 +24,7 @@ from engine.supervisor.checking import Checking
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.stalls import is_stall_question
 from engine.supervisor.tools import Tools
+from engine.supervisor.watch import Watch
 from engine.supervisor.workshop import (
     BaseClash,
     Conflicted,
@@ -248,7 +249,7 @@ class Performer:
         if watch is None or not watch.is_started or watch.attempt.number != effect.attempt:
             return
         with suppress(HostLost):
-            await self._say_to(effect, watch.host, watch.attempt)
+            await self._say_to(effect, watch)
             match effect:
                 case e.SendAnswer() if not is_stall_question(effect.question):
                     await watch.answer(effect.question, effect.answer)
@@ -259,7 +260,8 @@ class Performer:
                 case _:
                     return
 
-    async def _say_to(self, effect: e.SmallEffect, host: Any, attempt: AttemptId) -> None:
+    async def _say_to(self, effect: e.SmallEffect, watch: Watch) -> None:
+        host, attempt = watch.host, watch.attempt
         match effect:
             case e.SendAnswer() if is_stall_question(effect.question):
                 if effect.answer == "stop":
@@ -271,7 +273,7 @@ class Performer:
             case e.ThawAttempt():
                 await host.thaw(attempt)
             case e.ChangeLimits():
-                await host.set_limits(attempt, effect.limits)
+                await watch.set_limits(effect.limits)
             case _:
                 return
 

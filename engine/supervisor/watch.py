@@ -21,10 +21,11 @@ from engine.host.seam import AttemptExit, Chunk, Frame, Host, Stream
 from engine.ids import AttemptId
 from engine.limits import Dimension, LimitHit, Limits
 from engine.phases import StopCause
-from engine.results import LogKind, Question
+from engine.results import Badge, LogKind, Question
 from engine.supervisor.clock import Clock
 from engine.supervisor.logbook import Logbook
 from engine.supervisor.notebook import Notebook
+from engine.supervisor.shelter import Sheltered
 
 Feed = Callable[[f.Fact], None]
 Mention = Callable[[LatestWins], None]
@@ -36,6 +37,7 @@ class Watch:
 
     Attributes:
         sent: How many messages went to its stdin, by this engine or those before it.
+        is_caught_up: What it had written and heard before this watch began has been read.
         stop_cause: Set when it is to end; honoured also if that came before it was started.
     """
 
@@ -51,13 +53,16 @@ class Watch:
     mention: Mention
     keeps_stdin: bool
     started_at: float
+    sheltered: Sheltered | None = None
     sent: int = 0
     read_to: int = 0
     is_started: bool = False
+    is_caught_up: bool = False
     stop_cause: StopCause | None = None
     grace_s: float | None = None
     budget_hit: LimitHit | None = None
     _outbox: list[bytes] = field(default_factory=list)
+    _early: list[str] = field(default_factory=list)
     _sending: anyio.Lock = field(default_factory=anyio.Lock)
     _is_input_open: bool = True
 
@@ -80,8 +85,8 @@ class Watch:
         if self.is_started:
             await self.host.cancel(self.attempt, self.stop_cause, grace_s=self.grace_s)
 
-    async def follow(self, worker: Worker) -> f.AttemptEnded:
-        """Read until the end; `worker` tells what a human has said to this attempt so far."""
+    async def follow(self, worker: Callable[[], Worker]) -> f.AttemptEnded:
+        """Read until the end; `worker` tells how the worker stands and what it was told so far."""
         self.is_started = True
         if self.stop_cause is not None:
             await self.host.cancel(self.attempt, self.stop_cause, grace_s=self.grace_s)
@@ -95,7 +100,7 @@ class Watch:
                     return self._ended(chunk.end, offset)
                 if not told and not chunk.frames:
                     told = True
-                    await self._tell_again(worker)
+                    await self._catch_up(worker(), is_adopted=offset > 0)
                 await self._send_owed()
         except HostLost as lost:
             return f.AttemptEnded(
@@ -249,16 +254,37 @@ class Watch:
             self.sent += 1
             await self.host.send(self.attempt, self.sent, data)
 
-    async def _tell_again(self, worker: Worker) -> None:
-        """What a human said while no engine lived to pass it on, and replies the protocol owes."""
+    async def _catch_up(self, worker: Worker, *, is_adopted: bool) -> None:
+        """Say what was decided while nobody could pass it on, and replies the protocol owes.
+
+        Only now the number of messages is known that the agent has had, so nothing goes out before.
+        """
+        if is_adopted or worker.questions or worker.said:
+            await self.host.hold_clock(self.attempt, held=bool(worker.questions))
+        if Badge.PAUSED in worker.badges:
+            await self.host.freeze(self.attempt)
+        elif is_adopted:
+            await self.host.thaw(self.attempt)
+        if worker.limits is not None:
+            await self.set_limits(worker.limits)
+        self.is_caught_up = True
         owed = list(self.parser.owed)
         self._outbox = [data for data in self._outbox if data in owed] or owed
         for said in worker.said:
             if said.question is not None:
                 await self.answer(said.question, said.text)
+        while self._early:
+            await self.steer(self._early.pop(0))
+
+    async def set_limits(self, limits: Limits) -> None:
+        """Hold the agent to other limits from now on."""
+        self.limits = limits
+        await self.host.set_limits(self.attempt, limits)
 
     async def answer(self, question: str, answer: str) -> None:
         """Pass a human's answer on; one that the agent has already had is not sent again."""
+        if not self.is_caught_up:
+            return  # the worker remembers it
         data = self.parser.answer(question, answer)
         if data is not None:
             self.logbook.write(LogKind.YOU, answer, self.clock.now())
@@ -266,6 +292,9 @@ class Watch:
 
     async def steer(self, text: str) -> bool:
         """Pass a human's words on; whether the agent can hear them."""
+        if not self.is_caught_up:
+            self._early.append(text)
+            return True
         data = self.parser.steer(text)
         self.logbook.write(LogKind.YOU, text, self.clock.now())
         if data is None:

@@ -1,0 +1,241 @@
+"""An engine seen from a second process: its socket, its lock, and who may harm it (nobody)."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+
+from engine import commands as c
+from engine.api import Engine, Run, plan_from, reach
+from engine.errors import LockHeld
+from engine.events import RunFinished, WorkerMoved
+from engine.phases import Phase
+from engine.remote.client import EngineGone, RemoteEngine, living_engine
+from engine.remote.protocol import ProtocolError
+from engine.results import Outcome
+from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
+
+pytestmark = pytest.mark.anyio
+
+A = "a/worker_1"
+ASKS = manifest({"name": "a", "agent": scripted({"say": "here"}, {"ask": "Well?"})})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+async def socket_of(engine: Engine) -> str:
+    found = await living_engine(engine._place.layout)
+    assert found is not None
+    return found
+
+
+async def asking(engine: Engine) -> Run:
+    run = await engine.start(ASKS)
+    await run.wait()
+    return run
+
+
+async def test_a_second_engine_on_the_same_folder_is_refused_by_name(place: Place):
+    async with place.engine() as engine:
+        with pytest.raises(LockHeld) as refused:
+            async with place.engine():
+                pass
+        assert refused.value.socket == await socket_of(engine)
+        assert str(refused.value.pid) in str(refused.value)
+    async with place.engine():
+        pass
+
+
+async def test_a_second_shell_sees_and_steers_the_engine(place: Place):
+    async with place.engine() as engine:
+        run = await asking(engine)
+        async with client(engine) as remote:
+            view = (await remote.snapshot()).runs[0]
+            assert view == (await engine.snapshot()).runs[0]
+            assert view.worker(A).questions[0].text == "Well?"
+            assert await remote.log(run.id, A) == await engine.log(run.id, A)
+            assert await remote.view() == await engine.view()
+            assert [one.id for one in await remote.history()] == [run.id]
+            refused = await remote.command(c.Land(worker=A))
+            assert isinstance(refused, c.Refused)
+            assert "nothing to land" in refused.reason
+            reply = await remote.command(c.Answer(worker=A, answer="go"))
+            assert isinstance(reply, c.Accepted)
+            await remote.wait_idle()
+        assert phases(await run.wait()) == {A: "FINISHED"}
+
+
+async def test_events_come_in_order_without_gaps_from_wherever_one_asks(place: Place):
+    async with place.engine() as engine:
+        run = await asking(engine)
+        async with client(engine) as remote:
+            await remote.command(c.Answer(worker=A, answer="go"))
+            seen = []
+            async for told in remote.events(run=run.id):
+                if told.seq is not None:
+                    seen.append(told)
+                if isinstance(told.event, RunFinished):
+                    break
+            assert [told.seq for told in seen] == list(range(1, len(seen) + 1))
+            moves = [told.event.after for told in seen if isinstance(told.event, WorkerMoved)]
+            assert moves[-1] is Phase.FINISHED
+            async for told in remote.events(after_seq=seen[-2].seq or 0, run=run.id):
+                if told.seq is not None:
+                    assert told == seen[-1]
+                    break
+
+
+async def test_a_run_can_be_started_from_another_process(place: Place):
+    plan = plan_from(manifest({"name": "a", "run": "true"}), folder=place.project)
+    async with place.engine() as engine:
+        async with client(engine) as remote:
+            name = await remote.start(plan)
+            await remote.wait_idle()
+        view = await engine.view(name)
+    assert view.outcome is Outcome.SUCCESS
+
+
+@asynccontextmanager
+async def client(engine: Engine) -> AsyncIterator[RemoteEngine]:
+    """A client of it; afterwards the engine has seen it leave.
+
+    A reader that is cancelled in the very moment in which it becomes ready is an error of asyncio's
+    own, which only happens where both ends share a loop.
+    """
+    async with RemoteEngine.connect(await socket_of(engine)) as remote:
+        yield remote
+    await anyio.sleep(0.02)
+
+
+@asynccontextmanager
+async def raw(engine: Engine) -> AsyncIterator[SocketStream]:
+    """A bare connection, likewise."""
+    async with await anyio.connect_unix(await socket_of(engine)) as stream:
+        yield stream
+    await anyio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"nonsense\n",
+        b"[]\n",
+        b'{"id": 1, "do": "events", "after": 0}\n',
+        b'{"id": 1, "do": "events", "after": "x"}\n',
+        b'{"id": 1, "do": "snapshot"}\n' * 50,
+        b'{"id": 1, "do": "no such thing"}\n{"id": 2, "do": "command", "command": 7}\n',
+        b'{"id": 1, "do": "log", "run": "..", "worker": "../..", "after": -5}\n',
+        b'{"id": 1, "do": "view", "run": "../../etc"}\n',
+        b'{"id": [1], "do": ["x"]}\n{"do": {}}\n',
+        b'{"id": 1, "do": "start", "plan": {}}\n',
+        b'{"id": 1',
+        b"\xff\xfe\n",
+    ],
+    ids=range(13),
+)
+async def test_a_client_that_dies_mid_stream_or_talks_nonsense_harms_nothing(
+    place: Place, data: bytes
+):
+    async with place.engine() as engine:
+        run = await asking(engine)
+        for _ in range(3):
+            async with raw(engine) as stream:
+                await stream.receive()
+                if data:
+                    await stream.send(data)
+                await anyio.sleep(0.02)
+        async with client(engine) as remote:
+            assert (await remote.snapshot()).runs[0].worker(A).questions
+            await remote.command(c.Answer(worker=A, answer="go"))
+        assert phases(await run.wait()) == {A: "FINISHED"}
+
+
+async def test_a_client_that_asks_for_nonsense_is_told_so_and_may_go_on(place: Place):
+    async with place.engine() as engine:
+        await asking(engine)
+        text = b""
+        async with raw(engine) as stream:
+            await stream.receive()
+            await stream.send(b'{"id": 7, "do": "dance"}\n{"id": 8, "do": "history"}\n')
+            while text.count(b"\n") < 2:
+                text += await stream.receive()
+        replies = {reply["id"]: reply for reply in map(json.loads, text.splitlines())}
+        assert "dance" in replies[7]["error"]
+        assert len(replies[8]["ok"]) == 1
+
+
+async def test_a_client_that_never_reads_holds_nobody_up(place: Place):
+    flood = manifest({"name": "a", "agent": scripted({"flood": 20_000}, {"result": "done"})})
+    async with place.engine() as engine, raw(engine) as stream:
+        await stream.send(b'{"id": 1, "do": "events", "after": 0}\n')
+        run = await engine.start(flood)
+        assert (await run.wait()).outcome is Outcome.SUCCESS
+
+
+async def test_another_version_at_the_other_end_is_refused(tmp_path: Path):
+    path = tmp_path / "s"
+
+    async def talk(stream: Any) -> None:
+        async with stream:
+            await stream.send(b'{"v": 999, "plait": "engine", "pid": 1}\n')
+
+    async with await anyio.create_unix_listener(path) as door, anyio.create_task_group() as tasks:
+        tasks.start_soon(door.serve, talk)
+        with pytest.raises(ProtocolError, match="no engine of this version"):
+            async with RemoteEngine.connect(str(path)):
+                pass
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_engine_that_ends_is_missed_by_its_clients(place: Place):
+    path, connected, ended = "", anyio.Event(), anyio.Event()
+
+    async def watch() -> None:
+        async with RemoteEngine.connect(path) as remote:
+            connected.set()
+            await ended.wait()
+            with pytest.raises(EngineGone):
+                await remote.snapshot()
+
+    async with anyio.create_task_group() as tasks:
+        async with place.engine() as engine:
+            path = await socket_of(engine)
+            tasks.start_soon(watch)
+            await connected.wait()
+        ended.set()
+    assert not await anyio.Path(path).exists()
+
+
+async def test_whoever_reaches_for_an_engine_finds_the_living_one_or_opens_one(place: Place):
+    async with reach(place.project, environment=place.environment) as (_, lived):
+        assert not lived
+    async with place.engine() as engine:
+        run = await asking(engine)
+        async with reach(place.project, environment=place.environment) as (port, lived):
+            assert lived
+            assert (await port.view()).run == run.id
+        await anyio.sleep(0.02)
+
+
+async def test_a_run_is_taken_up_once_however_many_ask_for_it(place: Place):
+    async with place.engine(detach=True) as engine:
+        run = await asking(engine)
+    async with place.engine() as engine:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(engine.resume, run.id)
+        again = await engine.resume(run.id)
+        await wait_worker(engine, again, A, lambda w: w.questions)
+        await engine.command(c.Answer(worker=A, answer="go"))
+        assert phases(await again.wait()) == {A: "FINISHED"}
+        assert (await engine.view(run.id)).worker(A).attempt == 1
+    assert not await place.survivors()
