@@ -55,19 +55,20 @@ class RemoteEngine:
         """
         stream = await anyio.connect_unix(path)
         wire = Wire(stream)
-        async with stream, anyio.create_task_group() as tasks:
+        async with stream:
             messages = wire.messages()
             hello: dict[str, Any] = {}
             with anyio.move_on_after(_HELLO_S):
                 hello = await anext(messages, {})
             if hello.get("plait") != "engine" or hello.get("v") != VERSION:
                 raise ProtocolError(f"what listens at {path} is no engine of this version")
-            remote = cls(wire, tasks, int(hello["pid"]))
-            tasks.start_soon(remote._listen, messages)
-            try:
-                yield remote
-            finally:
-                tasks.cancel_scope.cancel()
+            async with anyio.create_task_group() as tasks:
+                remote = cls(wire, tasks, int(hello["pid"]))
+                tasks.start_soon(remote._listen, messages)
+                try:
+                    yield remote
+                finally:
+                    tasks.cancel_scope.cancel()
 
     async def _listen(self, messages: AsyncIterator[dict[str, Any]]) -> None:
         async for message in messages:

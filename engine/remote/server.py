@@ -18,7 +18,7 @@ from anyio.abc import Listener, SocketStream, TaskGroup
 from engine.commands import Command, ResolutionAction
 from engine.errors import EngineBug, EngineError
 from engine.plan.model import Plan
-from engine.remote.protocol import VERSION, Wire, peer_uid
+from engine.remote.protocol import VERSION, ProtocolError, Wire, peer_uid
 from engine.store.codec import dump, load
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
@@ -103,8 +103,10 @@ async def _talk(coordinator: Coordinator, door: Door, stream: SocketStream) -> N
             await wire.send({"v": VERSION, "plait": "engine", "pid": os.getpid()})
             async with anyio.create_task_group() as tasks:
                 conversation = _Conversation(coordinator, door, wire)
-                async for message in wire.messages():
-                    tasks.start_soon(conversation.hear, message)
+                # Caught in here: what leaves a task group is a group, which nobody outside expects.
+                with suppress(ProtocolError):
+                    async for message in wire.messages():
+                        tasks.start_soon(conversation.hear, message)
                 tasks.cancel_scope.cancel()
 
 
