@@ -1,5 +1,6 @@
 """An agent's attempt from launch to end: adapter, surroundings and watch put together."""
 
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -116,6 +117,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         env=_env(tools, state, w),
     )
     sheltered = await tools.starter.start(state, job, launch)
+    watch.change_kernel_limits = partial(tools.starter.shelter.change_limits, sheltered)
     try:
         ended = await watch.follow(lambda: run.state.workers[w.id])
     finally:

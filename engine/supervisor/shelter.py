@@ -13,7 +13,7 @@ import anyio.to_thread
 from engine.core.state import RunState
 from engine.ids import AttemptId
 from engine.limits import Dimension, Enforcement, Level, Limits
-from engine.sandbox.confine import confine, looking, release
+from engine.sandbox.confine import confine, looking, release, set_limits
 from engine.sandbox.environment import environment
 from engine.sandbox.ladder import check_required, doctor, files_rung
 from engine.sandbox.machine import Machine, Mechanism
@@ -166,6 +166,11 @@ class Shelter:
     def _hidden(self) -> tuple[Path, ...]:
         places = (self._project, self._layout.common_dir)
         return tuple(place for place in places if place.exists())
+
+    async def change_limits(self, sheltered: Sheltered, limits: Limits) -> None:
+        """Change what the kernel allows a living attempt; its keeper is told by the host."""
+        change = partial(set_limits, sheltered.profile, limits, self.environ)
+        await anyio.to_thread.run_sync(change)
 
     async def release(self, sheltered: Sheltered) -> None:
         """Take away what was made for an attempt that is dead."""

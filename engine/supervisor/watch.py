@@ -4,7 +4,7 @@ A watch begun again after a crash reads the recording from its beginning and com
 state; facts that the journal has already seen change nothing the second time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import Any
@@ -25,7 +25,6 @@ from engine.results import Badge, LogKind, Question
 from engine.supervisor.clock import Clock
 from engine.supervisor.logbook import Logbook
 from engine.supervisor.notebook import Notebook
-from engine.supervisor.shelter import Sheltered
 
 Feed = Callable[[f.Fact], None]
 Mention = Callable[[LatestWins], None]
@@ -53,7 +52,7 @@ class Watch:
     mention: Mention
     keeps_stdin: bool
     started_at: float
-    sheltered: Sheltered | None = None
+    change_kernel_limits: Callable[[Limits], Awaitable[None]] | None = None
     sent: int = 0
     read_to: int = 0
     is_started: bool = False
@@ -279,6 +278,8 @@ class Watch:
     async def set_limits(self, limits: Limits) -> None:
         """Hold the agent to other limits from now on."""
         self.limits = limits
+        if self.change_kernel_limits is not None:
+            await self.change_kernel_limits(limits)
         await self.host.set_limits(self.attempt, limits)
 
     async def answer(self, question: str, answer: str) -> None:
