@@ -92,14 +92,13 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
         return
     await anyio.to_thread.run_sync(tools.layout.make, tools.layout.home(state.run, w.id))
-    notebook = Notebook(tools.layout.agent_db(state.run, w.id), w.attempt)
     watch = Watch(
         attempt=attempt,
         host=tools.starter.host,
         parser=parser,
         request=request,
         logbook=run.new_logbook(w.id, w.attempt),
-        notebook=notebook,
+        notebook=Notebook(tools.layout.agent_db(state.run, w.id), w.attempt),
         clock=tools.clock,
         limits=state.limits_of(w.id),
         feed=run.feed,
@@ -109,10 +108,19 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     )
     activity.watch = watch
     activity.watched.set()
+    await _follow(tools, run, activity, launch)
+
+
+async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: Launch) -> None:
+    """Start what is watched and follow it to its end; its surroundings are taken away after."""
+    watch, state = activity.watch, run.state
+    if watch is None:
+        return
+    w = state.workers[activity.effect.worker]
     job = Job(
-        attempt=attempt,
+        attempt=watch.attempt,
         workspace=w.workspace or "",
-        limits=state.limits_of(w.id),
+        limits=watch.limits,
         git=tools.workshop.git_places(state, w.id),
         env=_env(tools, state, w),
     )
@@ -124,7 +132,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         activity.watch = None
     run.feed(ended)
     await watch.put_away()
-    await tools.starter.host.forget(attempt)
+    await tools.starter.host.forget(watch.attempt)
     await tools.starter.shelter.release(sheltered)
 
 
