@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import anyio
 from textual.app import App
 from textual.filter import LineFilter, NoColor
+from textual.worker import WorkType
 
 from engine.results import LogLine
 from tui.bridge import Bridge, LogGrew
@@ -141,9 +142,11 @@ class PlaitApp(App[None]):
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._wear)
         self.set_interval(_TICK_S, self.redraw)
-        self.run_worker(self.session.bridge.run(), group="bridge")
+        bridge: WorkType[None] = self.session.bridge.run
+        signals: WorkType[None] = self._heed_signals
+        self.run_worker(bridge, group="bridge")
         if threading.current_thread() is threading.main_thread():
-            self.run_worker(self._heed_signals(), group="signals")
+            self.run_worker(signals, group="signals")
         if self.problems:
             self.call_after_refresh(self._tell_problems)
 

@@ -18,6 +18,7 @@ from engine.errors import EngineError
 from engine.events import OutputAppended, Told, UsageSampled
 from engine.results import EngineView, LogLine, WorkerView
 from tui.present.clean import clean_code, clean_tree
+from tui.present.runs import PastRun
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
     from engine.api import EnginePort
@@ -113,6 +114,27 @@ class Bridge:
             return clean_tree(await self.port.diff(run, worker, attempt), clean_code)
         except GONE as error:
             return f"the diff could not be had: {clean_tree(str(error))}"
+
+    async def history(self) -> list[PastRun]:
+        """Every run of the repository, newest first; none where the engine cannot be asked."""
+        try:
+            summaries = await self.port.history()
+        except GONE:
+            return []
+        return [
+            clean_tree(
+                PastRun(
+                    run=str(past.id),
+                    name=past.name,
+                    started_at=past.started,
+                    ended_at=past.last,
+                    verdict=past.verdict or "",
+                    standing=str(past.standing),
+                    problem=past.problem,
+                )
+            )
+            for past in summaries
+        ]
 
     def watch(self, run: str, worker: str, attempt: int | None = None) -> None:
         """Follow this log from its beginning, and no other."""

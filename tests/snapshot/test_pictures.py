@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 import pytest
 from textual.app import App, ComposeResult
 from textual.containers import Grid
+from textual.pilot import Pilot
 
 from engine.limits import Level
 from engine.results import EngineView
-from tests.support.consoles import NOW, FakePort, csvlite, diff_of_reader, log_lines, many
+from tests.support.consoles import NOW, Console, FakePort, csvlite, diff_of_reader, log_lines, many
 from tui.app import Options, PlaitApp
 from tui.present.ink import Ink, Role, Row, Span, fit, grounded, words
 from tui.present.looks import LEGEND, chip, glyph
 from tui.present.meters import meter
+from tui.screens.diff import DiffScreen
+from tui.screens.worker import WorkerScreen
 from tui.theming import BUILT_IN, built_in
 from tui.widgets.board import Board
 from tui.widgets.palette import Palette
@@ -80,7 +83,24 @@ _PICTURES = {
 def test_picture(snap_compare: Compare, name: str):
     make, size, press = _PICTURES[name]
     keys = ["space" if key == " " else key for key in press]
-    assert snap_compare(make(), terminal_size=size, press=["wait:300", *keys, "wait:300"])
+    app = make()
+
+    async def run_before(pilot: Pilot[None]) -> None:
+        console = Console(app, pilot, app.session.bridge.port)  # type: ignore[arg-type]
+        await console.until(lambda: app.session.bridge.view is not None)
+        for key in keys:
+            await console.press(key)
+            await console.until(lambda: _is_loaded(app))
+
+    assert snap_compare(app, terminal_size=size, run_before=run_before)
+
+
+def _is_loaded(app: PlaitApp) -> bool:
+    """What the screen has asked for is there."""
+    screen = app.screen
+    if isinstance(screen, WorkerScreen):
+        return bool(screen.pane_of_log.lines or not app.session.worker)
+    return not isinstance(screen, DiffScreen) or screen.pane.diff is not None
 
 
 def _sample() -> list[Row]:

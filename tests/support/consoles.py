@@ -29,6 +29,7 @@ from engine.results import (
     StepView,
     WorkerView,
 )
+from engine.store.history import RunSummary
 from tui.app import Options, PlaitApp
 from tui.keys import default_keymap
 from tui.present.help import HelpPage
@@ -384,6 +385,7 @@ class FakePort:
     view: EngineView
     logs: dict[str, tuple[LogLine, ...]] = field(default_factory=dict)
     diffs: dict[str, ChangeDiff] = field(default_factory=dict)
+    past: list[RunSummary] = field(default_factory=list)
     answer: Callable[[Command], Reply] = lambda _: Accepted()
     commands: list[Command] = field(default_factory=list)
     snapshots: int = 0
@@ -424,6 +426,10 @@ class FakePort:
         if worker not in self.diffs:
             raise WorkspaceError("there is no change yet")
         return self.diffs[worker]
+
+    async def history(self) -> list[RunSummary]:
+        self._fail_if_gone()
+        return self.past
 
     async def wait_idle(self) -> None:
         return

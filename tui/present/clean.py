@@ -94,6 +94,8 @@ def _cleaned(value: Any, cleaner: Callable[[str], str]) -> Any:
         return value
     if isinstance(value, str):
         return cleaner(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_cleaned(item, cleaner) for item in value))
     if isinstance(value, tuple | frozenset | list):
         return type(value)(_cleaned(item, cleaner) for item in value)
     if isinstance(value, Mapping):

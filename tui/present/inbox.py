@@ -203,7 +203,7 @@ def _touch_rows(worker: WorkerView, cells: int) -> list[Row]:
                 f"  {held.dimension:<10} ",
                 wall,
                 " ",
-                Span(f"{held.value:<22}", TEXT),
+                Span(f"{held.value or held.mechanism:<22}", TEXT),
                 str(held.level),
             )
         )

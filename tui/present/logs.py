@@ -234,7 +234,7 @@ class LogPane:
     def _rows_of(self, index: int, cells: int) -> list[Row]:
         item = self.items[index]
         is_here = index == self.cursor and not self.is_following
-        rows = self._line_rows(item.line, item.result, cells - 1)
+        rows = self._line_rows(item.line, item.result, cells - 1, has_head=not self._goes_on(index))
         if item.folded and (item.is_open or len(item.folded) < _FOLD_FROM):
             for line in item.folded:
                 rows += self._line_rows(line, "", cells - 1, has_head=False)
@@ -242,6 +242,13 @@ class LogPane:
             lead = " " * (self._indent + 1)
             rows.append(words(lead, f"► {len(item.folded)} lines folded"))
         return [cursor_row(row, cells, is_focused=is_here) for row in rows]
+
+    def _goes_on(self, index: int) -> bool:
+        """An error of many lines is one error: it is named once."""
+        if not index or self.items[index].line.kind is not LogKind.ERROR:
+            return False
+        before = self.items[index - 1].line
+        return before.kind is LogKind.ERROR and self.items[index].line.at - before.at < 1
 
     @property
     def _indent(self) -> int:

@@ -1,10 +1,25 @@
 """Runs: the history, newest first."""
 
+from typing import NamedTuple
+
 from engine.results import RunView
 from tui.present.figures import clock, cost, lasting
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, words
 from tui.present.lists import cursor_row
 from tui.present.scene import Scene
+
+
+class PastRun(NamedTuple):
+    """A run of the repository's history, whether the engine has it open or not."""
+
+    run: str
+    name: str
+    started_at: float
+    ended_at: float | None
+    verdict: str
+    standing: str
+    problem: str = ""
+
 
 _OUTCOMES = {
     "success": ("✓", Role.DONE),
@@ -13,6 +28,22 @@ _OUTCOMES = {
     "skipped": ("»", Role.MUTED),
     "pending": ("●", Role.RUNNING),
 }
+
+
+def past_row(past: PastRun, scene: Scene, cells: int, *, is_focused: bool) -> Row:
+    """A run that is not open: when it was and how it came out."""
+    glyph, role = _OUTCOMES.get(past.verdict, ("·", Role.MUTED))
+    lasted = lasting(past.ended_at - past.started_at) if past.ended_at else ""
+    row = words(
+        Span(glyph, Ink(role, bold=True)),
+        " ",
+        *fit((Span(past.run, Ink(Role.MUTED, bold=True)),), 12),
+        *fit((Span(past.name, MUTED),), 18),
+        *fit((Span(clock(past.started_at, scene.now), MUTED),), 10),
+        *fit((Span(lasted, MUTED),), 10),
+        past.problem or past.standing,
+    )
+    return cursor_row(row, cells, is_focused=is_focused)
 
 
 def ordered(scene: Scene) -> list[RunView]:

@@ -92,7 +92,7 @@ def check_text(worker: WorkerView) -> Row:
     mark = Span("✓ ", Ink(Role.DONE)) if check.passed else Span("✗ ", Ink(Role.FAILED))
     verdict = "check passed" if check.passed else "check failed"
     row = [mark, Span(verdict, TEXT)]
-    if check.summary:
+    if check.summary and check.summary not in {"passed", "failed"}:
         row.append(Span(f", {check.summary}", TEXT))
     if worker.is_check_stale:
         row += [Span(" "), Span("stale", Ink(Role.WAITING, bold=True))]
@@ -155,8 +155,11 @@ def _review_text(worker: WorkerView) -> str:
     if worker.is_check_stale and check:
         verdict += " (stale)"
     change = worker.change
-    figures = f" +{change.insertions} {MINUS}{change.deletions}" if change else ""
-    return verdict + figures
+    if change and change.insertions:
+        verdict += f" +{change.insertions}"
+    if change and change.deletions:
+        verdict += f" {MINUS}{change.deletions}"
+    return verdict
 
 
 def badge_text(worker: WorkerView, now: float) -> str:

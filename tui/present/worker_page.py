@@ -186,7 +186,7 @@ def _fence_rows(worker: WorkerView) -> list[Row]:
             " " * _BAR,
             Span(WALLS[held.level], TEXT),
             " ",
-            Span(held.value, TEXT),
+            Span(held.value or held.mechanism, TEXT),
         )
         for held in worker.enforcement
         if held.dimension in fences

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 
 from engine.commands import (
     AddWorker,
@@ -65,11 +66,19 @@ class ActingScreen(CommonScreen):
         return why_not(idea, worker, step)
 
     def label_of(self, idea: str) -> str:
-        """What `x` means depends on what is under the cursor; the footer says which."""
-        worker = self.session.worker_view
-        if idea != "no" or worker is None or not super().label_of(idea):
-            return super().label_of(idea)
-        if worker.questions and worker.questions[0].is_permission:
+        """What yes and no mean depends on what is under the cursor; the footer says which."""
+        worker, step, label = (
+            self.session.worker_view,
+            self.session.step_view,
+            super().label_of(idea),
+        )
+        if not label or worker is None or idea not in {"yes", "no"}:
+            return label
+        asks = bool(worker.questions) and not worker.phase.is_settled
+        if idea == "yes":
+            chooses = "choose" if step and step.is_choice_due else "approve"
+            return label if asks else chooses
+        if asks and worker.questions[0].is_permission:
             return "deny"
         return _NO_LABELS.get(worker.phase, "stop")
 
@@ -357,7 +366,7 @@ class ActingScreen(CommonScreen):
     def do_terminal(self) -> None:
         shell, worker = self.session.shell, self._here()
         if shell is not None:
-            self.run_worker(self._open_shell(shell(self.run_id, worker.worker)))
+            self.begin(partial(self._open_shell, shell(self.run_id, worker.worker)))
 
     async def _open_shell(self, argv: Sequence[str]) -> None:
         problem = await run_in_terminal(self.app, argv)

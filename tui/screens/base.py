@@ -1,12 +1,14 @@
 """What every screen is: a board under a top bar, a message line, a footer; keys; overlays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.worker import WorkType
 
 from engine.commands import Command, Refused
 from tui.keys import ACTIONS, Action, Waits
@@ -287,9 +289,20 @@ class BoardScreen(Screen[None]):
         self.textbox.display = False
         self.set_focus(None)
 
+    def begin(
+        self,
+        work: Callable[[], Coroutine[None, None, None]],
+        *,
+        group: str = "default",
+        exclusive: bool = False,
+    ) -> None:
+        """Do something that takes time, beside everything else."""
+        wanted: WorkType[None] = work
+        self.run_worker(wanted, group=group, exclusive=exclusive)
+
     def send(self, command: Command, said: str, after: Callable[[], None] | None = None) -> None:
         """Send a command; its reply is told on the message line."""
-        self.run_worker(self._sent(command, said, after), exit_on_error=True)
+        self.begin(partial(self._sent, command, said, after))
 
     async def _sent(self, command: Command, said: str, after: Callable[[], None] | None) -> None:
         reply = await self.session.bridge.command(command)

@@ -1,5 +1,6 @@
 """What works alike on every screen: going elsewhere, palette, help, themes, undo, leaving."""
 
+from functools import partial
 from typing import ClassVar
 
 from engine.commands import Pause, Resume, SetCap, StopRun
@@ -29,7 +30,7 @@ class CommonScreen(KeyedScreen):
 
     def go(self, screen: str) -> None:
         """Go to another screen."""
-        self.run_worker(self._switch(screen))
+        self.begin(partial(self._switch, screen))
 
     async def _switch(self, screen: str) -> None:
         await self.app.switch_mode(screen)
@@ -91,7 +92,7 @@ class CommonScreen(KeyedScreen):
         self.app.refresh(layout=True)
 
     def on_text_box_editor_wanted(self) -> None:
-        self.run_worker(self._edit_text())
+        self.begin(self._edit_text)
 
     async def _edit_text(self) -> None:
         text, problem = await edit_text(self.app, self.textbox.text)

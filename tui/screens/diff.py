@@ -1,6 +1,7 @@
 """Diff: one worker's change, hunk by hunk; what was seen, what is to be said about it."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from engine.commands import BeginFrom, RetryWorker, Steer
 from engine.phases import Phase
@@ -58,7 +59,7 @@ class DiffScreen(ActingScreen):
             if not is_same:
                 self.pane.show(None)
                 self.reason = ""
-            self.run_worker(self._load(wanted), group="diff", exclusive=True)
+            self.begin(partial(self._load, wanted), group="diff", exclusive=True)
 
     async def _load(self, wanted: tuple[str, str, int, str]) -> None:
         run, worker, attempt, _ = wanted

@@ -132,7 +132,7 @@ class KeyedScreen(BoardScreen):
         elif chosen == "l":
             self.app.exit()
         elif chosen == "s" and dialog.can_stop:
-            self.run_worker(self._stop_and_leave())
+            self.begin(self._stop_and_leave)
 
     async def _stop_and_leave(self) -> None:
         for run in self.session.view.runs:

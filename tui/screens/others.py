@@ -9,7 +9,7 @@ from tui.present.lists import cursor_row
 from tui.present.looks import glyph, look_of
 from tui.present.meters import heading
 from tui.present.rail import step_note
-from tui.present.runs import ordered, run_rows
+from tui.present.runs import PastRun, ordered, past_row, run_rows
 from tui.present.scene import Scene
 from tui.present.standing import Band, band_of
 from tui.present.timeline import timeline
@@ -194,16 +194,35 @@ class RunsScreen(CommonScreen):
         super().__init__(session)
         self.cursor = ""
         self.marked: set[str] = set()
+        self.past: list[PastRun] = []
+
+    def on_screen_resume(self) -> None:
+        self.begin(self._ask_history, group="history", exclusive=True)
+        super().on_screen_resume()
+
+    async def _ask_history(self) -> None:
+        self.past = await self.session.bridge.history()
+        self.draw()
+
+    def _past_only(self) -> list[PastRun]:
+        """The runs of the history that the engine has not open."""
+        opened = {run.run for run in self.session.view.runs}
+        return [past for past in self.past if past.run not in opened]
 
     def _ids(self) -> list[str]:
-        return [run.run for run in ordered(self.session.scene())]
+        shown = [run.run for run in ordered(self.session.scene())]
+        return shown + [past.run for past in self._past_only()]
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        if not scene.view.runs:
-            return Page(((), words("  There is no run yet.")))
         ids = self._ids()
+        if not ids:
+            return Page(((), words("  There is no run yet.")))
         self.cursor = self.cursor if self.cursor in ids else ids[0]
         rows = run_rows(scene, self.cursor, frozenset(self.marked), cells)
+        rows += [
+            past_row(past, scene, cells, is_focused=past.run == self.cursor)
+            for past in self._past_only()
+        ]
         top = max(ids.index(self.cursor) + 2 - height, 0)
         shown = [rows[0], *rows[1 + top : top + height]]
         zones = tuple(Zone(0, 1 + y, cells, 1, f"run:{name}") for y, name in enumerate(ids[top:]))
@@ -242,6 +261,11 @@ class RunsScreen(CommonScreen):
         self._move(1)
 
     def do_open(self) -> None:
+        past = next((past for past in self._past_only() if past.run == self.cursor), None)
+        if past is not None:
+            hint = f"`plait resume {past.run}` takes it up" if past.standing == "unfinished" else ""
+            self.say_refused(self._key("open"), f"{past.run} is not open: {past.standing}", hint)
+            return
         self.session.run_id = self.cursor
         self.session.worker = ""
         self.session.marks.clear()

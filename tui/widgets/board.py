@@ -78,7 +78,7 @@ class Board(Widget):
         style = self.palette.style
         shown = ascii_row(row) if self.is_ascii else row
         segments = [Segment(text, style(ink)) for text, ink in shown if text]
-        return Strip(segments).adjust_cell_length(self.size.width, self.palette.paper)
+        return Strip(segments).simplify().adjust_cell_length(self.size.width, self.palette.paper)
 
     def on_resize(self) -> None:
         """Rows are drawn for a width: old strips are of no use."""

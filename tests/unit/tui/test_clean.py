@@ -3,6 +3,7 @@
 from engine.phases import Phase
 from engine.results import Question, WorkerView
 from tui.present.clean import LONGEST, clean, clean_block, clean_code, clean_tree
+from tui.present.runs import PastRun
 
 
 def test_escape_sequences_go_with_all_that_belongs_to_them():
@@ -62,6 +63,11 @@ def test_code_under_review_loses_nothing_and_shows_what_cannot_be_seen():
     assert clean_code("a\x1b[31mb\x00\r") == "a␛[31mb␀␍"
     assert clean_code("a\x9bb\u202ec\u200b") == "a<009B>b<202E>c<200B>"
     assert clean_code("\tif x:") == "    if x:"
+
+
+def test_named_tuples_stay_what_they_are():
+    past = PastRun("1a\x07", "n", 0.0, None, "", "over")
+    assert clean_tree(past) == PastRun("1a", "n", 0.0, None, "", "over")
 
 
 def test_a_clean_view_is_not_copied():

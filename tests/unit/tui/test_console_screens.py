@@ -6,8 +6,10 @@ import pytest
 
 from engine.commands import RetryWorker, Steer
 from engine.events import Answered, Asked, Told, WorkerMoved
+from engine.ids import RunId
 from engine.phases import Phase
 from engine.results import EngineView, Question
+from engine.store.history import RunSummary, Standing
 from tests.support.consoles import (
     NOW,
     FakePort,
@@ -198,6 +200,24 @@ async def test_runs_are_listed_and_opened():
         await console.shows("fix 2f1c")
         await console.do("go_runs", "down", "open")
         await console.shows("older 1111")
+
+
+async def test_runs_that_are_not_open_are_listed_and_say_why_they_do_not_open():
+    port = _port()
+    port.past = [
+        RunSummary(
+            id=RunId("0aaa"),
+            started=NOW - 900,
+            standing=Standing.UNFINISHED,
+            name="before",
+            last=NOW,
+        )
+    ]
+    async with opened(port=port) as console:
+        await console.do("go_runs")
+        await console.shows("0aaa", "before", "unfinished")
+        await console.do("last", "open")
+        await console.shows("0aaa is not open: unfinished.  `plait resume 0aaa` takes it up")
 
 
 async def test_a_diff_is_read_hunk_by_hunk():
