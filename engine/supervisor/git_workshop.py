@@ -43,6 +43,7 @@ from engine.supervisor.git_names import short
 from engine.supervisor.merging.conflicts import conflict_paths
 from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces, Job, Shelter
+from engine.supervisor.tampering import TamperCheck
 from engine.supervisor.workshop import (
     BaseClash,
     Checker,
@@ -81,6 +82,7 @@ class GitWorkshop:
         self._landings = Landings(
             repo, root=root, layout=layout, clock=clock, resolutions=self._desk.resolutions
         )
+        self._tampering = TamperCheck(repo.common_dir, is_needed=not shelter.can_confine)
         self._bases: dict[RunId, str] = {}
         self._pinning = anyio.Lock()
         self._spaces: dict[AttemptId, Workspace] = {}
@@ -130,6 +132,7 @@ class GitWorkshop:
             ),
         )
         self._spaces[attempt] = space
+        await self._tampering.begin(attempt)
         await anyio.to_thread.run_sync(self._give_artifacts, state.run, effect, Path(space.path))
         return Made(path=space.path, branch=short(space.branch), base=start.base)
 
@@ -243,10 +246,12 @@ class GitWorkshop:
             found = await collect(
                 self._repo, space, CollectRequest(author=author, message=_left_over(w), wrap=wrap)
             )
+        violations = await self._tampering.end(space.attempt)
         if isinstance(found, CollectRefused):
             why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
-            return Kept(error=why)
-        return Kept(change=await self._measured(state, found, w.base or found.base, artifacts))
+            return Kept(error=why, violations=violations)
+        change = await self._measured(state, found, w.base or found.base, artifacts)
+        return Kept(change=change, violations=violations)
 
     async def _measured(
         self, state: RunState, found: Collected, base: str, artifacts: tuple[str, ...]
@@ -273,6 +278,12 @@ class GitWorkshop:
     ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
         """Merged in memory and checked as the exact tree that will be there."""
         return await self._landings.prepare(state, effect, check)
+
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """The check once more, on the exact tree that would land or on the worker's own."""
+        return await self._landings.check_again(state, w, check, is_own=is_own)
 
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target by compare-and-swap, its checkout along with it."""
