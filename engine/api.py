@@ -41,7 +41,23 @@ from engine.supervisor.bus import Bus
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.coordinator import Coordinator
 from engine.supervisor.live_run import LiveRun
+from engine.supervisor.merging.actions import side_actions
 from engine.supervisor.merging.preview import OpenMerge, open_merge
+from engine.supervisor.merging.queue import (
+    LandingEnd,
+    LandingOrder,
+    PlannedLanding,
+    land_queue,
+    landing_end,
+)
+from engine.supervisor.merging.views import (
+    ConflictFileView,
+    ConflictView,
+    HunkView,
+    LineView,
+    OptionView,
+    ProposalView,
+)
 from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
 from engine.supervisor.replay import output_bytes
@@ -50,12 +66,21 @@ from engine.supervisor.tools import Tools
 from engine.supervisor.workshops import Workshops
 
 __all__ = [
+    "ConflictFileView",
+    "ConflictView",
     "Engine",
     "EnginePort",
+    "HunkView",
+    "LandingEnd",
+    "LandingOrder",
+    "LineView",
     "OpenMerge",
+    "OptionView",
     "Plan",
     "PlanDefaults",
+    "PlannedLanding",
     "ProjectFacts",
+    "ProposalView",
     "RetryMode",
     "Run",
     "RunSummary",
@@ -64,6 +89,8 @@ __all__ = [
     "event_json",
     "find_agents",
     "init_manifest",
+    "land_queue",
+    "landing_end",
     "machine_rows",
     "make_repository",
     "open_merge",
@@ -73,6 +100,7 @@ __all__ = [
     "raw_output",
     "reach",
     "report_json",
+    "side_actions",
     "view_json",
 ]
 

@@ -1,7 +1,7 @@
 """An engine in another process, seen through its socket: the same port as one in this process."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -17,10 +17,11 @@ from engine.errors import EngineError
 from engine.events import Told
 from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, ProtocolError, Wire
-from engine.results import EngineView, LogChunk, RunReport, RunView
+from engine.results import CheckResult, EngineView, LogChunk, RunReport, RunView
 from engine.store.codec import dump, load
 from engine.store.history import RunSummary
 from engine.store.layout import Layout
+from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.views import ConflictView
 
 _HELLO_S = 5.0
@@ -175,6 +176,18 @@ class RemoteEngine:
         """Decide something about a worker's conflicts, or go on when all is decided."""
         fields = {"run": run, "worker": worker, "action": dump(action)}
         return load(ConflictView, await self._ask("resolve", **fields))
+
+    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
+        """Run the check again: on the exact tree that would land now, or on the worker's own."""
+        fields = {"run": run, "worker": worker, "is_own": is_own}
+        return load(CheckResult, await self._ask("check", **fields))
+
+    async def landing_order(
+        self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN
+    ) -> tuple[PlannedLanding, ...]:
+        """The order in which workers are to land, with the conflicts expected of each."""
+        found = await self._ask("landing_order", run=run, workers=list(workers), by=str(by))
+        return tuple(load(PlannedLanding, planned) for planned in found)
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""

@@ -23,6 +23,7 @@ from engine.store.codec import dump, load
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 from engine.supervisor.coordinator import Coordinator
+from engine.supervisor.merging.queue import LandingOrder
 
 
 class Door:
@@ -128,6 +129,8 @@ class _Conversation:
             "diff": self._diff,
             "conflicts": self._conflicts,
             "resolve": self._resolve,
+            "check": self._check,
+            "landing_order": self._landing_order,
             "history": self._history,
             "wait_idle": self._wait_idle,
             "leave": self._leave,
@@ -195,6 +198,16 @@ class _Conversation:
         run, worker = str(message["run"]), str(message["worker"])
         action = load(ResolutionAction, message["action"])
         return dump(await self._coordinator.resolve(run, worker, action))
+
+    async def _check(self, message: dict[str, Any]) -> Any:
+        run, worker = str(message["run"]), str(message["worker"])
+        is_own = bool(message.get("is_own"))
+        return dump(await self._coordinator.check(run, worker, is_own=is_own))
+
+    async def _landing_order(self, message: dict[str, Any]) -> Any:
+        by, workers = LandingOrder(message["by"]), list(map(str, message["workers"]))
+        found = await self._coordinator.landing_order(str(message["run"]), workers, by)
+        return [dump(planned) for planned in found]
 
     async def _history(self, message: dict[str, Any]) -> Any:
         del message

@@ -1,5 +1,7 @@
 """Setup and check: commands of the manifest, run as attempts of the worker they serve."""
 
+from secrets import token_hex
+
 from engine.core.effects import Land, PrepareWorkspace, ReleaseWorkspace, RunCheck
 from engine.ids import AttemptId
 from engine.results import CheckResult
@@ -60,6 +62,10 @@ class Checking:
             duration_s=round(end.exit.wall_s, 3),
         )
 
+    def again(self) -> "CheckingAgain":
+        """The same, run anew even where the same tree was checked before."""
+        return CheckingAgain(self)
+
     async def _command(
         self, folder: str, git: GitPlaces | None, command: str, role: str
     ) -> CommandEnd:
@@ -73,3 +79,19 @@ class Checking:
             env=self._tools.ports.lease(f"{state.run}/{effect.worker}", state.plan.workspace.ports),
         )
         return await self._tools.starter.run_command(state, job, command)
+
+
+class CheckingAgain:
+    """Checks that a human asked for: attempts of their own, so that nothing old is answered."""
+
+    def __init__(self, checking: Checking) -> None:
+        self._checking = checking
+        self._name = f"again-{token_hex(3)}"
+
+    async def setup(self, folder: str, git: GitPlaces) -> str | None:
+        """Make a tree ready by the manifest's setup; None, or why it could not be."""
+        return await self._checking.setup(folder, git, role=f"setup-{self._name}")
+
+    async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
+        """What the step's check says of a tree."""
+        return await self._checking.check(folder, tree, git, role=f"check-{self._name}")

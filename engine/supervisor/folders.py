@@ -93,6 +93,13 @@ class FolderWorkshop:
         del state, check
         return Refusal(reason=f"{effect.worker} works in a plain folder: there is nothing to land")
 
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """Plain folders have no commit whose files could be checked."""
+        del state, check, is_own
+        return Refusal(reason=f"{w.id} works in a plain folder: there is no tree to check again")
+
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Never reached: nothing is ever ready."""
         del ready

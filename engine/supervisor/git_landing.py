@@ -19,14 +19,16 @@ from engine.git.landing import (
     recover_landing,
 )
 from engine.git.merge3 import Merger
-from engine.git.objects import resolve
+from engine.git.objects import Wording, resolve, write_commit
 from engine.git.runner import Repo
+from engine.phases import Phase
 from engine.results import CheckResult
 from engine.store.codec import from_json, to_json
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
 from engine.supervisor.git_names import short
 from engine.supervisor.merging.conflicts import conflict_paths
+from engine.supervisor.merging.questions import landing_question
 from engine.supervisor.merging.sessions import Resolutions
 from engine.supervisor.shelter import GitPlaces
 from engine.supervisor.workshop import Checker, Conflicted, ReadyToLand, Refusal
@@ -125,16 +127,45 @@ class Landings:
         known = state.workers[effect.worker].check
         if known is not None and known.passed and known.tree == composed.tree:
             return None
+        result = await self._run_check(state, composed.new, composed.tree, check)
+        return result if isinstance(result, Refusal) or not result.passed else None
+
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """The check on the exact tree that would land now, or on the worker's own."""
+        change = w.change
+        if change is None or change.head is None:
+            return Refusal(reason=f"{w.id} has no change that could be checked")
+        if is_own:
+            return await self._run_check(state, change.head, change.tree or "", check)
+        if w.phase is Phase.CONFLICTED:
+            tree = (await self._resolutions.tree(state, w)).tree
+        else:
+            sides = (await landing_question(self._repo, state, w)).sides
+            merged = await self._merger.merge3(sides.base, sides.ours, sides.theirs)
+            if not merged.is_clean:
+                names = ", ".join(conflict_paths(merged))
+                return Refusal(reason=f"{w.id} conflicts with its target in {names}")
+            tree = merged.tree
+        author = self._repo.settings.sign(int(state.started_at or 0))
+        wording = Wording(message="A tree to be checked\n", author=author)
+        commit = await write_commit(self._repo, tree, [change.head], wording)
+        return await self._run_check(state, commit, tree, check)
+
+    async def _run_check(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """The check in a tree that holds exactly a commit's files, and is warm from before."""
         root = self._root / state.run / "check"
         place = CheckTree(path=root / "tree", folder=self._layout.run(state.run) / "check")
         await anyio.Path(root).mkdir(mode=0o700, parents=True, exist_ok=True)
-        borrowed = await fill_check_tree(self._repo, place, composed.new)
+        borrowed = await fill_check_tree(self._repo, place, commit)
         places = GitPlaces(private=Path(place.git_dir), objects=tuple(map(Path, borrowed)))
         problem = await check.setup(str(place.path), places)
         if problem is not None:
             return Refusal(reason=problem)
-        result = await check.check(str(place.path), composed.tree, places)
-        return None if result.passed else result
+        return await check.check(str(place.path), tree, places)
 
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target by compare-and-swap, its checkout along with it."""

@@ -1,14 +1,15 @@
 """The one interface through which anybody sees and steers an engine, near or over a socket."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from engine.commands import Command, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.events import Told
 from engine.plan.model import Plan
-from engine.results import EngineView, LogChunk, RunReport, RunView
+from engine.results import CheckResult, EngineView, LogChunk, RunReport, RunView
 from engine.store.history import RunSummary
+from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.views import ConflictView
 
 
@@ -37,6 +38,14 @@ class EnginePort(Protocol):
 
     async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
         """Decide something about a worker's conflicts, or go on when all is decided."""
+
+    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
+        """Run the check again: on the exact tree that would land now, or on the worker's own."""
+
+    async def landing_order(
+        self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN
+    ) -> tuple[PlannedLanding, ...]:
+        """The order in which workers are to land, with the conflicts expected of each."""
 
     async def start(self, plan: Plan) -> str:
         """Begin a run; its id."""

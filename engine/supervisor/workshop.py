@@ -95,6 +95,11 @@ class Workshop(Protocol):
     ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
         """Merge in memory and check the exact tree; a CheckResult is one that failed."""
 
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """The check once more, on the exact tree that would land or on the worker's own."""
+
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
 

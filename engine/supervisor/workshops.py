@@ -67,6 +67,12 @@ class Workshops:
         """Merge in memory and check the exact tree."""
         return await self._for(state.plan).prepare_landing(state, effect, check)
 
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """The check once more, on the exact tree that would land or on the worker's own."""
+        return await self._for(state.plan).check_again(state, w, check, is_own=is_own)
+
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target, or roll a prepared move forward."""
         return await (self._git or self._folders).land(effect, ready)

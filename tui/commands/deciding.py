@@ -1,14 +1,25 @@
 """`plait choose`, `approve`, `reject`, `land`: what a reviewer decides."""
 
 import argparse
-import json
 from functools import partial
+from typing import Any
 
 from engine import commands as c
-from engine import events as ev
-from engine.api import EnginePort, reach
-from tui.commands.acting import tell, tell_one
-from tui.commands.base import EXIT_FAILED, EXIT_OK, EXIT_WAITS, add_repo, in_loop, put, say
+from engine.api import EnginePort, LandingEnd, LandingOrder, land_queue, reach
+from engine.results import RunView
+from tui.commands.acting import tell
+from tui.commands.base import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_WAITS,
+    add_repo,
+    in_loop,
+    put,
+    put_json,
+    say,
+)
+from tui.present.clean import clean
+from tui.present.figures import some
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     if name == "land":
         parser.add_argument("--to", metavar="BRANCH", help="in place of the run's target")
         parser.add_argument("--style", choices=("merge", "squash", "rebase"))
+        parser.add_argument(
+            "--order",
+            choices=[str(order) for order in LandingOrder],
+            default=str(LandingOrder.PLAN),
+            help="of several: plan order, or those with the fewest conflicts first",
+        )
         parser.add_argument("--despite-check", action="store_true", help="land red, and say so")
         parser.add_argument("--json", action="store_true")
 
@@ -39,59 +56,77 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _land_all(args: argparse.Namespace) -> int:
-    """One after another; a conflict ends with 3, a refusal with 1."""
+    """One after another; what cannot land is set aside: 3 where one conflicts, 1 where refused."""
     async with reach(args.repo) as (port, has_lived):
-        code = EXIT_OK
-        for worker in args.workers:
-            code = await _land(port, args, worker)
-            if code != EXIT_OK:
-                break
+        run = await port.resume((await port.view(args.run or _run_of(args.workers[0]))).run)
+        workers = await _in_order(port, args, run)
+        commands = [
+            c.Land(
+                worker=worker,
+                run=run,
+                to=args.to,
+                style=args.style,
+                is_despite_check=args.despite_check,
+            )
+            for worker in workers
+        ]
+        ends = [end async for end in land_queue(port, commands) if _told(end, args)]
+        if args.json:
+            put_json(_json(ends, args))
         if not has_lived:
             await port.wait_idle()
-    return code
+    if all(end.is_landed for end in ends):
+        return EXIT_OK
+    return EXIT_FAILED if any(not (end.is_landed or end.conflicts) for end in ends) else EXIT_WAITS
 
 
-async def _land(port: EnginePort, args: argparse.Namespace, worker: str) -> int:
-    run = await port.resume((await port.view(args.run or _run_of(worker))).run)
+async def _in_order(port: EnginePort, args: argparse.Namespace, run: str) -> list[str]:
+    """The workers by their full names, in the order asked for."""
     view = await port.view(run)
-    tail = worker.removeprefix(f"{run}/")
-    name = next((w.worker for w in view.workers if w.worker.endswith(tail)), tail)
-    events = port.events(view.seq, run=run)
-    command = c.Land(
-        worker=name,
-        run=run,
-        to=args.to,
-        style=args.style,
-        is_despite_check=args.despite_check,
-    )
-    code = await tell_one(port, command)
-    if code != EXIT_OK:
-        return code
-    async for told in events:
-        is_its = getattr(told.event, "worker", None) == name
-        found = _told_of_landing(told.event, is_json=args.json) if is_its else None
-        if found is not None:
-            return found
-    return EXIT_FAILED
+    names = [_full_name(view, worker.removeprefix(f"{run}/")) for worker in args.workers]
+    places = [w.worker for w in view.workers]
+    if len(names) == 1 or any(name not in places for name in names):
+        return names
+    able = [n for n in names if view.worker(n).change is not None]
+    order = await port.landing_order(run, able, LandingOrder(args.order))
+    if args.order == LandingOrder.FEWEST_CONFLICTS:
+        for planned in order:
+            told = f"{some(planned.hunks, 'conflict')} expected" if planned.hunks else "no conflict"
+            say(f"{planned.worker}: {told}")
+    return [planned.worker for planned in order] + [name for name in names if name not in able]
+
+
+def _full_name(view: RunView, name: str) -> str:
+    found = [w.worker for w in view.workers if w.worker == name or w.worker.endswith(f"/{name}")]
+    found = found or [w.worker for w in view.workers if name in {w.step, w.label}]
+    return found[0] if len(found) == 1 else name
 
 
 def _run_of(worker: str) -> str:
     return worker.split("/", maxsplit=1)[0] if worker.count("/") > 1 else ""
 
 
-def _told_of_landing(event: ev.Event, *, is_json: bool) -> int | None:
-    match event:
-        case ev.Landed():
-            fields = {"worker": event.worker, "target": event.target, "commit": event.new}
-            put(json.dumps({"landed": True, **fields}) if is_json else event.new)
-            return EXIT_OK
-        case ev.ConflictsFound():
-            if is_json:
-                put(json.dumps({"landed": False, "conflicts": event.paths}))
-            say(f"{event.worker} conflicts with the target in {', '.join(event.paths)}")
-            return EXIT_WAITS
-        case ev.WorkerMoved(after="REVIEWING"):
-            say(f"{event.worker} was not landed: see `plait status`")
-            return EXIT_FAILED
-        case _:
-            return None
+def _told(end: LandingEnd, args: argparse.Namespace) -> bool:
+    """Say at once what became of one; the JSON of all follows at the end."""
+    if end.conflicts:
+        say(f"{end.worker} conflicts with the target in {', '.join(map(clean, end.conflicts))}")
+    elif not end.is_landed:
+        say(f"{end.worker} was not landed: {clean(end.reason)}")
+    elif not args.json:
+        put(end.commit or "")
+    return True
+
+
+def _json(ends: list[LandingEnd], args: argparse.Namespace) -> Any:
+    rows = [
+        {
+            "worker": end.worker,
+            "landed": end.is_landed,
+            "target": end.target,
+            "commit": end.commit,
+            "conflicts": list(map(clean, end.conflicts)),
+            "reason": clean(end.reason),
+        }
+        for end in ends
+    ]
+    return rows[0] if len(args.workers) == 1 else rows

@@ -14,6 +14,7 @@ from engine.merge import (
     ResolutionSession,
     SingleLines,
 )
+from engine.supervisor.merging.views import ConflictFileView
 
 Act = Callable[[ResolutionSession, Any], ResolutionSession]
 
@@ -90,6 +91,33 @@ def _edit(session: ResolutionSession, act: c.EditFile) -> ResolutionSession:
 def _reopen(session: ResolutionSession, act: c.Reopen) -> ResolutionSession:
     key = None if act.hunk is None else _key(act.hunk)
     return session.reopen(os.fsencode(act.path), key)
+
+
+def side_actions(file: ConflictFileView, choice: str) -> tuple[c.ResolutionAction, ...]:
+    """What takes `target`, `incoming` or `both` in all of a file that is still open.
+
+    Raises:
+        WorkspaceError: The file's conflict offers no such choice.
+    """
+    found: list[c.ResolutionAction] = []
+    if file.needs_whole and file.whole is None and not file.is_edited:
+        offered = {option.choice for option in file.options}
+        words = ("both", "union", "merged") if choice == "both" else (choice,)
+        word = next((word for word in words if word in offered), None)
+        if word is None:
+            raise WorkspaceError(
+                f"{file.path} ({file.kind}) offers no {choice!r}",
+                hint=f"It offers: {', '.join(sorted(offered))}.",
+            )
+        found.append(c.ChooseWhole(path=file.path, choice=word))
+    if file.needs_place and file.place is None:
+        found.append(c.ChoosePlace(path=file.path, place=choice))
+    mode = file.incoming_mode if choice == "incoming" else file.target_mode
+    if file.needs_mode and file.mode is None and mode is not None:
+        found.append(c.ChooseMode(path=file.path, mode=mode))
+    if file.open_hunks and not file.needs_whole:
+        found.append(c.ChooseRest(choice=choice, paths=(file.path,)))
+    return tuple(found)
 
 
 _ACTS: Mapping[type[Any], Act] = {

@@ -1,5 +1,6 @@
 """The one way to a repository's merging, for a port: conflicts seen and decided, and going on."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from engine import commands as c
@@ -11,6 +12,7 @@ from engine.ids import WorkerId
 from engine.phases import Phase
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
+from engine.supervisor.merging.queue import LandingOrder, PlannedLanding, landing_order
 from engine.supervisor.merging.sessions import Resolutions
 from engine.supervisor.merging.views import ConflictView
 from engine.supervisor.run_ports import RunPort
@@ -48,6 +50,18 @@ class MergeDesk:
             if isinstance(action, c.FinishResolving):
                 return await self._finish(run, w)
             return await self.resolutions.act(run.state, w, action)
+
+    async def landing_order(
+        self, state: RunState, workers: Sequence[WorkerId], by: LandingOrder
+    ) -> tuple[PlannedLanding, ...]:
+        """The order in which workers are to land, with the conflicts expected of each.
+
+        Raises:
+            WorkspaceError: One of them has nothing to land, or nowhere.
+        """
+        target = state.plan.runtime.target or ""
+        wanted = [state.workers[worker] for worker in workers]
+        return await landing_order(self._repo, state, wanted, target=target, by=by)
 
     async def _finish(self, run: RunPort, w: Worker) -> ConflictView:
         finished = await self.resolutions.finish(run.state, w)

@@ -124,6 +124,8 @@ class ConflictFileView:
     base_path: str | None = None
     target_path: str | None = None
     incoming_path: str | None = None
+    target_mode: str | None = None
+    incoming_mode: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +227,8 @@ def _file(
         base_path=paths[0],
         target_path=paths[1],
         incoming_path=paths[2],
+        target_mode=conflict.target.mode if conflict.target else None,
+        incoming_mode=conflict.incoming.mode if conflict.incoming else None,
     )
 
 

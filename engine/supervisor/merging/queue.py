@@ -1,0 +1,183 @@
+"""Landing several changes one after another: in which order, and what became of each.
+
+One that cannot land is set aside and the rest go on; each is merged into the target as the ones
+before it left that.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from engine import commands as c
+from engine import events as ev
+from engine.core.outcome import must_land_first
+from engine.core.state import RunState, Worker
+from engine.errors import GitFailed, WorkspaceError
+from engine.events import Told
+from engine.git.merge3 import MergedTrees, Merger, Sides
+from engine.git.objects import resolve
+from engine.git.runner import Repo
+from engine.merge import Names
+from engine.phases import Phase
+from engine.results import RunView
+from engine.supervisor.merging.conflicts import conflict_paths, read_conflicts
+from engine.supervisor.merging.questions import merged_since
+
+
+class LandingOrder(StrEnum):
+    """In which order several changes are landed."""
+
+    PLAN = "plan"
+    FEWEST_CONFLICTS = "fewest-conflicts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedLanding:
+    """A change in its place of the queue, and the conflicts it is expected to meet there."""
+
+    worker: str
+    paths: tuple[str, ...] = ()
+    hunks: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandingEnd:
+    """What became of one landing.
+
+    Attributes:
+        commit: Where the target is now; None where nothing landed.
+        conflicts: The paths that a human has to decide.
+        reason: Why it was set aside.
+    """
+
+    worker: str
+    target: str | None = None
+    commit: str | None = None
+    conflicts: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def is_landed(self) -> bool:
+        """It is on the target."""
+        return self.commit is not None
+
+
+class LandingPort(Protocol):
+    """What a queue needs of an engine."""
+
+    async def command(self, command: c.Command) -> c.Reply:
+        """Ask for something."""
+
+    def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
+        """What happened behind a number, then what happens."""
+
+    async def view(self, run: str = "") -> RunView:
+        """One run as it stands."""
+
+
+async def landing_order(
+    repo: Repo, state: RunState, workers: Sequence[Worker], *, target: str, by: LandingOrder
+) -> tuple[PlannedLanding, ...]:
+    """The workers in the order they are to land, with the conflicts expected of each.
+
+    Every change is merged in memory into what those before it will have made of the target.
+
+    Raises:
+        WorkspaceError: There is no such branch.
+    """
+    old = await resolve(repo, f"refs/heads/{target}")
+    if old is None:
+        raise WorkspaceError(f"there is no branch {target!r} to land on")
+    places = list(state.workers)
+    left = sorted(workers, key=lambda w: places.index(w.id))
+    tree, found, merger = old, list[PlannedLanding](), Merger(repo)
+    while left:
+        names = {w.id for w in left}
+        free = [w for w in left if not names.intersection(must_land_first(state, w.id))] or left
+        ready = free if by is LandingOrder.FEWEST_CONFLICTS else free[:1]
+        sides = [await _sides(repo, w, old=old, tree=tree) for w in ready]
+        merged = await merger.preview(sides)
+        best = min(range(len(ready)), key=lambda n: (_weight(merged[n]), n))
+        w, made = ready[best], merged[best]
+        found.append(await _planned(repo, w, made, sides=sides[best], target=target))
+        if isinstance(made, MergedTrees) and made.is_clean:
+            tree = made.tree
+        left.remove(w)
+    return tuple(found)
+
+
+async def _sides(repo: Repo, w: Worker, *, old: str, tree: str) -> Sides:
+    if w.change is None or w.change.head is None or w.change.base is None:
+        raise WorkspaceError(f"{w.id} has no change that could be landed")
+    since = await merged_since(repo, old, base=w.change.base, head=w.change.head)
+    return Sides(since, tree, w.change.head)
+
+
+def _weight(merged: MergedTrees | GitFailed) -> int:
+    if isinstance(merged, GitFailed):
+        return 1 << 30
+    return 0 if merged.is_clean else max(1, len(merged.conflicts))
+
+
+async def _planned(
+    repo: Repo, w: Worker, made: MergedTrees | GitFailed, *, sides: Sides, target: str
+) -> PlannedLanding:
+    planned = PlannedLanding(worker=str(w.id))
+    if isinstance(made, GitFailed) or made.is_clean:
+        return planned
+    conflicts = await read_conflicts(repo, made, sides, Names(target, str(w.id)))
+    hunks = sum(max(1, len(one.open.hunks)) for one in conflicts.files)
+    return replace(planned, paths=conflict_paths(made), hunks=hunks)
+
+
+async def land_queue(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIterator[LandingEnd]:
+    """Land one after another, whatever becomes of each, and tell what did."""
+    for command in landings:
+        yield await land_one(port, command)
+
+
+async def land_one(port: LandingPort, command: c.Land) -> LandingEnd:
+    """Land one change and say what became of it."""
+    view = await port.view(command.run)
+    reply = await port.command(command)
+    if isinstance(reply, c.Refused):
+        reason = f"{reply.reason}. {reply.hint}".strip().removesuffix(".")
+        return LandingEnd(worker=command.worker, reason=reason)
+    return await landing_end(port, view.run, command.worker, after_seq=view.seq)
+
+
+async def landing_end(port: LandingPort, run: str, worker: str, *, after_seq: int) -> LandingEnd:
+    """What becomes of a landing that is under way, told by what happens after a number."""
+    stream = port.events(after_seq, run=run)
+    try:
+        async for told in stream:
+            end = _end(told.event, worker)
+            if end is not None:
+                return await _with_reason(port, run, end)
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+    return LandingEnd(worker=worker, reason="the engine ended before it landed")
+
+
+def _end(event: ev.Event, worker: str) -> LandingEnd | None:
+    if getattr(event, "worker", None) != worker:
+        return None
+    match event:
+        case ev.Landed():
+            return LandingEnd(worker=worker, target=event.target, commit=event.new)
+        case ev.ConflictsFound():
+            return LandingEnd(worker=worker, conflicts=event.paths, reason="it conflicts")
+        case ev.WorkerMoved(before=Phase.LANDING):
+            return LandingEnd(worker=worker) if event.after is Phase.REVIEWING else None
+        case _:
+            return None
+
+
+async def _with_reason(port: LandingPort, run: str, end: LandingEnd) -> LandingEnd:
+    """Why a landing led back to its review."""
+    if end.is_landed or end.conflicts:
+        return end
+    seen = (await port.view(run)).worker(end.worker)
+    return replace(end, reason=seen.error or "it was stopped")

@@ -1,0 +1,171 @@
+"""`plait land`, `check` and `resolve` on real runs: the queue, the decisions, the exit codes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from engine.phases import Phase
+from tests.support.merging_runs import SOURCE, MergingPlace, changed, conflicted, reviewed
+from tui.commands.base import dispatch
+
+WHO = "s2/worker_1"
+MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MergingPlace:
+    made = MergingPlace(tmp_path)
+    for name in ("PLAIT_STATE_HOME", "HOME"):
+        monkeypatch.setenv(name, made.environment[name])
+    return made
+
+
+class Shell:
+    """Second shells on a place: each word list is one command."""
+
+    def __init__(self, place: MergingPlace, capsys: pytest.CaptureFixture[str]) -> None:
+        self._place, self._capsys = place, capsys
+        self.out = self.err = ""
+
+    def __call__(self, name: str, *words: str) -> int:
+        self._capsys.readouterr()
+        try:
+            code = dispatch(name, ["-C", str(self._place.project), *words])
+        except SystemExit as left:
+            code = 2 if isinstance(left.code, str) else int(left.code or 0)
+        said = self._capsys.readouterr()
+        self.out, self.err = said.out, said.err
+        return code
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def plait(place: MergingPlace, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(place, capsys)
+
+
+def prepared(place: MergingPlace, prepare: Callable[..., Any], *texts: Any, **more: Any) -> None:
+    """A run brought to where the commands begin, its engine gone again."""
+
+    async def play() -> None:
+        async with place.engine() as engine:
+            await prepare(engine, place, *texts, **more)
+
+    anyio.run(play)
+
+
+async def _reviewed(engine: Any, place: MergingPlace, *texts: Any, **more: Any) -> None:
+    await reviewed(engine, place.workers(*texts, **more))
+
+
+def phases(plait: Shell) -> list[str]:
+    assert plait("status", "--json") == 0
+    return [w["phase"] for step in plait.json["steps"] for w in step["workers"]]
+
+
+def test_conflicts_are_shown_decided_and_landed_from_a_shell(place: MergingPlace, plait: Shell):
+    prepared(place, conflicted, MINE, THEIRS)
+    assert plait("resolve", WHO, "--show") == 3
+    assert "code  contents: 1 hunk open" in plait.out
+    assert plait("resolve", WHO, "--show", "--json") == 3
+    assert plait.json["files"][0]["hunks"][0]["line"] == 3
+    assert plait("resolve", WHO, "--incoming", "nothing") == 2
+    assert plait("resolve", WHO, "--both", "code", "--show") == 0
+    assert plait("resolve", WHO, "--undo", "--show") == 3
+    assert plait("resolve", WHO, "--both", "code") == 0
+    assert plait.out.strip() == place.built.rev("main")
+    assert place.text() == changed(3, "mine\ntheirs")
+    assert phases(plait) == ["LANDED", "LANDED"]
+
+
+def test_a_file_is_written_from_another(place: MergingPlace, plait: Shell, tmp_path: Path):
+    prepared(place, conflicted, MINE, THEIRS)
+    (tmp_path / "mine").write_text("by hand\n")
+    assert (
+        plait("resolve", WHO, "--write", "code", str(tmp_path / "mine"), "--delete", "other") == 0
+    )
+    assert place.text() == "by hand\n"
+    assert place.built.git("ls-tree", "--name-only", "main") == "code"
+
+
+def test_several_land_in_plan_order_and_one_that_cannot_is_set_aside(
+    place: MergingPlace, plait: Shell
+):
+    texts = (MINE, THEIRS, {"other": changed(5, "third")})
+    prepared(place, _reviewed, *texts)
+    assert plait("land", "s3", "s2", "s1", "--json") == 3
+    rows = plait.json
+    assert [(row["worker"][:2], row["landed"]) for row in rows] == [
+        ("s1", True),
+        ("s2", False),
+        ("s3", True),
+    ]
+    assert rows[1]["conflicts"] == ["code"]
+    assert "s2/worker_1 conflicts with the target in code" in plait.err
+    assert (place.text(), place.text("other")) == (MINE, changed(5, "third"))
+    assert phases(plait) == ["LANDED", "CONFLICTED", "LANDED"]
+
+
+def test_fewest_conflicts_first_lets_more_land(place: MergingPlace, plait: Shell):
+    """The first in the plan would conflict with what the user has put on the target since."""
+    place_texts = (changed(2, "first"), {"other": changed(2, "second")}, {"other": changed(9, "x")})
+    prepared(place, _reviewed, *place_texts)
+    place.built.commit({"code": changed(2, "by the user")}, "meanwhile")
+    assert plait("land", "s1", "s2", "s3", "--order", "fewest-conflicts", "--json") == 3
+    assert [row["worker"][:2] for row in plait.json] == ["s2", "s3", "s1"]
+    assert "s1/worker_1: 1 conflict expected" in plait.err
+    assert place.text("other") == changed(9, "x", changed(2, "second"))
+
+
+def test_a_check_is_run_again_on_the_tree_that_would_land(place: MergingPlace, plait: Shell):
+    """Each change passes alone; what the user has put on the target since makes them fail."""
+    check = "! grep -q forbidden other"
+    prepared(place, _reviewed, MINE, check=check)
+    assert plait("check", "s1/worker_1", "--json") == 0
+    tree = plait.json["tree"]
+    assert place.built.show(tree, "code").decode() == MINE
+    place.built.commit({"other": "forbidden\n"}, "meanwhile")
+    assert plait("check", "s1/worker_1", "--json") == 1
+    assert place.built.show(plait.json["tree"], "other").decode() == "forbidden\n"
+    assert plait("check", "s1/worker_1", "--own") == 0
+    assert f"passed on tree {tree}" in plait.out
+    assert plait("status", "--json") == 0
+    assert plait.json["steps"][0]["workers"][0]["check"]["tree"] == tree
+
+
+def test_a_check_is_really_run_again_and_not_remembered(place: MergingPlace, plait: Shell):
+    counts = f"echo ran >> {place.outside}/runs"
+    prepared(place, _reviewed, MINE, check=counts)
+    before = (place.outside / "runs").read_text().count("ran")
+    for _ in range(2):
+        assert plait("check", "s1") == 0
+    assert (place.outside / "runs").read_text().count("ran") == before + 2
+
+
+def test_the_tree_that_decisions_make_is_checked_before_it_lands(place: MergingPlace, plait: Shell):
+    prepared(
+        place, conflicted, MINE, THEIRS, check="! grep -q ^theirs code || ! grep -q ^mine code"
+    )
+    assert plait("check", WHO) == 2
+    assert "still to be decided: code" in plait.err
+    assert plait("resolve", WHO, "--both", "--show") == 0
+    assert plait("check", WHO) == 1
+    assert "failed on tree" in plait.out
+    assert plait("resolve", WHO, "--undo", "--incoming", "--show") == 0
+    assert plait("check", WHO) == 0
+    assert phases(plait) == [Phase.LANDED, Phase.CONFLICTED]
+
+
+def test_what_has_no_conflicts_is_refused_in_words(place: MergingPlace, plait: Shell):
+    prepared(place, _reviewed, SOURCE + "more\n")
+    assert plait("resolve", "s1", "--target") == 2
+    assert "REVIEWING: it has no conflicts" in plait.err
+    assert plait("check", "s1") == 2
+    assert "has no check" in plait.err

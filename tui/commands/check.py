@@ -1,0 +1,45 @@
+"""`plait check`: run a worker's check again, on the exact tree that would land or on its own."""
+
+import argparse
+from functools import partial
+
+from engine.api import reach
+from engine.results import CheckResult
+from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, put, put_json, say
+from tui.present.clean import clean
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whose check, on which tree, and how to tell."""
+    add_repo(parser)
+    parser.add_argument("worker", metavar="WORKER")
+    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument(
+        "--own", action="store_true", help="the worker's own tree, not merged with the target"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it; 0 where it passed, 1 where it did not."""
+    return in_loop(partial(_check, args))
+
+
+async def _check(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        found = await port.check(args.run, args.worker, is_own=args.own)
+    put_json(_json(found)) if args.json else _tell(found)
+    return EXIT_OK if found.passed else EXIT_FAILED
+
+
+def _json(found: CheckResult) -> dict[str, object]:
+    names = ("command", "passed", "tree", "exit_code", "summary", "duration_s")
+    return {name: getattr(found, name) for name in names}
+
+
+def _tell(found: CheckResult) -> None:
+    verdict = "passed" if found.passed else "failed"
+    put(f"{verdict} on tree {found.tree}: {clean(found.command)}")
+    if not found.passed:
+        for line in found.summary.splitlines():
+            say(clean(line))

@@ -1,0 +1,190 @@
+"""`plait resolve`: decide the conflicts of a worker without the console."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from engine import commands as c
+from engine.api import ConflictFileView, ConflictView, EnginePort, landing_end, reach, side_actions
+from engine.phases import Phase
+from tui.commands.base import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_USAGE,
+    EXIT_WAITS,
+    add_repo,
+    in_loop,
+    put,
+    put_json,
+    say,
+)
+from tui.present.clean import clean
+from tui.present.figures import some
+
+_SIDES = ("target", "incoming", "both")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whose conflicts, and what to take where."""
+    add_repo(parser)
+    parser.add_argument("worker", metavar="WORKER")
+    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    for side in _SIDES:
+        what = "both sides" if side == "both" else f"the {side} side"
+        parser.add_argument(
+            f"--{side}",
+            nargs="*",
+            metavar="PATH",
+            help=f"take {what} in these files, wherever something is open; in all if none is named",
+        )
+    parser.add_argument(
+        "--write",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("PATH", "FILE"),
+        help="put the text of FILE (- for the input) at PATH",
+    )
+    parser.add_argument("--delete", nargs="+", default=[], metavar="PATH")
+    parser.add_argument("--undo", action="store_true", help="first take back the last decision")
+    parser.add_argument("--show", action="store_true", help="only show; do not go on")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Decide, and go on once nothing is open: 0 landed, 3 something is still open."""
+    named = [side for side in _SIDES if getattr(args, side) == []]
+    if len(named) > 1:
+        say(f"--{named[0]} and --{named[1]} cannot both be for every file: name paths")
+        return EXIT_USAGE
+    return in_loop(partial(_resolve, args))
+
+
+async def _resolve(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, has_lived):
+        view = await port.conflicts(args.run, args.worker)
+        if args.undo:
+            view = await port.resolve(view.run, view.worker, c.UndoChoice())
+        for action in _actions(args, view):
+            view = await port.resolve(view.run, view.worker, action)
+        if args.show or not view.is_resolved:
+            put_json(view_json(view)) if args.json else put(view_text(view))
+            return EXIT_OK if view.is_resolved else EXIT_WAITS
+        code = await _go_on(port, view, is_json=args.json)
+        if not has_lived:
+            await port.wait_idle()
+    return code
+
+
+def _actions(args: argparse.Namespace, view: ConflictView) -> Iterator[c.ResolutionAction]:
+    """What was asked for, in an order in which the most exact wins."""
+    for path, file in args.write:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        yield c.SetFile(path=path, text=data.decode(errors="surrogateescape"))
+    for path in args.delete:
+        yield c.SetFile(path=path, text=None)
+    given = {path for path, _ in args.write} | set(args.delete)
+    named = {path for side in _SIDES for path in getattr(args, side) or ()} | given
+    for side in _SIDES:
+        paths = getattr(args, side)
+        if paths is None:
+            continue
+        for file in _files(view, paths or [f.path for f in view.files if f.path not in named]):
+            yield from side_actions(file, side)
+
+
+def _files(view: ConflictView, paths: list[str]) -> Iterator[ConflictFileView]:
+    for path in paths:
+        try:
+            yield view.file(path)
+        except KeyError:
+            known = ", ".join(clean(file.path) for file in view.files)
+            raise SystemExit(f"{clean(path)} has no conflict; those are: {known}") from None
+
+
+async def _go_on(port: EnginePort, view: ConflictView, *, is_json: bool) -> int:
+    seen = await port.view(view.run)
+    done = await port.resolve(view.run, view.worker, c.FinishResolving())
+    if not done.is_finished:
+        say(f"behind this conflict of {view.worker} lies another")
+        put_json(view_json(done)) if is_json else put(view_text(done))
+        return EXIT_WAITS
+    if done.is_of_base:
+        put_json(view_json(done)) if is_json else put(done.tree or "")
+        say(f"{view.worker} goes on from what was decided")
+        return EXIT_OK
+    end = await landing_end(port, view.run, view.worker, after_seq=seen.seq)
+    if is_json:
+        put_json({**view_json(done), "landed": end.is_landed, "commit": end.commit})
+    elif end.commit:
+        put(end.commit)
+    if not end.is_landed:
+        say(f"{view.worker} was not landed: {clean(end.reason)}")
+    if end.conflicts:
+        return EXIT_WAITS
+    return EXIT_OK if end.is_landed else EXIT_FAILED
+
+
+def view_json(view: ConflictView) -> dict[str, Any]:
+    """Conflicts and decisions as plain data."""
+    return {
+        "run": view.run,
+        "worker": view.worker,
+        "target": view.target,
+        "incoming": view.incoming,
+        "phase": str(Phase.CONFLICTED),
+        "is_of_base": view.is_of_base,
+        "is_resolved": view.is_resolved,
+        "is_finished": view.is_finished,
+        "tree": view.tree,
+        "opened": list(map(_plain, view.opened)),
+        "files": [
+            {
+                "path": _plain(file.path),
+                "kind": file.kind,
+                "is_resolved": file.is_resolved,
+                "open_hunks": file.open_hunks,
+                "whole": file.whole,
+                "options": [option.choice for option in file.options],
+                "hunks": [
+                    {"key": hunk.key, "line": hunk.line, "choice": hunk.choice}
+                    for hunk in file.hunks
+                ],
+            }
+            for file in view.files
+        ],
+    }
+
+
+def _plain(text: str) -> str:
+    """Without the stand-ins for bytes that are no UTF-8, which JSON may not carry."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def view_text(view: ConflictView) -> str:
+    """The same in lines for people."""
+    what = "what it builds on" if view.is_of_base else f"{clean(view.target)}"
+    rows = [f"{view.worker} and {what}: {some(view.open_count, 'file')} to decide"]
+    for file in view.files:
+        state = "decided" if file.is_resolved else _wanted(file)
+        rows.append(f"  {clean(file.path)}  {file.kind}: {state}")
+        for hunk in file.hunks:
+            choice = hunk.choice or "open"
+            rows.append(f"    line {hunk.line}: {choice}")
+    if view.opened:
+        rows.append(f"  decided before and open again: {', '.join(map(clean, view.opened))}")
+    if view.problem:
+        rows.append(f"  {clean(view.problem)}")
+    return "\n".join(rows)
+
+
+def _wanted(file: ConflictFileView) -> str:
+    if file.needs_whole:
+        return f"choose {', '.join(option.choice for option in file.options)}"
+    parts = [some(file.open_hunks, "hunk")] if file.open_hunks else []
+    parts += ["its mode"] if file.needs_mode and not file.mode else []
+    parts += ["its place"] if file.needs_place and not file.place else []
+    return f"{', '.join(parts)} open"
