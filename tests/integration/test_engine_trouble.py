@@ -1,0 +1,160 @@
+"""A world that fails: full disks, broken readers, and every effect failing once in its turn."""
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from engine import commands as c
+from engine.core.advance import is_idle
+from engine.core.invariants import check_invariants
+from engine.errors import StoreError
+from engine.phases import Phase
+from engine.results import Outcome
+from engine.supervisor.activities import Activity
+from engine.supervisor.journal import Journal
+from engine.supervisor.performer import Performer
+from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
+
+pytestmark = pytest.mark.anyio
+
+A = "a/worker_1"
+NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+async def test_a_journal_that_cannot_be_written_pauses_the_run_which_then_goes_on(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    full = [False]
+    append = Journal.append
+
+    def fails_while_full(*args: Any, **more: Any) -> Any:
+        if full[0]:
+            raise StoreError("run.db: database or disk is full", hint="Free some disk space.")
+        return append(*args, **more)
+
+    monkeypatch.setattr(Journal, "append", fails_while_full)
+    plan = place.manifest(
+        {"name": "a", "run": place.waits_at("go")},
+        {"name": "b", "dependencies": ["a"], "run": f"echo ran >> {place.outside}/ran"},
+    )
+    async with place.engine() as engine:
+        run = await engine.start(plan)
+        await wait_worker(engine, run, A, lambda w: w.phase is Phase.RUNNING)
+        full[0] = True
+        place.open_gate("go")
+        with anyio.fail_after(5):
+            while run._live.trouble is None:  # noqa: ASYNC110  trouble sets no event
+                await anyio.sleep(0.01)
+        refused = await engine.command(c.Pause())
+        assert isinstance(refused, c.Refused)
+        assert "disk is full" in refused.reason
+        assert (await engine.view(run.id)).worker(A).phase is Phase.RUNNING
+        await anyio.sleep(1.2)  # longer than it waits before it tries again
+        assert run._live.trouble is not None
+        full[0] = False
+        report = await run.wait()
+        assert report.outcome is Outcome.SUCCESS
+        assert run._live.trouble is None
+        assert await to_thread.run_sync(run._live._journal.replay) == run._live.state
+    assert await anyio.Path(place.outside / "ran").read_text() == "ran\n"
+
+
+async def test_an_agent_whose_rows_cannot_be_kept_works_on(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(*_: Any) -> None:
+        raise StoreError("agent.db: database or disk is full")
+
+    monkeypatch.setattr("engine.supervisor.notebook._record", fails)
+    agent = scripted({"repeat": {"times": 100, "steps": [{"think": "{i}"}]}}, {"result": "done"})
+    async with place.engine() as engine:
+        report = await (await engine.start(manifest({"name": "a", "agent": agent}))).wait()
+        await engine.wait_idle()
+    assert phases(report) == {A: "FINISHED"}
+
+
+async def test_an_agent_that_cannot_be_followed_is_ended_before_its_next_attempt(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(*_: Any, **__: Any) -> None:
+        raise OSError(*NO_SPACE.args)
+
+    monkeypatch.setattr("engine.supervisor.watch.Watch._note", fails)
+    agent = scripted({"ignore_term": True}, {"say": "here"}, {"hang": True})
+    async with place.engine() as engine:
+        report = await (await engine.start(manifest({"name": "a", "agent": agent}))).wait()
+        assert phases(report) == {A: "FAILED AGENT"}
+        error = report.steps["a"].worker_results[0].error
+        assert error is not None
+        assert "No space left" in error
+        assert not await place.survivors()
+
+
+def failing_at(number: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let the effect of a number fail; the effects that were begun, as they come."""
+    begun: list[str] = []
+    do = Performer._do
+
+    async def fails_once(self: Performer, activity: Activity) -> None:
+        begun.append(type(activity.effect).__name__)
+        if len(begun) == number:
+            raise OSError(*NO_SPACE.args)
+        await do(self, activity)
+
+    monkeypatch.setattr(Performer, "_do", fails_once)
+    return begun
+
+
+PLAN = manifest(
+    {
+        "name": "a",
+        "agent": scripted({"write": {"path": "x", "text": "x"}}, {"say": "done"}),
+        "artifacts": ["x"],
+        "check": "test -e x",
+        "retry": {"attempts": 2, "delay_seconds": 0.01},
+    },
+    {"name": "b", "dependencies": ["a"], "run": "test -e x"},
+    workspace={"setup": "true"},
+)
+
+
+@pytest.mark.parametrize("number", range(1, 10))
+async def test_whichever_effect_fails_the_run_ends_and_leaves_nobody(
+    place: Place, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    begun = failing_at(number, monkeypatch)
+    async with place.engine() as engine:
+        run = await engine.start(PLAN)
+        report = await run.wait()
+        with anyio.fail_after(10):
+            await engine.wait_idle()
+        check_invariants(None, run._live.state)
+        assert is_idle(run._live.state)
+        assert run._live._activities.under_way == 0
+        assert await to_thread.run_sync(run._live._journal.replay) == run._live.state
+    failed = begun[number - 1 : number]
+    # What belongs to step a is tried again; a command has one attempt, and releasing is nobody's.
+    if not failed or failed == ["ReleaseWorkspace"] or number <= 4:
+        assert report.outcome is Outcome.SUCCESS, (begun, phases(report))
+    assert not await place.survivors()
+
+
+async def test_the_loop_of_faults_reaches_the_end_of_the_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    begun = failing_at(99, monkeypatch)
+    async with place.engine() as engine:
+        await (await engine.start(PLAN)).wait()
+        await engine.wait_idle()
+    assert begun[:4] == ["PrepareWorkspace", "StartAgent", "Collect", "RunCheck"]
+    assert begun.count("ReleaseWorkspace") == 2
+    assert len(begun) == 9
