@@ -1,7 +1,7 @@
-"""The front door: an engine opened on a folder or repository, and the runs it works on."""
+"""An engine that lives in this process, and the runs it works on."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from os import PathLike, environ
 from pathlib import Path
@@ -11,28 +11,18 @@ import anyio
 import anyio.to_thread
 
 from engine import commands as c
-from engine.agents.registry import find_agents
+from engine.api.errors_out import plain_errors
+from engine.api.plans import plan_from
 from engine.core.report import report
 from engine.diffs import ChangeDiff
-from engine.errors import WorkspaceError
 from engine.events import Landed, Told
-from engine.git.sample import first_commit
 from engine.host.local import LocalHost
-from engine.ids import AttemptId, RunId, WorkerId
-from engine.limits import Enforcement
-from engine.plan.describe import describe
-from engine.plan.from_prompts import plan_from_prompts
-from engine.plan.make import PlanDefaults, make_plan
-from engine.plan.model import Plan, RetryMode
-from engine.plan.starter import ProjectFacts, init_manifest
-from engine.remote.client import RemoteEngine, living_engine
-from engine.remote.public import event_json, report_json, view_json
+from engine.ids import RunId, WorkerId
+from engine.plan.make import PlanDefaults
+from engine.plan.model import Plan
 from engine.remote.server import Door, serving
-from engine.remote.spawn import spawn_engine
 from engine.results import EngineView, LogChunk, RunReport, RunView, StepResult
-from engine.sandbox.ladder import doctor
 from engine.sandbox.probe import probe
-from engine.spec.load import load_manifest, manifest_from
 from engine.store.files import EngineLock
 from engine.store.history import RunSummary
 from engine.store.layout import state_home
@@ -41,68 +31,11 @@ from engine.supervisor.bus import Bus
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.coordinator import Coordinator
 from engine.supervisor.live_run import LiveRun
-from engine.supervisor.merging.actions import side_actions
-from engine.supervisor.merging.preview import OpenMerge, open_merge
-from engine.supervisor.merging.queue import (
-    LandingEnd,
-    LandingOrder,
-    PlannedLanding,
-    land_queue,
-    landing_end,
-)
-from engine.supervisor.merging.views import (
-    ConflictFileView,
-    ConflictView,
-    HunkView,
-    LineView,
-    OptionView,
-    ProposalView,
-)
 from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
-from engine.supervisor.replay import output_bytes
 from engine.supervisor.shelter import Shelter
 from engine.supervisor.tools import Tools
 from engine.supervisor.workshops import Workshops
-
-__all__ = [
-    "ConflictFileView",
-    "ConflictView",
-    "Engine",
-    "EnginePort",
-    "HunkView",
-    "LandingEnd",
-    "LandingOrder",
-    "LineView",
-    "OpenMerge",
-    "OptionView",
-    "Plan",
-    "PlanDefaults",
-    "PlannedLanding",
-    "ProjectFacts",
-    "ProposalView",
-    "RetryMode",
-    "Run",
-    "RunSummary",
-    "attach",
-    "describe",
-    "event_json",
-    "find_agents",
-    "init_manifest",
-    "land_queue",
-    "landing_end",
-    "machine_rows",
-    "make_repository",
-    "open_merge",
-    "plan_from",
-    "plan_from_prompts",
-    "plans_in",
-    "raw_output",
-    "reach",
-    "report_json",
-    "side_actions",
-    "view_json",
-]
 
 
 class Run:
@@ -325,158 +258,6 @@ class Engine:
                 return
 
 
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """One error comes out as itself, not as a group of one that the task group made of it."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
-        if error is group:
-            raise
-        raise error from error.__cause__
-
-
 async def _close_host(host: LocalHost, *, detach: bool) -> None:
     with anyio.CancelScope(shield=True):
         await host.aclose(detach=detach)
-
-
-@asynccontextmanager
-async def reach(
-    folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
-) -> AsyncIterator[tuple[EnginePort, bool]]:
-    """The engine that lives for a folder, or one opened for the occasion; whether it lived."""
-    env = dict(environ if environment is None else environment)
-    place = await find_place(Path(folder), env)
-    with plain_errors():
-        async with AsyncExitStack() as stack:
-            socket = await living_engine(place.layout)
-            if socket is not None:
-                try:
-                    remote = await stack.enter_async_context(RemoteEngine.connect(socket))
-                except OSError:
-                    remote = None
-                if remote is not None:
-                    yield remote, True
-                    return
-            engine = await stack.enter_async_context(Engine.open(folder, environment=env))
-            yield engine.port, False
-
-
-@asynccontextmanager
-async def attach(
-    folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
-) -> AsyncIterator[EnginePort]:
-    """The detached engine of a folder, started if none lives; it goes on when this ends."""
-    env = dict(environ if environment is None else environment)
-    place = await find_place(Path(folder), env)
-    with plain_errors():
-        async with AsyncExitStack() as stack:
-            socket = await living_engine(place.layout)
-            try:
-                if socket is None:
-                    raise FileNotFoundError(place.layout.engine_json)
-                remote = await stack.enter_async_context(RemoteEngine.connect(socket))
-            except OSError:
-                socket = await spawn_engine(place.project, place.layout, env)
-                remote = await stack.enter_async_context(RemoteEngine.connect(socket))
-            yield remote
-
-
-async def engine_key(folder: str | PathLike[str] = ".") -> str:
-    """What two folders have in common exactly where one engine works for both.
-
-    Raises:
-        WorkspaceError: There is no such folder, or its repository cannot be used.
-    """
-    return str((await find_place(Path(folder), dict(environ))).layout.root)
-
-
-async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
-    """Make a folder a git repository with everything in it as its first commit."""
-    await first_commit(folder, environment, message=message)
-
-
-async def machine_rows(environment: Mapping[str, str] | None = None) -> tuple[Enforcement, ...]:
-    """What this machine can enforce at best, one row a dimension, with how to get more."""
-    env = dict(environ if environment is None else environment)
-    machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
-    return doctor(machine)
-
-
-def plans_in(path: Path) -> tuple[Plan, ...]:
-    """The plan of every pipeline of a manifest, so that all of it is checked.
-
-    Raises:
-        SpecError: The manifest is wrong.
-        PlanError: No plan can be made from one of its pipelines.
-    """
-    read = partial(read_inside, path.resolve().parent)
-    manifest = load_manifest(path.read_bytes(), file=str(path), read=read)
-    names = [pipeline.name for pipeline in manifest.pipelines]
-    return tuple(make_plan(manifest, pipeline=name, source=str(path)) for name in names)
-
-
-async def raw_output(
-    folder: str | PathLike[str], run: str, worker: str, attempt: int | None = None
-) -> bytes:
-    """What an attempt wrote, byte for byte, read from its recording.
-
-    Raises:
-        StoreError: There is no such run.
-        WorkspaceError: It has no such worker.
-    """
-    env = dict(environ)
-    place = await find_place(Path(folder), env)
-    async with reach(folder, environment=env) as (port, _):
-        view = await port.view(run)
-    names = [w for w in view.workers if w.worker == worker or w.worker.endswith(f"/{worker}")]
-    if len(names) != 1:
-        raise WorkspaceError(f"{worker!r} is no worker of the run {view.run}")
-    number = attempt or names[0].attempt
-    found = AttemptId(RunId(view.run), WorkerId.parse(names[0].worker), number)
-    return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(found))
-
-
-def plan_from(
-    source: str | PathLike[str] | Mapping[str, Any],
-    *,
-    folder: Path,
-    pipeline: str | None = None,
-    defaults: PlanDefaults | None = None,
-) -> Plan:
-    """The plan that a manifest's path, its text or a dict leads to.
-
-    Raises:
-        SpecError: The manifest is wrong.
-        PlanError: No plan can be made from it.
-    """
-    if isinstance(source, Mapping):
-        name = "<dict>"
-        manifest = manifest_from(source, file=name, read=partial(read_inside, folder))
-    else:
-        text = str(source)
-        is_text = "\n" in text
-        path = Path(text)
-        base = folder if is_text else path.resolve().parent
-        data = text.encode() if is_text else path.read_bytes()
-        name = "<text>" if is_text else text
-        manifest = load_manifest(data, file=name, read=partial(read_inside, base))
-    return make_plan(manifest, pipeline=pipeline, defaults=defaults, source=name)
-
-
-def read_inside(base: Path, path: str) -> bytes:
-    """The bytes of a regular file that lies inside a folder, links followed.
-
-    Raises:
-        OSError, ValueError: There is none.
-    """
-    target = (base / path).resolve()
-    if not target.is_relative_to(base.resolve()):
-        raise ValueError(f"{path} leads out of {base}")
-    if not target.is_file():
-        raise FileNotFoundError(2, "there is no such file", path)
-    return target.read_bytes()

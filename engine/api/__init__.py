@@ -1,0 +1,114 @@
+"""The front door: engines, plans, merges, and what consoles and programs are told.
+
+Each name brings its room with it when it is first used, so that a command loads only what it needs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.agents.registry import find_agents
+    from engine.api.engine import Engine, Run
+    from engine.api.errors_out import plain_errors
+    from engine.api.looking import machine_rows, make_repository, raw_output
+    from engine.api.plans import plan_from, plans_in, read_inside
+    from engine.api.reaching import attach, engine_key, reach
+    from engine.plan.describe import describe
+    from engine.plan.from_prompts import plan_from_prompts
+    from engine.plan.make import PlanDefaults
+    from engine.plan.model import Plan, RetryMode
+    from engine.plan.starter import ProjectFacts, init_manifest
+    from engine.remote.public import event_json, report_json, view_json
+    from engine.store.history import RunSummary
+    from engine.supervisor.merging.actions import side_actions
+    from engine.supervisor.merging.preview import OpenMerge, open_merge
+    from engine.supervisor.merging.queue import (
+        LandingEnd,
+        LandingOrder,
+        PlannedLanding,
+        land_queue,
+        landing_end,
+    )
+    from engine.supervisor.merging.views import (
+        ConflictFileView,
+        ConflictView,
+        HunkView,
+        LineView,
+        OptionView,
+        ProposalView,
+    )
+    from engine.supervisor.port import EnginePort
+
+_HOMES = {
+    "engine.agents.registry": "find_agents",
+    "engine.api.engine": "Engine Run",
+    "engine.api.errors_out": "plain_errors",
+    "engine.api.looking": "machine_rows make_repository raw_output",
+    "engine.api.plans": "plan_from plans_in read_inside",
+    "engine.api.reaching": "attach engine_key reach",
+    "engine.plan.describe": "describe",
+    "engine.plan.from_prompts": "plan_from_prompts",
+    "engine.plan.make": "PlanDefaults",
+    "engine.plan.model": "Plan RetryMode",
+    "engine.plan.starter": "ProjectFacts init_manifest",
+    "engine.remote.public": "event_json report_json view_json",
+    "engine.store.history": "RunSummary",
+    "engine.supervisor.merging.actions": "side_actions",
+    "engine.supervisor.merging.preview": "OpenMerge open_merge",
+    "engine.supervisor.merging.queue": "LandingEnd LandingOrder PlannedLanding land_queue"
+    " landing_end",
+    "engine.supervisor.merging.views": "ConflictFileView ConflictView HunkView LineView"
+    " OptionView ProposalView",
+    "engine.supervisor.port": "EnginePort",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "ConflictFileView",
+    "ConflictView",
+    "Engine",
+    "EnginePort",
+    "HunkView",
+    "LandingEnd",
+    "LandingOrder",
+    "LineView",
+    "OpenMerge",
+    "OptionView",
+    "Plan",
+    "PlanDefaults",
+    "PlannedLanding",
+    "ProjectFacts",
+    "ProposalView",
+    "RetryMode",
+    "Run",
+    "RunSummary",
+    "attach",
+    "describe",
+    "engine_key",
+    "event_json",
+    "find_agents",
+    "init_manifest",
+    "land_queue",
+    "landing_end",
+    "machine_rows",
+    "make_repository",
+    "open_merge",
+    "plain_errors",
+    "plan_from",
+    "plan_from_prompts",
+    "plans_in",
+    "raw_output",
+    "reach",
+    "read_inside",
+    "report_json",
+    "side_actions",
+    "view_json",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Bring a name's room in when the name is first used (PEP 562)."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)

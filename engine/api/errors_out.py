@@ -1,0 +1,18 @@
+"""Errors as callers expect them: one comes out as itself."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """One error comes out as itself, not as a group of one that the task group made of it."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is group:
+            raise
+        raise error from error.__cause__

@@ -1,0 +1,52 @@
+"""What is asked without an engine: the machine, samples, raw recordings."""
+
+from collections.abc import Mapping
+from os import PathLike, environ
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from engine.api.reaching import reach
+from engine.errors import WorkspaceError
+from engine.git.sample import first_commit
+from engine.ids import AttemptId, RunId, WorkerId
+from engine.limits import Enforcement
+from engine.sandbox.ladder import doctor
+from engine.sandbox.probe import probe
+from engine.store.layout import state_home
+from engine.supervisor.place import find_place
+from engine.supervisor.replay import output_bytes
+
+
+async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
+    """Make a folder a git repository with everything in it as its first commit."""
+    await first_commit(folder, environment, message=message)
+
+
+async def machine_rows(environment: Mapping[str, str] | None = None) -> tuple[Enforcement, ...]:
+    """What this machine can enforce at best, one row a dimension, with how to get more."""
+    env = dict(environ if environment is None else environment)
+    machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
+    return doctor(machine)
+
+
+async def raw_output(
+    folder: str | PathLike[str], run: str, worker: str, attempt: int | None = None
+) -> bytes:
+    """What an attempt wrote, byte for byte, read from its recording.
+
+    Raises:
+        StoreError: There is no such run.
+        WorkspaceError: It has no such worker.
+    """
+    env = dict(environ)
+    place = await find_place(Path(folder), env)
+    async with reach(folder, environment=env) as (port, _):
+        view = await port.view(run)
+    names = [w for w in view.workers if w.worker == worker or w.worker.endswith(f"/{worker}")]
+    if len(names) != 1:
+        raise WorkspaceError(f"{worker!r} is no worker of the run {view.run}")
+    number = attempt or names[0].attempt
+    found = AttemptId(RunId(view.run), WorkerId.parse(names[0].worker), number)
+    return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(found))

@@ -1,0 +1,65 @@
+"""From manifests to plans, with the files that they name."""
+
+from collections.abc import Mapping
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from engine.plan.make import PlanDefaults, make_plan
+from engine.plan.model import Plan
+from engine.spec.load import load_manifest, manifest_from
+
+
+def plans_in(path: Path) -> tuple[Plan, ...]:
+    """The plan of every pipeline of a manifest, so that all of it is checked.
+
+    Raises:
+        SpecError: The manifest is wrong.
+        PlanError: No plan can be made from one of its pipelines.
+    """
+    read = partial(read_inside, path.resolve().parent)
+    manifest = load_manifest(path.read_bytes(), file=str(path), read=read)
+    names = [pipeline.name for pipeline in manifest.pipelines]
+    return tuple(make_plan(manifest, pipeline=name, source=str(path)) for name in names)
+
+
+def plan_from(
+    source: str | PathLike[str] | Mapping[str, Any],
+    *,
+    folder: Path,
+    pipeline: str | None = None,
+    defaults: PlanDefaults | None = None,
+) -> Plan:
+    """The plan that a manifest's path, its text or a dict leads to.
+
+    Raises:
+        SpecError: The manifest is wrong.
+        PlanError: No plan can be made from it.
+    """
+    if isinstance(source, Mapping):
+        name = "<dict>"
+        manifest = manifest_from(source, file=name, read=partial(read_inside, folder))
+    else:
+        text = str(source)
+        is_text = "\n" in text
+        path = Path(text)
+        base = folder if is_text else path.resolve().parent
+        data = text.encode() if is_text else path.read_bytes()
+        name = "<text>" if is_text else text
+        manifest = load_manifest(data, file=name, read=partial(read_inside, base))
+    return make_plan(manifest, pipeline=pipeline, defaults=defaults, source=name)
+
+
+def read_inside(base: Path, path: str) -> bytes:
+    """The bytes of a regular file that lies inside a folder, links followed.
+
+    Raises:
+        OSError, ValueError: There is none.
+    """
+    target = (base / path).resolve()
+    if not target.is_relative_to(base.resolve()):
+        raise ValueError(f"{path} leads out of {base}")
+    if not target.is_file():
+        raise FileNotFoundError(2, "there is no such file", path)
+    return target.read_bytes()
