@@ -1,0 +1,204 @@
+"""Talk between a running agent and its human, the badges meanwhile, and what observers are told."""
+
+import pytest
+
+from engine.core import effects as e
+from engine.core import facts as f
+from engine.core.report import report
+from engine.events import Answered, Asked, IsolationViolated, RunFinished, RunWaiting, Steered
+from engine.limits import Limits
+from engine.phases import Phase
+from engine.plan.model import RetryRule
+from engine.results import Badge, Outcome
+from tests.support.core_runs import Told, a_run, who
+from tests.support.plans import a_step
+
+A = who("a")
+
+
+@pytest.fixture
+def told() -> Told:
+    run = a_run(a_step("a"))
+    run.ready("a")
+    return run
+
+
+def test_a_question_stops_the_clocks_and_is_told(told: Told):
+    told.ask("a")
+    assert told.acts == [e.HoldClocks(worker=A, attempt=1, is_held=True)]
+    assert isinstance(told.events[0], Asked)
+    assert Badge.ASKS in told.worker("a").badges
+    told.ask("a", "q2")
+    assert told.acts == []
+
+
+def test_an_answer_goes_to_the_agent_and_the_last_one_starts_the_clocks(told: Told):
+    told.ask("a", "q1")
+    told.ask("a", "q2")
+    told.tell(f.HumanAnswered, "a", question="q1", answer="allow")
+    assert told.acts == [e.SendAnswer(worker=A, attempt=1, question="q1", answer="allow")]
+    assert isinstance(told.events[0], Answered)
+    told.tell(f.HumanAnswered, "a", question="q2", answer="deny", by="rule")
+    assert told.acts == [
+        e.HoldClocks(worker=A, attempt=1, is_held=False),
+        e.SendAnswer(worker=A, attempt=1, question="q2", answer="deny"),
+    ]
+    assert Badge.ASKS not in told.worker("a").badges
+
+
+def test_a_question_that_was_answered_is_not_asked_again(told: Told):
+    told.ask("a")
+    told.tell(f.HumanAnswered, "a", question="q1", answer="allow")
+    told.ask("a")
+    assert (told.worker("a").questions, told.effects) == ((), [])
+
+
+def test_an_answer_to_nothing_does_nothing(told: Told):
+    told.tell(f.HumanAnswered, "a", question="q9", answer="allow")
+    assert told.effects == []
+
+
+def test_a_question_nobody_needs_to_answer_is_withdrawn(told: Told):
+    told.ask("a")
+    told.tell(f.QuestionWithdrawn, "a", question="q1")
+    assert told.acts == [e.HoldClocks(worker=A, attempt=1, is_held=False)]
+    assert told.worker("a").said == ()
+
+
+def test_what_was_said_to_an_attempt_does_not_count_for_the_next():
+    run = a_run(a_step("a", retry=RetryRule(attempts=2)))
+    run.ready("a")
+    run.ask("a")
+    run.tell(f.HumanAnswered, "a", question="q1", answer="allow")
+    run.ended("a", ok=False)
+    run.collected("a")
+    run.wait_over("a")
+    run.ready("a")
+    run.ask("a")
+    assert [question.id for question in run.worker("a").questions] == ["q1"]
+
+
+def test_questions_end_with_their_agent(told: Told):
+    told.ask("a")
+    told.ended("a")
+    assert told.worker("a").questions == ()
+    assert Badge.ASKS not in told.worker("a").badges
+
+
+def test_words_and_interrupts_go_to_a_running_agent_only(told: Told):
+    told.tell(f.AgentSteered, "a", text="left")
+    assert told.acts == [e.SendSteer(worker=A, attempt=1, text="left")]
+    assert isinstance(told.events[0], Steered)
+    told.tell(f.AgentInterrupted, "a")
+    assert told.acts == [e.SendInterrupt(worker=A, attempt=1)]
+    told.ended("a")
+    for fact in (f.AgentInterrupted, f.WorkerPaused, f.WorkerResumed):
+        told.tell(fact, "a")
+        assert told.acts == []
+    told.tell(f.AgentSteered, "a", text="right")
+    assert told.effects == []
+
+
+def test_a_paused_worker_is_frozen_and_thawed(told: Told):
+    told.tell(f.WorkerPaused, "a")
+    assert told.acts == [e.FreezeAttempt(worker=A, attempt=1)]
+    assert Badge.PAUSED in told.worker("a").badges
+    told.tell(f.WorkerResumed, "a")
+    assert told.acts == [e.ThawAttempt(worker=A, attempt=1)]
+    assert Badge.PAUSED not in told.worker("a").badges
+
+
+def test_new_limits_hold_now_and_for_later_attempts(told: Told):
+    limits = Limits(memory_mb=7)
+    told.tell(f.LimitsSet, "a", limits=limits)
+    assert told.acts == [e.ChangeLimits(worker=A, attempt=1, limits=limits)]
+    assert told.state.limits_of(A) == limits
+
+
+def test_a_rate_limit_is_a_badge_while_the_agent_waits(told: Told):
+    told.tell(f.RateLimitSeen, "a", until=2_000.0)
+    assert Badge.RATE_LIMITED in told.worker("a").badges
+    told.tell(f.RateLimitSeen, "a", until=None)
+    assert Badge.RATE_LIMITED not in told.worker("a").badges
+
+
+def test_a_stall_is_a_badge_while_nothing_moves(told: Told):
+    told.tell(f.StallSeen, "a")
+    assert Badge.STALLED in told.worker("a").badges
+    told.tell(f.StallSeen, "a", is_stalled=False)
+    assert Badge.STALLED not in told.worker("a").badges
+
+
+def test_a_violation_is_told_and_remembered(told: Told):
+    told.tell(f.ViolationSeen, "a", path="/x")
+    assert told.events == [IsolationViolated(worker="a/worker_1", attempt=1, path="/x")]
+    assert told.worker("a").violations == ("/x",)
+
+
+# ------------------------------------------------------------------ what observers are told
+
+
+def endings(told: Told) -> list[str]:
+    """The tellings of rest so far, in order."""
+    kinds = (RunWaiting, RunFinished)
+    return [type(event).__name__ for event in told.history if isinstance(event, kinds)]
+
+
+def test_a_run_that_waits_for_a_human_says_so_once_until_it_goes_on(told: Told):
+    told.ask("a")
+    told.ask("a", "q2")
+    assert endings(told) == ["RunWaiting"]
+    for question in ("q1", "q2"):
+        told.tell(f.HumanAnswered, "a", question=question, answer="x")
+    told.ask("a", "q3")
+    assert endings(told) == ["RunWaiting"] * 2
+
+
+def test_a_run_finishes_once_and_again_only_after_a_retry(told: Told):
+    told.ended("a", ok=False)
+    told.collected("a")
+    told.feed(f.CapSet(cap=3))
+    told.feed(f.PauseRequested())
+    assert endings(told) == ["RunFinished"]
+    assert told.state.ended_at is not None
+    told.feed(f.ResumeRequested())
+    told.tell(f.RetryRequested, "a")
+    assert told.state.ended_at is None
+    told.does("a", change=None)
+    assert endings(told) == ["RunFinished", "RunFinished"]
+
+
+def test_what_a_human_has_to_do_is_said_in_words():
+    told = a_run(a_step("a", 2), a_step("b"), a_step("c"), max_concurrent_workers=9)
+    told.does("a1", "a2")
+    told.ready("b")
+    told.ask("b")
+    told.does("c")
+    told.tell(f.Approved, "c")
+    told.tell(f.ConflictsFound, "c", paths=("x",))
+    assert report(told.state).waits_for == (
+        "choose between the candidates of a",
+        "review a/worker_1",
+        "review a/worker_2",
+        "b/worker_1 asks: May I?",
+        "resolve the conflicts of c/worker_1",
+    )
+
+
+def test_while_anything_goes_on_nobody_is_waited_for(told: Told):
+    assert report(told.state).waits_for == ()
+
+
+def test_a_report_tells_what_each_worker_came_to(told: Told):
+    told.at += 5
+    told.ended("a", text="all done")
+    told.collected("a")
+    found = report(told.state)
+    (worker,) = found.steps["a"].worker_results
+    assert (worker.phase, worker.outcome, worker.output) == (
+        Phase.REVIEWING,
+        Outcome.SUCCESS,
+        "all done",
+    )
+    assert (worker.commit, worker.branch, worker.duration_s) == ("c1", "b", 5.0)
+    assert (found.outcome, found.duration_s) == (Outcome.SUCCESS, 5.0)
