@@ -1,5 +1,7 @@
 """The console as an application: its screens, colours, clocks, and a terminal left as it was."""
 
+from __future__ import annotations
+
 import os
 import signal
 import threading
@@ -15,7 +17,6 @@ from textual.app import App
 from textual.filter import LineFilter, NoColor
 from textual.worker import WorkType
 
-from engine.results import LogLine
 from tui.bridge import Bridge, LogGrew
 from tui.keys import read_key_file
 from tui.screens.base import BoardScreen
@@ -76,7 +77,7 @@ class PlaitApp(App[None]):
 
     def __init__(
         self,
-        port: "EnginePort",
+        port: EnginePort,
         *,
         read_only: bool = False,
         theme: str | None = None,
@@ -173,7 +174,7 @@ class PlaitApp(App[None]):
 
     def on_log_grew(self, grew: LogGrew) -> None:
         if isinstance(self.screen, TakesLog):
-            self.screen.take_log(grew.lines, is_new=grew.is_new)
+            self.screen.take_log(grew)
 
     def _pace(self) -> float:
         """Seconds between two frames: few over a slow line, more where somebody reads along."""
@@ -186,8 +187,8 @@ class PlaitApp(App[None]):
 class TakesLog(Protocol):
     """A screen that shows a log."""
 
-    def take_log(self, lines: tuple[LogLine, ...], *, is_new: bool) -> None:
-        """More lines; the first ones of a log if it is new."""
+    def take_log(self, grew: LogGrew) -> None:
+        """More lines of a log, perhaps of one that is not shown any more."""
 
 
 def _is_still() -> bool:

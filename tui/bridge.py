@@ -4,6 +4,8 @@ Events say that something moved; the view is then asked for once per frame, clea
 An engine that is gone is told, not raised: agents go on without a console.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,11 +38,16 @@ class EngineMoved(Message):
     """There is a new view."""
 
 
-class LogGrew(Message):
-    """The log that is watched has new lines."""
+LogName = tuple[str, str, int | None]
+"""Whose log: the run, the worker, the attempt."""
 
-    def __init__(self, lines: tuple[LogLine, ...], *, is_new: bool) -> None:
+
+class LogGrew(Message):
+    """A log that is watched has new lines; `of` says which, for the eye may have gone on."""
+
+    def __init__(self, of: LogName, lines: tuple[LogLine, ...], *, is_new: bool) -> None:
         super().__init__()
+        self.of = of
         self.lines = lines
         self.is_new = is_new
 
@@ -49,9 +56,7 @@ class LogGrew(Message):
 class Watched:
     """The log that is on screen, and how far it was read."""
 
-    run: str
-    worker: str
-    attempt: int | None
+    of: LogName
     offset: int = 0
     is_new: bool = True
 
@@ -70,7 +75,7 @@ class Bridge:
     """Keeps the newest view, the latest events and the cpu histories; tells when they moved."""
 
     def __init__(
-        self, port: "EnginePort", post: Callable[[Message], object], clock: Callable[[], float]
+        self, port: EnginePort, post: Callable[[Message], object], clock: Callable[[], float]
     ) -> None:
         self.port = port
         self.view: EngineView | None = None
@@ -138,10 +143,10 @@ class Bridge:
 
     def watch(self, run: str, worker: str, attempt: int | None = None) -> None:
         """Follow this log from its beginning, and no other."""
-        now = self._watched
-        if now and (now.run, now.worker, now.attempt) == (run, worker, attempt):
+        of = (run, worker, attempt)
+        if self._watched and self._watched.of == of:
             return
-        self._watched = Watched(run, worker, attempt)
+        self._watched = Watched(of)
         self.nudge()
 
     def unwatch(self) -> None:
@@ -203,14 +208,12 @@ class Bridge:
             watched = self._watched
             if watched is None:
                 return
-            chunk = await self.port.log(
-                watched.run, watched.worker, watched.attempt, watched.offset
-            )
+            chunk = await self.port.log(*watched.of, watched.offset)
             if watched is not self._watched or chunk.next_offset == watched.offset:
                 return
             watched.offset = chunk.next_offset
             is_new, watched.is_new = watched.is_new, False
-            self._post(LogGrew(clean_tree(chunk.lines), is_new=is_new))
+            self._post(LogGrew(watched.of, clean_tree(chunk.lines), is_new=is_new))
         self.nudge()
 
     def _sample(self, view: EngineView) -> None:

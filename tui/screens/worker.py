@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.results import LogLine, WorkerView
+from engine.results import WorkerView
+from tui.bridge import LogGrew, LogName
 from tui.present.happened import events_tab
 from tui.present.ink import KEY, TEXT, Ink, Page, Role, Row, Span, Zone, fit, words
 from tui.present.logs import LogPane
@@ -39,7 +40,7 @@ class WorkerScreen(ActingScreen):
         self.top = 0
         self.attempt: int | None = None
         self.is_zoomed = False
-        self._watched = ("", "", 0)
+        self._watched: LogName = ("", "", None)
 
     # Which log.
 
@@ -49,18 +50,18 @@ class WorkerScreen(ActingScreen):
 
     def on_screen_suspend(self) -> None:
         self.session.bridge.unwatch()
-        self._watched = ("", "", 0)
+        self._watched = ("", "", None)
 
     def _watch(self) -> None:
         """Follow the log of the worker under the cursor: its newest attempt, or the one chosen."""
         here, run = self.session.worker_view, self.session.run
         if here is None or run is None:
             return
-        wanted = (run.run, here.worker, self.attempt or here.attempt)
+        wanted = (run.run, here.worker, self.attempt or here.attempt or None)
         if wanted != self._watched:
             self._watched = wanted
             self.pane_of_log.clear(here.attempt_since or here.phase_since)
-            self.session.bridge.watch(run.run, here.worker, self.attempt or here.attempt or None)
+            self.session.bridge.watch(*wanted)
 
     def point_at(self, worker: str) -> None:
         super().point_at(worker)
@@ -68,11 +69,13 @@ class WorkerScreen(ActingScreen):
         self.top = 0
         self._watch()
 
-    def take_log(self, lines: tuple[LogLine, ...], *, is_new: bool) -> None:
-        """More lines of the log that is watched."""
-        if is_new:
-            self.pane_of_log.clear(lines[0].at if lines else 0.0)
-        self.pane_of_log.take(lines)
+    def take_log(self, grew: LogGrew) -> None:
+        """More lines; those of a log that is not watched any more are not for this page."""
+        if grew.of != self._watched:
+            return
+        if grew.is_new:
+            self.pane_of_log.clear(grew.lines[0].at if grew.lines else 0.0)
+        self.pane_of_log.take(grew.lines)
 
     # Drawing.
 

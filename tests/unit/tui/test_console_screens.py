@@ -21,6 +21,7 @@ from tests.support.consoles import (
     opened,
 )
 from tui.app import _SCREENS, Options, PlaitApp
+from tui.bridge import LogGrew
 from tui.keys import SCREENS
 from tui.screens.base import BoardScreen
 from tui.screens.worker import WorkerScreen
@@ -77,6 +78,18 @@ async def test_the_log_of_the_worker_under_the_cursor_is_followed():
         await console.shows("HOLD")
         await console.do("follow")
         await console.shows("FOLLOW")
+
+
+async def test_late_lines_of_another_log_do_not_get_into_this_one():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        await console.do("go_worker")
+        await console.shows("test_199")
+        late = LogGrew(("2f1c", "port/worker_3", 1), log_lines(3), is_new=False)
+        console.app.post_message(late)
+        await console.pilot.pause()
+        assert isinstance(console.screen, WorkerScreen)
+        assert len(console.screen.pane_of_log.lines) == 200
 
 
 async def test_a_log_that_is_not_seen_is_not_read():
