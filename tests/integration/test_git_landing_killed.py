@@ -136,6 +136,20 @@ async def test_recovery_goes_back_when_others_moved_the_target_since(tmp_path: P
     assert target.built.status() == ""
 
 
+async def test_recovery_moves_the_ref_of_a_checkout_that_is_gone(tmp_path: Path):
+    target = Target(tmp_path)
+    target.built.git("checkout", "-q", "--detach")
+    place = tmp_path / "linked"
+    target.built.git("worktree", "add", "-q", str(place), "main")
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    place.rename(tmp_path / "gone")
+
+    assert isinstance(await recover_landing(repo, plan, target.trash), Landed)
+
+    assert target.built.rev("main") == plan.new
+
+
 async def test_a_failing_write_keeps_the_index_locked_until_it_is_recovered(tmp_path: Path):
     target = Target(tmp_path)
     repo = await target.open()

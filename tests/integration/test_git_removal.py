@@ -1,5 +1,6 @@
 """What is taken away is provably kept elsewhere, goes to the trash whole, and comes back."""
 
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -109,6 +110,21 @@ async def test_a_plain_directory_goes_only_if_nothing_was_made_in_it(tmp_path: P
     lab.agent(space, "mkdir out; echo r > out/report")
 
     assert "'out/report'" in (await verdict_of(lab, space)).reasons[0]
+
+
+@pytest.mark.skipif(
+    not Path("/dev/shm").is_dir() or Path("/dev/shm").stat().st_dev == Path("/tmp").stat().st_dev,  # noqa: S108 (only asks where they lie)
+    reason="there is no second file system to write to",
+)
+async def test_a_trash_on_another_file_system_is_not_copied_to(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as far:
+        removed = await remove(lab.repo, await verdict_of(lab, space), Path(far, "trash"))
+
+    assert removed.kept_in == f"{space.path}.trash"
+    await restore(lab.repo, removed)
+    assert lab.built.status(tmp_path / space.path) == ""
 
 
 async def test_a_branch_goes_only_once_its_work_is_in_a_target(tmp_path: Path):

@@ -268,6 +268,15 @@ async def test_a_users_status_in_a_worktree_looks_into_no_repository_of_an_agent
     assert (tmp_path / "ran").exists(), "the plant is dead: nothing proved"
 
 
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_the_other_event_loop_does_as_well(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    lab.agent(space, WORK)
+
+    assert "work.txt" in lab.files((await lab.collect(space)).head)
+
+
 async def test_a_directory_workspace_has_no_git(tmp_path: Path):
     lab = await Lab.open(tmp_path)
 
