@@ -6,7 +6,7 @@ from anyio import to_thread
 
 from engine.git.records import StaleLocks
 from engine.git.runner import Repo
-from engine.git.worktrees import checkouts
+from engine.git.worktrees import our_entries
 
 
 async def recover_repository(repo: Repo) -> StaleLocks:
@@ -16,7 +16,7 @@ async def recover_repository(repo: Repo) -> StaleLocks:
     work in it. A lock that may be somebody else's stays, with the reason.
     """
     await repo.records.end_orphans()
-    ours = [place.git_dir for place in await checkouts(repo) if place.git_dir != repo.common_dir]
+    ours = await to_thread.run_sync(our_entries, repo.common_dir)
     async with repo.lock.held():
         stale = await to_thread.run_sync(repo.records.remove_stale, repo.common_dir, ours)
         await to_thread.run_sync(_remove_scratch, repo)

@@ -107,6 +107,16 @@ def _first_line(path: Path) -> str:
         return ""
 
 
+def our_entries(common_dir: str) -> list[str]:
+    """The git directories of linked worktrees that are ours: their lock says so."""
+    entries = Path(common_dir, "worktrees")
+    return [
+        str(entry)
+        for entry in (sorted(entries.iterdir()) if entries.is_dir() else ())
+        if _first_line(entry / "locked").startswith("plait ")
+    ]
+
+
 async def detach_others(repo: Repo, branch: str) -> None:
     """Let a branch of ours go from the worktrees of earlier attempts; they keep their commit."""
     for place in await checkouts(repo):

@@ -88,6 +88,19 @@ async def test_the_users_index_lock_is_never_touched(tmp_path: Path):
     assert lock.exists()
 
 
+async def test_a_lock_in_a_linked_worktree_of_the_users_is_never_touched(tmp_path: Path):
+    built, repo = await opened(tmp_path)
+    theirs = ("worktree", "add", "-q", "--detach")
+    built.git(*theirs, str(tmp_path / "theirs"))
+    built.git(*theirs, "--lock", "--reason", "plait x", str(tmp_path / "ours"))
+    record(repo)
+    locks = [built.write(f".git/worktrees/{name}/index.lock", "") for name in ("theirs", "ours")]
+
+    await recover_repository(repo)
+
+    assert [lock.exists() for lock in locks] == [True, False]
+
+
 async def test_children_of_a_dead_engine_are_ended_and_others_not(tmp_path: Path):
     _, repo = await opened(tmp_path)
     record(repo, "dead")
