@@ -1,7 +1,7 @@
 """All runs of one engine: started, taken up, shown and steered through one port."""
 
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,7 +11,6 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from engine import commands as c
-from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.report import report
 from engine.core.state import RunState, Worker
@@ -21,27 +20,23 @@ from engine.events import Landed, Told
 from engine.ids import AttemptId, RunId
 from engine.phases import Phase
 from engine.plan.model import Plan
-from engine.results import CheckResult, EngineView, LogChunk, Machine, RunReport, RunView
+from engine.results import EngineView, LogChunk, Machine, RunReport, RunView
 from engine.store.history import RunSummary, Standing, list_runs
 from engine.supervisor.allotment import admitted, allot
-from engine.supervisor.checking import Checking
 from engine.supervisor.journal import Journal
 from engine.supervisor.judge import find_worker, judge
 from engine.supervisor.live_run import LiveRun
-from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
-from engine.supervisor.merging.views import ConflictView
+from engine.supervisor.merges import Merges
 from engine.supervisor.replay import read_log
 from engine.supervisor.tools import Tools
-from engine.supervisor.view import run_view, view_of
-from engine.supervisor.workshop import Refusal
+from engine.supervisor.view import view_of
 
 
-class Coordinator:
+class Coordinator(Merges):
     """The runs of one engine, and the one way in."""
 
     def __init__(self, tools: Tools, tasks: TaskGroup, *, cap: int | None = None) -> None:
-        self._tools = tools
-        self._tasks = tasks
+        super().__init__(tools, tasks)
         self._cap = cap
         self._runs: dict[RunId, LiveRun] = {}
         self._let_go: set[RunId] = set()
@@ -116,6 +111,7 @@ class Coordinator:
             return
         await live.wait_nothing()
         if self._runs.pop(run, None) is not None:
+            self._forget_clashes(run)
             self._let_go.add(run)
             live.close()
             self._share()
@@ -173,6 +169,7 @@ class Coordinator:
     def _admit(self, journal: Journal, state: RunState) -> LiveRun:
         live = LiveRun(journal, state, tools=self._tools, tasks=self._tasks)
         self._runs[live.run] = live
+        self._watch_for_clashes(live, is_over=lambda: self._runs.get(live.run) is not live)
         live.on_change = self._share
         return live
 
@@ -236,7 +233,7 @@ class Coordinator:
         capacity = await self._tools.starter.host.capacity()
         return EngineView(
             repository=str(self._tools.project),
-            runs=tuple(run_view(live) for live in self._runs.values()),
+            runs=tuple(self._viewed(live) for live in self._runs.values()),
             machine=Machine(
                 cores=capacity.cores,
                 memory_mb=capacity.memory_mb,
@@ -272,66 +269,6 @@ class Coordinator:
         state, found = await self._seen(run, worker)
         return await self._tools.workshop.diff(state, found, attempt or found.attempt)
 
-    async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
-        """A worker's conflicts and what is decided; with the text of one file if it is named.
-
-        Raises:
-            WorkspaceError: There is no such worker, or it has no conflicts.
-        """
-        state, found = await self._seen(run, worker)
-        return await self._tools.workshop.merging(state).conflicts(state, found.id, path)
-
-    async def resolve(self, run: str, worker: str, action: c.ResolutionAction) -> ConflictView:
-        """Decide something about a worker's conflicts, or go on when all is decided.
-
-        Raises:
-            WorkspaceError: It cannot be done, and why; nothing was changed.
-        """
-        live, found = await self._of(worker, run=run)
-        return await self._tools.workshop.merging(live.state).resolve(live, found.id, action)
-
-    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
-        """Run the check again: on the exact tree that would land now, or on the worker's own.
-
-        Raises:
-            WorkspaceError: There is nothing to check, or the tree is not decided yet.
-        """
-        live, w = await self._of(worker, run=run)
-        if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
-            raise WorkspaceError(f"{w.id} is {w.phase}: there is no finished work to check")
-        if live.state.plan.step(w.id.step).check is None:
-            raise WorkspaceError(f"{w.id.step} has no check", hint="Give its step a `check:`.")
-        checking = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt))
-        async with self._tools.landing:
-            again = checking.again()
-            found = await self._tools.workshop.check_again(live.state, w, again, is_own=is_own)
-        if isinstance(found, Refusal):
-            raise WorkspaceError(found.reason)
-        live.feed(
-            f.Rechecked(
-                worker=w.id,
-                attempt=w.attempt,
-                check=found,
-                is_for_landing=not is_own,
-                at=self._tools.clock.now(),
-            )
-        )
-        return found
-
-    async def landing_order(
-        self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN
-    ) -> tuple[PlannedLanding, ...]:
-        """The order in which workers are to land, with the conflicts expected of each.
-
-        Raises:
-            WorkspaceError: One of them has nothing to land, or nowhere.
-        """
-        found = [await self._seen(run, worker) for worker in workers]
-        if not found:
-            return ()
-        state, ids = found[0][0], [w.id for _, w in found]
-        return await self._tools.workshop.merging(state).landing_order(state, ids, by)
-
     async def _seen(self, run: str, worker: str) -> tuple[RunState, Worker]:
         """A run's state, living or read from its journal, and the worker that a name means there.
 
@@ -360,7 +297,7 @@ class Coordinator:
         """One run as it stands, living or read from its journal."""
         live = self._find(run)
         if live is not None:
-            return run_view(live)
+            return self._viewed(live)
         return view_of(await self._read_state(run), {})
 
     async def report(self, run: str = "") -> RunReport:

@@ -24,6 +24,7 @@ from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames
 from engine.git.objects import Wording, resolve, set_refs, write_commit
+from engine.git.radar import Snapshot, snapshot
 from engine.git.removal import examine, remove
 from engine.git.runner import Repo
 from engine.git.settings import Signature
@@ -78,7 +79,7 @@ class GitWorkshop:
         self._shelter = shelter
         self._clock = clock
         self._merger = Merger(repo)
-        self._desk = MergeDesk(repo, layout=layout, clock=clock)
+        self._desk = MergeDesk(repo, layout=layout, clock=clock, snap=self.snapshot)
         self._landings = Landings(
             repo, root=root, layout=layout, clock=clock, resolutions=self._desk.resolutions
         )
@@ -218,20 +219,31 @@ class GitWorkshop:
         return None if space is None else _places(space)
 
     @asynccontextmanager
-    async def _inside(self, state: RunState, space: Workspace) -> AsyncIterator[Wrap]:
+    async def _inside(
+        self, state: RunState, space: Workspace, *, role: str = "git"
+    ) -> AsyncIterator[Wrap]:
         """What puts a git command of ours into a worker's own view of the machine."""
         folder = Path(space.collect_dir)
         await anyio.to_thread.run_sync(
             partial(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         )
         job = Job(
-            attempt=replace(space.attempt, role="git"),
+            attempt=replace(space.attempt, role=role),
             workspace=space.path,
             limits=replace(state.limits_of(space.attempt.worker), memory_mb=None, pids=None),
             git=_places(space),
         )
         async with self._shelter.looking(state, job, writable=(folder,)) as words:
             yield lambda argv: [*words, *argv]
+
+    async def snapshot(self, state: RunState, worker: WorkerId, objects: Path) -> Snapshot | None:
+        """A running worker's tree as it is now, taken inside its sandbox, for the radar alone."""
+        w = state.workers[worker]
+        space = await self._space_of(state, w)
+        author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
+        async with self._inside(state, space, role="radar") as wrap:
+            request = CollectRequest(author=author, message="Snapshot\n", wrap=wrap)
+            return await snapshot(self._repo, space, request, objects=objects)
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
         """Everything the attempt left, imported onto its refs."""

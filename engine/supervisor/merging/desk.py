@@ -13,6 +13,7 @@ from engine.phases import Phase
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding, landing_order
+from engine.supervisor.merging.radar import Radar, Snap, Watched
 from engine.supervisor.merging.sessions import Resolutions
 from engine.supervisor.merging.views import ConflictView
 from engine.supervisor.run_ports import RunPort
@@ -21,11 +22,17 @@ from engine.supervisor.run_ports import RunPort
 class MergeDesk:
     """What humans do about merges in one repository."""
 
-    def __init__(self, repo: Repo, *, layout: Layout, clock: Clock) -> None:
+    def __init__(self, repo: Repo, *, layout: Layout, clock: Clock, snap: Snap) -> None:
         self._repo = repo
+        self._snap = snap
         self._layout = layout
         self._clock = clock
         self.resolutions = Resolutions(repo, layout)
+
+    def radar(self, run: Watched) -> Radar:
+        """What will look at a run while it goes on."""
+        folder = self._layout.run(run.state.run) / "radar"
+        return Radar(self._repo, run, folder=folder, clock=self._clock, snap=self._snap)
 
     async def conflicts(self, state: RunState, worker: WorkerId, path: str = "") -> ConflictView:
         """The conflicts of a worker; with the text of one file if it is named.

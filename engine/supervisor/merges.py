@@ -1,0 +1,136 @@
+"""The part of an engine's port that is about merges: conflicts, checks, orders, clashes."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+from anyio.abc import TaskGroup
+
+from engine import commands as c
+from engine.core import effects as e
+from engine.core import facts as f
+from engine.core.state import RunState, Worker
+from engine.errors import WorkspaceError
+from engine.events import LatestWins
+from engine.ids import RunId, WorkerId
+from engine.phases import Phase
+from engine.plan.model import IsolationStrategy
+from engine.results import CheckResult, RunView
+from engine.supervisor.checking import Checking
+from engine.supervisor.live_run import LiveRun
+from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
+from engine.supervisor.merging.radar import Radar
+from engine.supervisor.merging.views import ConflictView
+from engine.supervisor.tools import Tools
+from engine.supervisor.view import run_view
+from engine.supervisor.workshop import Refusal
+
+
+class Merges(ABC):
+    """What may be asked of an engine about merging; who knows its runs completes it."""
+
+    def __init__(self, tools: Tools, tasks: TaskGroup) -> None:
+        self._tools = tools
+        self._tasks = tasks
+        self._radars: dict[RunId, Radar] = {}
+
+    @abstractmethod
+    async def _of(self, worker: str, *, run: str = "") -> tuple[LiveRun, Worker]:
+        """The living run and the worker that a name means."""
+
+    @abstractmethod
+    async def _seen(self, run: str, worker: str) -> tuple[RunState, Worker]:
+        """A run's state, living or not, and the worker that a name means there."""
+
+    async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
+        """A worker's conflicts and what is decided; with the text of one file if it is named.
+
+        Raises:
+            WorkspaceError: There is no such worker, or it has no conflicts.
+        """
+        state, found = await self._seen(run, worker)
+        return await self._tools.workshop.merging(state).conflicts(state, found.id, path)
+
+    async def resolve(self, run: str, worker: str, action: c.ResolutionAction) -> ConflictView:
+        """Decide something about a worker's conflicts, or go on when all is decided.
+
+        Raises:
+            WorkspaceError: It cannot be done, and why; nothing was changed.
+        """
+        live, found = await self._of(worker, run=run)
+        return await self._tools.workshop.merging(live.state).resolve(live, found.id, action)
+
+    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
+        """Run the check again: on the exact tree that would land now, or on the worker's own.
+
+        Raises:
+            WorkspaceError: There is nothing to check, or the tree is not decided yet.
+        """
+        live, w = await self._of(worker, run=run)
+        if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
+            raise WorkspaceError(f"{w.id} is {w.phase}: there is no finished work to check")
+        if live.state.plan.step(w.id.step).check is None:
+            raise WorkspaceError(f"{w.id.step} has no check", hint="Give its step a `check:`.")
+        checking = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt))
+        async with self._tools.landing:
+            again = checking.again()
+            found = await self._tools.workshop.check_again(live.state, w, again, is_own=is_own)
+        if isinstance(found, Refusal):
+            raise WorkspaceError(found.reason)
+        live.feed(
+            f.Rechecked(
+                worker=w.id,
+                attempt=w.attempt,
+                check=found,
+                is_for_landing=not is_own,
+                at=self._tools.clock.now(),
+            )
+        )
+        return found
+
+    async def landing_order(
+        self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN
+    ) -> tuple[PlannedLanding, ...]:
+        """The order in which workers are to land, with the conflicts expected of each.
+
+        Raises:
+            WorkspaceError: One of them has nothing to land, or nowhere.
+        """
+        found = [await self._seen(run, worker) for worker in workers]
+        if not found:
+            return ()
+        state, ids = found[0][0], [w.id for _, w in found]
+        return await self._tools.workshop.merging(state).landing_order(state, ids, by)
+
+    def _watch_for_clashes(self, live: LiveRun, *, is_over: Callable[[], bool]) -> None:
+        """Let a radar look at a run until it is over; plain folders never meet."""
+        if live.state.plan.runtime.isolation is not IsolationStrategy.DIRECTORY:
+            radar = self._tools.workshop.merging(live.state).radar(_Blips(live))
+            self._radars[live.run] = radar
+            self._tasks.start_soon(radar.watch, is_over)
+
+    def _forget_clashes(self, run: RunId) -> None:
+        """A run was let go: what was predicted is no longer kept."""
+        self._radars.pop(run, None)
+
+    def _viewed(self, live: LiveRun) -> RunView:
+        """A run of this engine, with what its radar predicts."""
+        view, radar = run_view(live), self._radars.get(live.run)
+        return view if radar is None else radar.shown(view)
+
+
+class _Blips:
+    """A run as its radar sees it."""
+
+    def __init__(self, live: LiveRun) -> None:
+        self._live = live
+
+    @property
+    def state(self) -> RunState:
+        return self._live.state
+
+    def mention(self, event: LatestWins) -> None:
+        self._live.mention(event)
+
+    def spoke_at(self, worker: WorkerId) -> float | None:
+        logbook = self._live.logbooks.get((worker, self._live.state.workers[worker].attempt))
+        return logbook.last_output_at if logbook else None

@@ -1,0 +1,138 @@
+"""The radar on real runs: clashes told while agents work, with the target, and with the user."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from engine.api import Engine, Run
+from engine.events import ClashPredicted
+from engine.git.merge3 import Sides
+from engine.phases import Phase
+from engine.results import WorkerView
+from engine.supervisor.merging import radar
+from tests.support.engine_runs import scripted, wait_view, wait_worker
+from tests.support.merging_runs import SOURCE, MergingPlace, changed, reviewed
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MergingPlace:
+    monkeypatch.setattr(radar, "EVERY_S", 0.1)
+    monkeypatch.setattr(radar, "_SHARE", 0.1)
+    monkeypatch.setattr(radar, "_AT_LEAST_EVERY_S", 0.5)
+    return MergingPlace(tmp_path)
+
+
+def working(place: MergingPlace, path: str, text: str, gate: str = "go"):
+    """An agent that writes, and then goes on working until a gate is opened."""
+    return scripted(
+        {"write": {"path": path, "text": text}},
+        {"say": "written"},
+        {"shell": place.waits_at(gate)},
+        {"result": "done"},
+    )
+
+
+def told(worker: WorkerView) -> dict[str, tuple[tuple[str, ...], int]]:
+    return {clash.other: (clash.paths, clash.hunks) for clash in worker.clashes}
+
+
+async def started(place: MergingPlace, engine: Engine, *agents: object, **more: object) -> Run:
+    steps = [{"name": f"s{n}", "agent": agent, **more} for n, agent in enumerate(agents, 1)]
+    return await engine.start(place.manifest(*steps, isolation_strategy="worktree"))
+
+
+async def test_two_who_edit_one_place_are_told_of_each_other_while_they_work(place: MergingPlace):
+    texts = [changed(9, f"{who} 9", changed(3, f"{who} 3")) for who in ("mine", "theirs")]
+    agents = [working(place, "code", text) for text in texts]
+    agents.append(working(place, "other", changed(1, "elsewhere")))
+    seen: list[ClashPredicted] = []
+
+    async def listen(engine: Engine, run: Run) -> None:
+        async for one in engine.events(run=run.id):
+            seen += [one.event] if isinstance(one.event, ClashPredicted) else []
+
+    async with place.engine() as engine, anyio.create_task_group() as tasks:
+        run = await started(place, engine, *agents)
+        tasks.start_soon(listen, engine, run)
+        first = await wait_worker(engine, run, "s1/worker_1", lambda w: w.clashes)
+        assert first.phase is Phase.RUNNING
+        assert told(first) == {"s2/worker_1": (("code",), 2)}
+        view = (await engine.snapshot()).runs[-1]
+        assert told(view.worker("s2/worker_1")) == {"s1/worker_1": (("code",), 2)}
+        assert view.worker("s3/worker_1").clashes == ()
+        blob = place.built.git("hash-object", "--stdin", stdin=texts[0].encode())
+        assert place.built.try_git("cat-file", "-e", blob).returncode, "it is not the user's yet"
+        place.open_gate("go")
+        await run.wait()
+        tasks.cancel_scope.cancel()
+    assert {event.worker for event in seen} == {"s1/worker_1", "s2/worker_1"}
+    assert not (place.project / ".git/plait/runs" / run.id / "radar").exists()
+
+
+async def test_the_users_own_edits_and_the_target_are_on_the_radar(place: MergingPlace):
+    agents = [working(place, "code", changed(3, "theirs"))]
+    async with place.engine() as engine:
+        run = await started(place, engine, *agents)
+        await wait_worker(engine, run, "s1/worker_1", lambda w: w.phase is Phase.RUNNING)
+        place.built.write("code", changed(3, "not committed"))
+        status = place.built.status()
+        view = await wait_worker(engine, run, "s1/worker_1", lambda w: w.clashes)
+        assert told(view) == {"you": (("code",), 1)}
+        assert place.built.status() == status
+        place.built.commit(say="now it is")
+        view = await wait_worker(engine, run, "s1/worker_1", lambda w: "main" in told(w))
+        assert (told(view), view.behind) == ({"main": (("code",), 1)}, 1)
+        place.built.commit({"code": SOURCE}, "and back")
+        await wait_worker(engine, run, "s1/worker_1", lambda w: not w.clashes)
+        place.open_gate("go")
+        await run.wait()
+
+
+async def test_alternatives_do_not_clash(place: MergingPlace):
+    agent = scripted(
+        workers={
+            str(n): [
+                {"write": {"path": "code", "text": changed(3, f"candidate {n}")}},
+                {"shell": place.waits_at("go")},
+            ]
+            for n in (1, 2)
+        }
+    )
+    steps = (
+        {"name": "pick", "agent": agent, "concurrency": 2, "policy": "settled"},
+        {"name": "s2", "agent": working(place, "code", changed(3, "another step"))},
+    )
+    async with place.engine() as engine:
+        run = await engine.start(place.manifest(*steps, isolation_strategy="worktree"))
+        view = await wait_view(engine, run, lambda v: len(v.worker("s2/worker_1").clashes) == 2)
+        for name in ("pick/worker_1", "pick/worker_2"):
+            assert set(told(view.worker(name))) == {"s2/worker_1"}
+        place.open_gate("go")
+        await run.wait()
+
+
+async def test_what_has_settled_is_off_the_radar_and_known_trees_are_not_merged_again(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    merged: list[int] = []
+    before = radar.Merger.preview
+
+    async def counted(self: radar.Merger, questions: Sequence[Sides]) -> object:
+        merged.append(len(questions))
+        return await before(self, questions)
+
+    monkeypatch.setattr(radar.Merger, "preview", counted)
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(changed(3, "a"), changed(3, "b")))
+        (found,) = engine.port._radars.values()
+        await found.look()
+        assert (await engine.view(run.id)).worker("s1/worker_1").clashes
+        count = sum(merged)
+        await found.look()
+        await found.look()
+        assert sum(merged) == count
+    assert not await place.survivors()
