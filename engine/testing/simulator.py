@@ -15,6 +15,7 @@ from engine.core.advance import advance
 from engine.core.entry import current_effects
 from engine.core.invariants import check_invariants
 from engine.core.outcome import candidates, must_land_first
+from engine.core.phase import TOLD
 from engine.core.state import RunState, Worker, initial_state
 from engine.ids import RunId, WorkerId
 from engine.phases import Phase, StopCause
@@ -22,6 +23,8 @@ from engine.plan.model import Plan, RetryMode
 from engine.results import Change, CheckResult, Question
 
 _ENTRY = e.EntryEffect
+_MOST_WORKERS = 12
+"""Nothing joins a run that has so many: stories are to stay short."""
 
 
 @dataclass
@@ -30,6 +33,7 @@ class Story:
 
     Attributes:
         journal: Every fact so far: replaying it gives the same state.
+        fails_at: The effect of this number, counted over the whole story, fails.
         pending: The effect each worker's world is still busy with.
         trace: What happened, a line each; equal for equal seeds.
     """
@@ -37,11 +41,13 @@ class Story:
     plan: Plan
     seed: int
     crash_chance: float = 0.02
+    fails_at: int | None = None
     state: RunState = field(init=False)
     journal: list[f.Fact] = field(default_factory=list)
     pending: dict[WorkerId, _ENTRY] = field(default_factory=dict)
     trace: list[str] = field(default_factory=list)
     clock: float = 1_000.0
+    answered: int = 0
 
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)  # noqa: S311  a story, not a secret
@@ -97,8 +103,33 @@ class Story:
         """Some effect that is wanted comes to an end."""
         worker = self.dice.choice(sorted(self.pending))
         effect = self.pending.pop(worker)
-        for fact in self._outcome(effect):
+        self.answered += 1
+        failed = self._failure(effect) if self.answered == self.fails_at else None
+        for fact in self._outcome(effect) if failed is None else (failed,):
             self.feed(fact)
+
+    def _failure(self, effect: _ENTRY) -> f.Fact | None:
+        """What it means that an effect could not even be tried; None where it cannot fail."""
+        base: dict[str, Any] = {
+            "worker": effect.worker,
+            "attempt": effect.attempt,
+            "at": self.clock,
+        }
+        why = "no space left"
+        match effect:
+            case e.PrepareWorkspace():
+                return f.PrepareFailed(**base, error=why)
+            case e.StartAgent():
+                return f.AttemptEnded(**base, ok=False, error=why)
+            case e.Collect():
+                return f.Collected(**base, error=why)
+            case e.RunCheck():
+                check = CheckResult(command="test", passed=False, summary=why)
+                return f.CheckFailed(**base, check=check)
+            case e.Land():
+                return f.LandRefused(**base, reason=why)
+            case _:
+                return None
 
     def _outcome(self, effect: _ENTRY) -> Iterator[f.Fact]:
         who, attempt = effect.worker, effect.attempt
@@ -180,6 +211,31 @@ class Story:
         yield f.ResumeRequested(at=self.clock)
         if self._is(0.1):
             yield f.RunStopRequested(at=self.clock)
+        if self.state.stop is None and len(self.state.workers) < _MOST_WORKERS:
+            yield self._joining()
+        late = self._late()
+        if late is not None:
+            yield late
+
+    def _joining(self) -> f.Fact:
+        """A step, or a worker of a step, joins the run."""
+        step = self.dice.choice(self.state.plan.steps)
+        last = step.workers[-1]
+        if self._is(0.5):
+            new = replace(last, id=WorkerId(step.name, last.id.index + 1))
+            return f.WorkerAdded(planned=new, at=self.clock)
+        name = f"joined{len(self.state.plan.steps)}"
+        workers = (replace(last, id=WorkerId(name, 1)),)
+        below = tuple(s.name for s in self.state.plan.steps if self._is(0.3))
+        joining = replace(step, name=name, workers=workers, dependencies=below)
+        return f.StepAdded(step=joining, at=self.clock)
+
+    def _late(self) -> f.Fact | None:
+        """Something that was said before, of an attempt that is over."""
+        fact = self.dice.choice(self.journal)
+        if not isinstance(fact, f.WorkerFact):
+            return None
+        return fact if fact.attempt < self.state.workers[fact.worker].attempt else None
 
     def _worker_wishes(self, w: Worker) -> Iterator[f.Fact]:
         base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": self.clock}
@@ -192,8 +248,7 @@ class Story:
         yield from self._review_wishes(w, base)
 
     def _review_wishes(self, w: Worker, base: dict[str, Any]) -> Iterator[f.Fact]:
-        retriable = {Phase.REVIEWING, Phase.CONFLICTED, Phase.FAILED, Phase.CANCELLED}
-        if w.phase in retriable | {Phase.DISCARDED, Phase.BACKING_OFF}:
+        if "RetryRequested" in TOLD[w.phase]:
             yield f.RetryRequested(**base, mode=self.dice.choice(list(RetryMode)))
         if w.phase is Phase.REVIEWING and not must_land_first(self.state, w.id):
             yield f.Approved(**base)
@@ -202,7 +257,7 @@ class Story:
         if w.phase is Phase.CONFLICTED:
             yield f.Resolved(**base, tree="t")
         own = self.state.steps[w.id.step]
-        if own.chosen is None and w.id in candidates(self.state, self.plan.step(w.id.step)):
+        if own.chosen is None and w.id in candidates(self.state, self.state.plan.step(w.id.step)):
             yield f.Chosen(**base)
 
 

@@ -1,6 +1,7 @@
 """Ten thousand stories, one a seed: every invariant holds in each, and each comes to rest."""
 
 import os
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ SEEDS = 10_000 if os.environ.get("PLAIT_THOROUGH") else 600
 RESTING = {Phase.REVIEWING, Phase.CONFLICTED, Phase.WAITING, Phase.QUEUED}
 
 
-def tell(seed: int, **fields: float) -> Story:
+def tell(seed: int, **fields: Any) -> Story:
     story = Story(random_plan(seed), seed, **fields)
     story.run(meddling=40)
     return story
@@ -45,3 +46,20 @@ def test_a_replayed_journal_gives_the_same_state_at_every_point():
 def test_an_engine_that_dies_at_every_step_loses_nothing():
     for seed in range(40):
         tell(seed, crash_chance=0.5)
+
+
+def test_a_story_in_which_each_effect_fails_once_comes_to_rest():
+    for seed in range(3 if SEEDS < 1_000 else 100):
+        number, answered = 0, 1
+        while number < answered:
+            number += 1
+            story = Story(random_plan(seed), seed, fails_at=number)
+            story.run(meddling=10)
+            answered = story.answered
+            for w in story.state.workers.values():
+                assert w.phase.is_settled or w.phase in RESTING, (seed, number, w.id, w.phase)
+
+
+def test_a_fact_that_comes_too_late_is_dropped_and_moves_nobody():
+    dropped = sum(tell(seed).state.dropped for seed in range(60))
+    assert dropped > 5

@@ -1,0 +1,343 @@
+"""The core as a machine that Hypothesis drives: any plan, any order of the world, any human.
+
+Where the simulator tells long stories by seed, this one searches for short ones and shrinks them.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import Phase as Phases
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from engine.core import effects as e
+from engine.core import facts as f
+from engine.core.advance import advance, is_idle
+from engine.core.entry import current_effects
+from engine.core.invariants import check_invariants
+from engine.core.outcome import candidates, must_land_first
+from engine.core.report import report
+from engine.core.rules import RULES, dispatch, follow_upstream
+from engine.core.state import RunState, Worker, initial_state
+from engine.errors import EngineBug
+from engine.events import RunFinished, RunWaiting
+from engine.ids import RunId, WorkerId
+from engine.phases import Phase, StopCause
+from engine.plan.model import (
+    ChooseBy,
+    MergeMode,
+    PlannedStep,
+    Policy,
+    PolicyKind,
+    RetryMode,
+    RetryRule,
+)
+from engine.results import Change, CheckResult, Outcome, Question
+from tests.support.plans import a_plan, a_step
+
+ENTRY = e.EntryEffect
+RETRIABLE = {
+    Phase.REVIEWING,
+    Phase.CONFLICTED,
+    Phase.BACKING_OFF,
+    Phase.FAILED,
+    Phase.CANCELLED,
+    Phase.DISCARDED,
+    Phase.SKIPPED,
+    Phase.FINISHED,
+}
+CAUSES = [None, None, StopCause.MEMORY, StopCause.KEEPER_LOST, StopCause.SHUTDOWN, StopCause.BUDGET]
+
+
+@st.composite
+def steps(draw: st.DrawFn, name: str, known: list[str]) -> PlannedStep:
+    workers = draw(st.integers(1, 3))
+    return a_step(
+        name,
+        workers,
+        dependencies=tuple(draw(st.lists(st.sampled_from(known), unique=True))) if known else (),
+        policy=Policy(draw(st.sampled_from(PolicyKind)), draw(st.integers(1, workers))),
+        merge=draw(st.sampled_from(MergeMode)),
+        choose=draw(st.sampled_from(ChooseBy)),
+        retry=RetryRule(attempts=draw(st.integers(1, 2)), delay_s=1.0),
+        check=draw(st.sampled_from([None, "test"])),
+    )
+
+
+def _ends(w: Worker, base: dict[str, Any]) -> list[f.Fact]:
+    """How an agent may end: by itself, by a limit, by losing its keeper or its vendor's favour."""
+    well = [f.AttemptEnded(**base, ok=True), f.AttemptEnded(**base, ok=True, needs_proof=True)]
+    badly = [f.AttemptEnded(**base, ok=False, cause=cause) for cause in CAUSES]
+    return [*well, *badly, f.AttemptEnded(**base, ok=False, retry_at=base["at"] + 60)]
+
+
+def _stops(w: Worker, base: dict[str, Any]) -> list[f.Fact]:
+    """An agent that is stopped may still end in any way; the rest just ends."""
+    is_agent = w.ran == w.attempt and w.collected < w.attempt
+    return _ends(w, base) if is_agent else [f.ActivityEnded(**base)]
+
+
+def _prepares(_: Worker, base: dict[str, Any]) -> list[f.Fact]:
+    return [
+        f.WorkspaceReady(**base, workspace="/w", prompt="p"),
+        f.PrepareFailed(**base, error="x"),
+        f.BaseConflicted(**base, paths=("x",)),
+    ]
+
+
+def _collects(_: Worker, base: dict[str, Any]) -> list[f.Fact]:
+    change = Change(head="c", base="b")
+    found = [f.Collected(**base, change=change), f.Collected(**base)]
+    return [*found, f.Collected(**base, error="x")]
+
+
+def _checks(_: Worker, base: dict[str, Any]) -> list[f.Fact]:
+    return [f.CheckPassed(**base, check=GREEN), f.CheckFailed(**base, check=RED)]
+
+
+def _lands(_: Worker, base: dict[str, Any]) -> list[f.Fact]:
+    return [
+        f.Landed(**base, target="main", old="1", new="2"),
+        f.ConflictsFound(**base, paths=("x",)),
+        f.LandRefused(**base, reason="dirty"),
+        f.CheckFailed(**base, check=RED),
+    ]
+
+
+GREEN = CheckResult(command="test", passed=True)
+RED = CheckResult(command="test", passed=False)
+ANSWERS: dict[type[ENTRY], Callable[[Worker, dict[str, Any]], list[f.Fact]]] = {
+    e.PrepareWorkspace: _prepares,
+    e.StartAgent: _ends,
+    e.StopActivity: _stops,
+    e.Collect: _collects,
+    e.RunCheck: _checks,
+    e.Land: _lands,
+    e.StartTimer: lambda _, base: [f.BackoffElapsed(**base)],
+}
+"""What the world may answer to each effect."""
+
+
+class Core(RuleBasedStateMachine):
+    """One run; its world answers the effects that are pending, in any order."""
+
+    state: RunState
+
+    @initialize(data=st.data(), cap=st.integers(1, 3), auto=st.booleans())
+    def begin(self, data: st.DataObject, cap: int, auto: bool) -> None:  # noqa: FBT001  drawn
+        names: list[str] = []
+        planned = []
+        for n in range(data.draw(st.integers(1, 3))):
+            planned.append(data.draw(steps(f"s{n}", list(names))))
+            names.append(f"s{n}")
+        plan = a_plan(*planned, max_concurrent_workers=cap, auto_merge=auto)
+        self.state = initial_state(RunId("m"), plan)
+        self.journal: list[f.Fact] = []
+        self.pending: dict[WorkerId, ENTRY] = {}
+        self.at = 1_000.0
+        self.feed(f.RunBegan(at=self.at))
+
+    def feed(self, fact: f.Fact) -> None:
+        before = self.state
+        self.state, effects = advance(before, fact)
+        self.journal.append(fact)
+        check_invariants(before, self.state)
+        told = [effect.event for effect in effects if isinstance(effect, e.Publish)]
+        ends = [event for event in told if isinstance(event, (RunWaiting, RunFinished))]
+        assert len(ends) <= 1
+        assert not ends or told[-1] is ends[0], "the end of a run is told last"
+        for effect in effects:
+            if isinstance(effect, ENTRY):
+                self.take(effect)
+
+    def take(self, effect: ENTRY) -> None:
+        is_over = isinstance(effect, e.ReleaseWorkspace) or (
+            isinstance(effect, e.StopActivity)
+            and self.state.workers[effect.worker].phase is not Phase.STOPPING
+        )
+        if is_over:
+            self.pending.pop(effect.worker, None)
+        else:
+            self.pending[effect.worker] = effect
+
+    def some(self, data: st.DataObject, *phases: Phase) -> Worker | None:
+        found = [w for w in self.state.workers.values() if w.phase in phases]
+        return data.draw(st.sampled_from(sorted(found, key=lambda w: w.id))) if found else None
+
+    @staticmethod
+    def base(w: Worker) -> dict[str, Any]:
+        return {"worker": w.id, "attempt": w.attempt}
+
+    # ---------------------------------------------------------------- the world
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data())
+    def answer(self, data: st.DataObject) -> None:
+        worker = data.draw(st.sampled_from(sorted(self.pending)))
+        effect = self.pending.pop(worker)
+        w = self.state.workers[worker]
+        if isinstance(effect, e.StartTimer):
+            self.at = max(self.at, effect.until)
+        base = {"worker": worker, "attempt": effect.attempt, "at": self.at}
+        self.feed(data.draw(st.sampled_from(ANSWERS[type(effect)](w, base))))
+
+    @precondition(lambda self: len(self.journal) > 3)
+    @rule(data=st.data())
+    def a_late_fact_comes(self, data: st.DataObject) -> None:
+        """One of an attempt that is over: whatever it says, nobody moves."""
+        old = [
+            fact
+            for fact in self.journal
+            if isinstance(fact, f.WorkerFact)
+            and fact.attempt < self.state.workers[fact.worker].attempt
+        ]
+        if old:
+            before = self.state
+            self.feed(data.draw(st.sampled_from(old)))
+            assert self.state.workers == before.workers
+            assert self.state.dropped == before.dropped + 1
+
+    @rule()
+    def the_engine_dies(self) -> None:
+        state = initial_state(self.state.run, self.first_plan())
+        for fact in self.journal:
+            state, _ = advance(state, fact)
+        assert state == self.state
+        again = [x for x in current_effects(state) if not isinstance(x, e.ReleaseWorkspace)]
+        self.pending = {effect.worker: effect for effect in again}
+
+    def first_plan(self) -> Any:
+        added = {fact.step.name for fact in self.journal if isinstance(fact, f.StepAdded)}
+        joined = {fact.planned.id for fact in self.journal if isinstance(fact, f.WorkerAdded)}
+        kept = tuple(
+            replace(step, workers=tuple(w for w in step.workers if w.id not in joined))
+            for step in self.state.plan.steps
+            if step.name not in added
+        )
+        return replace(self.state.plan, steps=kept)
+
+    @rule(seconds=st.sampled_from([1.0, 100.0, 1000.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.at += seconds
+
+    # ---------------------------------------------------------------- humans
+
+    @rule(data=st.data(), is_kill=st.booleans())
+    def stop(self, data: st.DataObject, is_kill: bool) -> None:  # noqa: FBT001  drawn
+        w = data.draw(st.sampled_from([self.state.workers[i] for i in sorted(self.state.workers)]))
+        cause = data.draw(st.sampled_from([StopCause.USER, StopCause.STALLED]))
+        self.feed(f.StopRequested(**self.base(w), cause=cause, is_kill=is_kill))
+
+    @rule(data=st.data(), mode=st.sampled_from(RetryMode))
+    def retry(self, data: st.DataObject, mode: RetryMode) -> None:
+        if w := self.some(data, *RETRIABLE):
+            self.feed(f.RetryRequested(**self.base(w), mode=mode))
+
+    @rule(data=st.data())
+    def land(self, data: st.DataObject) -> None:
+        w = self.some(data, Phase.REVIEWING)
+        if w and w.outcome is Outcome.SUCCESS and not must_land_first(self.state, w.id):
+            self.feed(f.Approved(**self.base(w)))
+
+    @rule(data=st.data())
+    def reject(self, data: st.DataObject) -> None:
+        if w := self.some(data, Phase.REVIEWING, Phase.CONFLICTED):
+            self.feed(f.Rejected(**self.base(w)))
+
+    @rule(data=st.data())
+    def resolve(self, data: st.DataObject) -> None:
+        if w := self.some(data, Phase.CONFLICTED):
+            self.feed(f.Resolved(**self.base(w), tree="t"))
+
+    @rule(data=st.data())
+    def choose(self, data: st.DataObject) -> None:
+        for step in self.state.plan.steps:
+            able = candidates(self.state, step)
+            if able and self.state.steps[step.name].chosen is None:
+                w = self.state.workers[data.draw(st.sampled_from(able))]
+                self.feed(f.Chosen(**self.base(w)))
+                return
+
+    @rule(data=st.data())
+    def ask(self, data: st.DataObject) -> None:
+        if w := self.some(data, Phase.RUNNING):
+            self.feed(f.AgentAsked(**self.base(w), question=Question(id="q", text="?")))
+
+    @rule(data=st.data())
+    def reply(self, data: st.DataObject) -> None:
+        if (w := self.some(data, Phase.RUNNING)) and w.questions:
+            self.feed(f.HumanAnswered(**self.base(w), question="q", answer="x"))
+
+    @rule(is_paused=st.booleans())
+    def pause(self, is_paused: bool) -> None:  # noqa: FBT001  drawn
+        self.feed((f.PauseRequested if is_paused else f.ResumeRequested)(at=self.at))
+
+    @rule()
+    def stop_all(self) -> None:
+        self.feed(f.RunStopRequested(at=self.at))
+
+    @rule(cap=st.integers(1, 4))
+    def set_cap(self, cap: int) -> None:
+        self.feed(f.CapSet(cap=cap, at=self.at))
+
+    @precondition(lambda self: self.state.stop is None and len(self.state.plan.steps) < 5)
+    @rule(data=st.data())
+    def add_step(self, data: st.DataObject) -> None:
+        names = [step.name for step in self.state.plan.steps]
+        self.feed(f.StepAdded(step=data.draw(steps(f"s{len(names)}", names)), at=self.at))
+
+    @precondition(lambda self: self.state.stop is None and len(self.state.workers) < 9)
+    @rule(data=st.data())
+    def add_worker(self, data: st.DataObject) -> None:
+        step = data.draw(st.sampled_from(list(self.state.plan.steps)))
+        last = step.workers[-1]
+        new = replace(last, id=WorkerId(step.name, last.id.index + 1))
+        self.feed(f.WorkerAdded(planned=new, at=self.at))
+
+    # ---------------------------------------------------------------- what always holds
+
+    @invariant()
+    def something_goes_on_or_a_human_is_told(self) -> None:
+        if not hasattr(self, "state") or self.pending:
+            return
+        held = self.state.is_paused or self.state.stop is not None
+        assert is_idle(self.state) or held or self.waits_for_slots(), report(self.state)
+
+    def waits_for_slots(self) -> bool:
+        """Only frozen or asking workers hold what others wait for."""
+        return any(w.questions for w in self.state.workers.values())
+
+    @invariant()
+    def whoever_runs_has_an_effect_under_way(self) -> None:
+        if hasattr(self, "state"):
+            busy = {w.id for w in self.state.workers.values() if w.phase.holds_slot}
+            assert busy <= set(self.pending)
+
+
+TestCore = Core.TestCase
+TestCore.settings = settings(
+    max_examples=3_000 if os.environ.get("PLAIT_THOROUGH") else 120,
+    stateful_step_count=60,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.parametrize("missing", [dispatch, follow_upstream])
+def test_the_machine_notices_a_rule_that_is_missing(missing: Any, monkeypatch: pytest.MonkeyPatch):
+    rules = tuple(rule for rule in RULES if rule is not missing)
+    monkeypatch.setattr("engine.core.advance.RULES", rules)
+    quick = settings(TestCore.settings, max_examples=400, database=None, phases=[Phases.generate])
+    with pytest.raises((AssertionError, EngineBug)):
+        run_state_machine_as_test(Core, settings=quick)
