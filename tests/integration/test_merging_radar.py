@@ -53,7 +53,7 @@ async def test_two_who_edit_one_place_are_told_of_each_other_while_they_work(pla
 
     async def listen(engine: Engine, run: Run) -> None:
         async for one in engine.events(run=run.id):
-            seen += [one.event] if isinstance(one.event, ClashPredicted) else []
+            seen.extend([one.event] if isinstance(one.event, ClashPredicted) else [])
 
     async with place.engine() as engine, anyio.create_task_group() as tasks:
         run = await started(place, engine, *agents)
