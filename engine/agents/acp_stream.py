@@ -25,7 +25,7 @@ from engine.agents.agent_events import (
 from engine.agents.contract import LaunchRequest
 from engine.agents.permitting import decide
 from engine.agents.prompting import system_text, user_text, whole_text
-from engine.agents.reading import Closing, Reading
+from engine.agents.reading import INTERRUPTED, Closing, Reading
 from engine.agents.records import (
     Record,
     at,
@@ -253,7 +253,7 @@ class AcpStream(Reading):
         if self._queue:
             return [*events, self.reply(self._prompt(self._queue.popleft()))]
         self.closing = Closing(error=error, needs_login=needs_login)
-        return [*events, TurnEnded(not error, self.last_message)]
+        return [*events, TurnEnded(not error, self.last_message, error == INTERRUPTED)]
 
     def _tokens(self, result: Record) -> list[AgentEvent]:
         """Tokens of this turn, added to those of the turns before it."""
@@ -364,7 +364,7 @@ def _called(identity: str, update: Record) -> ToolCalled:
 
 def _fault(reason: str) -> str:
     if reason == "cancelled":
-        return "the agent was interrupted"
+        return INTERRUPTED
     return f"the agent stopped: {reason.replace('_', ' ') or 'it did not say why'}"
 
 

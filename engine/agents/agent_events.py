@@ -131,10 +131,14 @@ class SubAgents:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The agent has done what it was told last and waits: tell it more, or close its input."""
+    """The agent has done what it was told last and waits: tell it more, or close its input.
+
+    One that was interrupted waits for what it is to do instead: its input stays open.
+    """
 
     is_ok: bool
     text: str = ""
+    is_interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from engine.agents.agent_events import (
 )
 from engine.agents.contract import LaunchRequest
 from engine.agents.permitting import decide
-from engine.agents.reading import Closing, Reading
+from engine.agents.reading import INTERRUPTED, Closing, Reading
 from engine.agents.records import (
     Record,
     at,
@@ -224,7 +224,7 @@ class ClaudeStream(Reading):
         if limit := self._limit_of(error, status):
             events.append(limit)
         if not count_of(record.get("queued_turn_count")):
-            events.append(TurnEnded(not error, text))
+            events.append(TurnEnded(not error, text, error == INTERRUPTED))
         return events
 
     def _totals(self, record: Record) -> AgentEvent:
@@ -336,5 +336,5 @@ def _error(record: Record, text: str) -> str:
     subtype = text_of(record.get("subtype"))
     reason = text_of(record.get("terminal_reason"))
     if reason.startswith("aborted"):
-        return "the agent was interrupted"
+        return INTERRUPTED
     return told or f"the agent ended with {subtype or 'an error'}"

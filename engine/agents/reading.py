@@ -23,6 +23,7 @@ from engine.agents.lines import LineSplitter
 from engine.agents.records import Record, read_record, type_error
 from engine.limits import Usage
 
+INTERRUPTED = "the agent was interrupted"
 _STDERR_LINES = 12
 _Number = TypeVar("_Number", int, float)
 

@@ -21,7 +21,7 @@ class Logbook:
 
     Attributes:
         first: The number of the oldest line still kept; numbers only grow.
-        claimed_done: The agent itself said that it is done.
+        is_turn_over: The agent has nothing more to do, well or not, and waits for its input to end.
         last_progress: When it last told of something it did, on the monotonic clock.
         last_raw: When it last wrote a plain line, likewise.
     """
@@ -38,7 +38,7 @@ class Logbook:
     sub_agents: int = 0
     cached_tokens: int = 0
     is_ended: bool = False
-    claimed_done: bool = False
+    is_turn_over: bool = False
     _is_open: bool = False
 
     def write(self, kind: LogKind, text: str, at: float) -> None:
@@ -143,7 +143,7 @@ class Logbook:
     @note.register
     def _(self, event: a.TurnEnded, at: float) -> None:
         del at
-        self.claimed_done = event.is_ok
+        self.is_turn_over = not event.is_interrupted
 
     @note.register
     def _(self, event: a.Started, at: float) -> None:

@@ -239,7 +239,7 @@ class Watch:
             await self.stop(StopCause.BUDGET, is_kill=False)
         while self._outbox:
             await self._send(self._outbox.pop(0))
-        if self.keeps_stdin and self._is_input_open and self.logbook.claimed_done:
+        if self.keeps_stdin and self._is_input_open and self.logbook.is_turn_over:
             self._is_input_open = False
             await self._close_input()
 
