@@ -154,7 +154,7 @@ def must_be_writable(thing: Any) -> None:
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_damaged_streams_are_borne(batch: int) -> None:
-    chance = random.Random(batch)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(batch)
     for _ in range(COUNT // BATCHES):
         name, lines = chance.choice(SOURCES)
         parser = adapter_named(name).parser(request_for(name, chance))
@@ -171,7 +171,7 @@ def test_damaged_streams_are_borne(batch: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_stream_means_the_same_however_it_was_cut(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(seed)
     for name, lines in chance.sample(SOURCES, 40):
         data = b"\n".join(lines) + b"\n"
         request = request_for(name, chance)
@@ -185,7 +185,7 @@ def test_a_stream_means_the_same_however_it_was_cut(seed: int) -> None:
 
 def test_what_is_owed_is_what_was_asked_for_and_not_sent() -> None:
     """An engine that was killed at any moment knows from the recording what it still has to say."""
-    chance = random.Random(5)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(5)
     owing = 0
     for name, lines in [source for source in SOURCES if source[0] in {"acp", "claude", "scripted"}]:
         request = replace(request_for(name, chance), is_confined=True)
@@ -209,7 +209,7 @@ def test_what_is_owed_is_what_was_asked_for_and_not_sent() -> None:
 
 def test_the_damage_is_real() -> None:
     """The negative control: damaged streams do read differently from whole ones."""
-    chance = random.Random(1)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(1)
     differing = 0
     for name, lines in SOURCES[:50]:
         told = []
@@ -243,7 +243,7 @@ def test_no_line_is_longer_than_allowed(data: bytes, longest: int, size: int) ->
 
 @pytest.mark.parametrize("name", sorted(adapters().keys() - {"jsonl"}))
 def test_an_answer_of_two_megabytes_in_one_line_is_borne(name: str) -> None:
-    chance = random.Random(0)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(0)
     parser = adapter_named(name).parser(request_for(name, chance))
     text = "x" * 2_000_000
     records = {

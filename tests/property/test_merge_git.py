@@ -35,7 +35,7 @@ def test_conflicts_and_picks_are_those_of_git(texts: Texts):
 
 def _shuffled(seed: int, size: int, different: int) -> Texts:
     """A larger file with many edits on both sides, so that the long-distance rules are met."""
-    dice = random.Random(seed)  # noqa: S311 - a test corpus, not a secret
+    dice = random.Random(seed)
 
     def line() -> bytes:
         return b"%d\n" % dice.randrange(different)

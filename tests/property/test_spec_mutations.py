@@ -181,7 +181,7 @@ def outcome(data: bytes) -> str:
 def test_a_mutated_manifest_is_read_or_refused_with_a_place(batch: int, tmp_path: Path):
     seen = {"refused": 0, "planned": 0}
     for seed in range(batch, COUNT, BATCHES):
-        data = mutated(random.Random(seed))  # noqa: S311 - a seed that reproduces is the point
+        data = mutated(random.Random(seed))
         began = time.monotonic()
         try:
             seen[outcome(data)] += 1

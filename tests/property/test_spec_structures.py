@@ -100,7 +100,7 @@ def told(read: Any) -> list[str]:
 def test_a_wrong_structure_is_told_alike_as_text_and_as_a_dict(batch: int):
     seen = {True: 0, False: 0}
     for seed in range(batch, COUNT, BATCHES):
-        rng = random.Random(seed)  # noqa: S311 - a seed that reproduces is the point
+        rng = random.Random(seed)
         values = copy.deepcopy(WHOLE)
         for _ in range(rng.choice((1, 1, 2, 4))):
             mutate(values, rng)
