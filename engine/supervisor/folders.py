@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -113,6 +114,13 @@ class FolderWorkshop:
         """Only an empty folder is provably not needed."""
         if state.plan.runtime.cleanup_on_complete:
             await self.put_away(state, effect)
+
+    async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+        """A folder that was being filled holds copies and nothing else."""
+        target = workspace(self._root, AttemptId(state.run, effect.worker, effect.attempt))
+        draft = target.with_name(f".{target.name}.making")
+        for folder in (target, draft):
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Likewise."""

@@ -25,7 +25,7 @@ from engine.git.merge3 import Merger
 from engine.git.names import RefNames
 from engine.git.objects import Wording, resolve, set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
-from engine.git.removal import examine, remove
+from engine.git.removal import Verdict, examine, remove
 from engine.git.runner import Repo
 from engine.git.settings import Signature
 from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, prepare
@@ -307,6 +307,20 @@ class GitWorkshop:
         if state.plan.runtime.cleanup_on_complete and is_settled:
             await self.put_away(state, effect)
 
+    async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+        """Take away a worktree that was being made, however far that has come."""
+        attempt = AttemptId(state.run, effect.worker, effect.attempt)
+        path = workspace(self._root, attempt)
+        self._spaces.pop(attempt, None)
+        space = Workspace(
+            attempt=attempt,
+            strategy=Strategy(state.plan.runtime.isolation),
+            path=str(path),
+            directory=str(self._layout.attempt(attempt)),
+            base="",
+        )
+        await self._remove(Verdict(workspace=space))
+
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
         w = state.workers[effect.worker]
@@ -318,12 +332,15 @@ class GitWorkshop:
             request = CollectRequest(author=author, message=_left_over(w), wrap=wrap)
             verdict = await examine(self._repo, space, request)
         if verdict.is_safe:
-            # A folder for each: what is removed twice, or by two at once, must not meet.
-            name = str(space.attempt).replace("/", ".").replace("@", ".")
-            trash = self._layout.trash / f"{name}-{secrets.token_hex(3)}"
-            removed = await remove(self._repo, verdict, trash)
-            label = partial(write_atomically, trash / "removed.json", to_json(removed).encode())
-            await anyio.to_thread.run_sync(label)
+            await self._remove(verdict)
+
+    async def _remove(self, verdict: Verdict) -> None:
+        # A folder for each: what is removed twice, or by two at once, must not meet.
+        name = str(verdict.workspace.attempt).replace("/", ".").replace("@", ".")
+        trash = self._layout.trash / f"{name}-{secrets.token_hex(3)}"
+        removed = await remove(self._repo, verdict, trash)
+        label = partial(write_atomically, trash / "removed.json", to_json(removed).encode())
+        await anyio.to_thread.run_sync(label)
 
 
 def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:

@@ -15,7 +15,6 @@ from engine.diffs import ChangeDiff
 from engine.errors import EngineBug, EngineError, HostLost
 from engine.ids import AttemptId
 from engine.phases import Phase, StopCause
-from engine.plan.model import RetryMode
 from engine.results import CheckResult
 from engine.supervisor.activities import Activities, Activity
 from engine.supervisor.agent_work import run_agent
@@ -101,11 +100,21 @@ class Performer:
         }
 
     async def _prepare(self, effect: e.PrepareWorkspace) -> None:
+        try:
+            await self._make_ready(effect)
+        except BaseException:
+            # Stopped before anything has worked in it: nobody would ever know of it again.
+            if self._worker(effect).phase is Phase.STOPPING:
+                with anyio.CancelScope(shield=True), suppress(EngineError, OSError):
+                    await self._tools.workshop.abandon(self._run.state, effect)
+            raise
+
+    async def _make_ready(self, effect: e.PrepareWorkspace) -> None:
         made = await self._tools.workshop.prepare(self._run.state, effect)
         if isinstance(made, BaseClash):
             self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
             return
-        if effect.mode is not RetryMode.RESUME:
+        if made.path != self._worker(effect).workspace:
             checking = Checking(self._run, self._tools, effect)
             error = await checking.setup(made.path, None, role="setup")
             if error is not None:
@@ -247,6 +256,7 @@ class Performer:
         activity = self._activities.of(effect.worker)
         watch = activity.watch if activity else None
         if watch is None or not watch.is_started or watch.attempt.number != effect.attempt:
+            self._keep_words(effect)
             return
         with suppress(HostLost):
             await self._say_to(effect, watch)
@@ -254,11 +264,16 @@ class Performer:
                 case e.SendAnswer() if not is_stall_question(effect.question):
                     await watch.answer(effect.question, effect.answer)
                 case e.SendSteer():
-                    await watch.steer(effect.text)
+                    if not await watch.steer(effect.text):
+                        self._keep_words(effect)
                 case e.SendInterrupt():
                     await watch.interrupt()
                 case _:
                     return
+
+    def _keep_words(self, effect: e.SmallEffect) -> None:
+        if isinstance(effect, e.SendSteer):
+            self._run.feed(f.SteerUnheard(**self._base(effect), text=effect.text))
 
     async def _say_to(self, effect: e.SmallEffect, watch: Watch) -> None:
         host, attempt = watch.host, watch.attempt

@@ -106,6 +106,9 @@ class Workshop(Protocol):
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what nobody needs any more, as far as that is provable."""
 
+    async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+        """Take away what was made of a workspace in which nothing has worked yet."""
+
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human; what is unproved stays."""
 

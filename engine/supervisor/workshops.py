@@ -81,6 +81,10 @@ class Workshops:
         """Give back what is provably not needed any more."""
         await self._for(state.plan).release(state, effect)
 
+    async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+        """Take away what was made of a workspace in which nothing has worked yet."""
+        await self._for(state.plan).abandon(state, effect)
+
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human."""
         await self._for(state.plan).put_away(state, effect)
