@@ -235,13 +235,16 @@ class Agent:
         if isinstance(prompts, str):
             raise TypeError("prompts is one text, not several: write [text]")
 
+        if max_parallel_runs is not None and max_parallel_runs < 1:
+            raise ValueError(f"max_parallel_runs must be at least 1, not {max_parallel_runs}")
         works = [partial(self._run_one, prompt) for prompt in prompts]
         if works:
             await self._seat.do(_be_there)  # so that the engine is not closed between two forks
         outcomes: list[Ended[Reply]] = []
-        async with anyio.create_task_group() as closing:
-            bound = [partial(work, closing=closing) for work in works]
-            outcomes += await settled(bound, limit=max_parallel_runs, progress=progress)
+        with plain_errors():
+            async with anyio.create_task_group() as closing:
+                bound = [partial(work, closing=closing) for work in works]
+                outcomes += await settled(bound, limit=max_parallel_runs, progress=progress)
         return outcomes
 
     async def _run_one(self, prompt: str, *, closing: TaskGroup) -> Reply:

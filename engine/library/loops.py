@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal
 
+from engine.api import plain_errors
 from engine.errors import EngineError
 
 T = TypeVar("T")
@@ -67,12 +68,13 @@ class LoopThread(Generic[R]):
 
     async def _hold(self) -> None:
         self._stop = anyio.Event()
-        async with BlockingPortal() as portal, self._opened() as held:
-            self._ready.set_result((portal, held))
-            await self._stop.wait()
-            for scope in self._calls:  # they end before what they work with is closed
-                scope.cancel()
-            await self._calls_ended.wait()
+        with plain_errors():
+            async with BlockingPortal() as portal, self._opened() as held:
+                self._ready.set_result((portal, held))
+                await self._stop.wait()
+                for scope in self._calls:  # they end before what they work with is closed
+                    scope.cancel()
+                await self._calls_ended.wait()
 
     async def _track(self, function: Callable[[R], Awaitable[T]], held: R) -> T:
         """Call it, unless the thread is closed before it comes to its end."""
