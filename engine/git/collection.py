@@ -31,6 +31,7 @@ from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, SetAside, Staged, stage_all
 from engine.git.submodules import hide_links
 from engine.git.workspace import Workspace
+from engine.git.worktrees import held_elsewhere
 
 _ARRIVING = "refs/collect"
 
@@ -129,8 +130,8 @@ async def collect(
     large = (site.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
     change = replace(change, refs=await _arrived(repo, workspace))
-    await _settle(repo, workspace, change.head)
-    return change
+    note = await _settle(repo, workspace, change.head)
+    return replace(change, notes=(*change.notes, note)) if note else change
 
 
 def _tree_to_read(workspace: Workspace) -> str:
@@ -295,17 +296,21 @@ async def fetch_from(
     return done.stderr.decode(errors="replace").strip() if done.exit_code else None
 
 
-async def _settle(repo: Repo, workspace: Workspace, head: str) -> None:
-    """Put the branch on the head, and let the linked worktree's index say so."""
+async def _settle(repo: Repo, workspace: Workspace, head: str) -> str:
+    """Put the branch on the head, and let the linked worktree say so; what was left undone."""
+    branch, admin = workspace.refs.branch_ref, workspace.admin
     async with repo.lock.held():
-        await set_refs(repo, [(workspace.refs.branch_ref, head)], say="plait: collect")
-        if workspace.admin is None or not await to_thread.run_sync(os.path.isdir, workspace.admin):
-            return
-        where = Where(git_dir=workspace.admin, worktree=repo.void)
-        await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
-        await hide_links(repo, where)
-    if workspace.gitfile is None:
-        await to_thread.run_sync(_point_to, Path(workspace.path, ".git"), workspace.admin)
+        held = await held_elsewhere(repo, branch)
+        if held is None:
+            await set_refs(repo, [(branch, head)], say="plait: collect")
+        is_there = admin is not None and await to_thread.run_sync(os.path.isdir, admin)
+        if is_there and held is None:
+            where = Where(git_dir=admin, worktree=repo.void)
+            await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
+            await hide_links(repo, where)
+    if is_there and admin is not None and workspace.gitfile is None:
+        await to_thread.run_sync(_point_to, Path(workspace.path, ".git"), admin)
+    return f"{workspace.branch} is checked out in {held}, so it was not moved." if held else ""
 
 
 def _point_to(gitfile: Path, admin: str) -> None:

@@ -198,7 +198,9 @@ async def _clone(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Works
     await _fill(repo, wanted.base, where)
     objects += await fill_submodules(repo, wanted.base, worktree=wanted.path, private=git_dir)
     await to_thread.run_sync(_note_start, git_dir, git_dir / "index", wanted.directory)
-    await set_refs(repo, [(names.branch_ref, wanted.base)], say="plait: prepare")
+    async with repo.lock.held():
+        await detach_others(repo, names.branch_ref)
+        await set_refs(repo, [(names.branch_ref, wanted.base)], say="plait: prepare")
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,

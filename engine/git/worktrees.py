@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.errors import WorkspaceError
+from engine.errors import BranchTaken, WorkspaceError
 from engine.git.runner import READ, WRITE, Call, Repo, Where
 
 _UNDER_WAY = (
@@ -117,10 +117,25 @@ def our_entries(common_dir: str) -> list[str]:
     ]
 
 
+async def held_elsewhere(repo: Repo, branch: str) -> str | None:
+    """Where the user has a branch of ours checked out: it must not be moved under them."""
+    ours = await to_thread.run_sync(our_entries, repo.common_dir)
+    held = [p for p in await checkouts(repo) if branch in {p.branch, *p.held}]
+    return next((place.path for place in held if place.git_dir not in ours), None)
+
+
 async def detach_others(repo: Repo, branch: str) -> None:
-    """Let a branch of ours go from the worktrees of earlier attempts; they keep their commit."""
+    """Let a branch of ours go from the worktrees of earlier attempts; they keep their commit.
+
+    Raises:
+        BranchTaken: The user has it checked out.
+    """
+    path = await held_elsewhere(repo, branch)
+    if path is not None:
+        hint = f"It is checked out in {path}: switch to another branch there."
+        raise BranchTaken(branch.removeprefix("refs/heads/"), hint=hint)
     for place in await checkouts(repo):
-        if place.branch == branch and place.git_dir != repo.common_dir:
+        if place.branch == branch:
             where = Where(git_dir=place.git_dir)
             commit = await repo.line("rev-parse", "HEAD", where=where)
             words = ("update-ref", "--no-deref", "-m", "plait: a newer attempt", "HEAD", commit)

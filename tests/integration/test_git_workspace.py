@@ -148,6 +148,26 @@ async def test_a_second_attempt_takes_the_branch_over(tmp_path: Path):
     assert lab.refs("refs/plait/")["refs/plait/r1/fix/worker_1/attempt_1/head"] == change.head
 
 
+async def test_a_branch_that_the_user_has_checked_out_is_not_moved_under_them(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    first = await lab.prepare()
+    lab.agent(first, WORK)
+    await lab.collect(first)
+    lab.built.git("checkout", "-q", "--ignore-other-worktrees", first.branch)
+    lab.agent(first, "echo more > more.txt")
+
+    change = await lab.collect(first)
+
+    assert change.notes == (
+        f"{first.branch} is checked out in {lab.built.path}, so it was not moved.",
+    )
+    assert lab.built.status() == ""
+    assert lab.built.rev(first.refs.head) == change.head
+    with pytest.raises(BranchTaken) as refused:
+        await lab.prepare("r1/fix/worker_1@2")
+    assert str(lab.built.path) in refused.value.hint
+
+
 async def test_no_agent_sees_another_agents_branch_or_the_users_stash(tmp_path: Path):
     lab = await Lab.open(tmp_path)
     lab.built.write("README.md", "stashed\n")
