@@ -12,6 +12,7 @@ from engine.core.state import RunState, StepState, Stop, Worker
 from engine.core.stopping import stop
 from engine.core.told import TELLERS
 from engine.core.turn import Turn
+from engine.core.weaving import woven
 from engine.errors import IllegalTransition, InvariantBroken
 from engine.events import ChoiceWanted, Clamped, RunFinished, RunStarted, RunWaiting, StepSettled
 from engine.phases import Phase
@@ -63,14 +64,16 @@ def _tell_run(turn: Turn, fact: f.RunFact) -> None:
             cap = max(0, fact.cap)
             wanted = turn.state.wanted_cap if fact.is_share else cap
             turn.state = replace(turn.state, cap=cap, wanted_cap=wanted)
-        case f.PauseRequested():
-            turn.state = replace(turn.state, is_paused=True)
-        case f.ResumeRequested():
-            turn.state = replace(turn.state, is_paused=False, stop=None)
+        case f.PauseRequested() | f.ResumeRequested():
+            is_paused = isinstance(fact, f.PauseRequested)
+            stop_ = turn.state.stop if is_paused else None
+            turn.state = replace(turn.state, is_paused=is_paused, stop=stop_)
         case f.StepAdded():
             _add_step(turn, fact)
         case f.WorkerAdded():
             _add_worker(turn, fact)
+        case f.CompositeWoven():
+            woven(turn, fact)
 
 
 def _begin(turn: Turn) -> None:

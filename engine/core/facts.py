@@ -365,6 +365,25 @@ class WorkerAdded:
     at: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class CompositeWoven:
+    """A human wove a composite from hunks of a step's candidates, and its check passed.
+
+    Attributes:
+        planned: The composite, `step/woven`.
+        attempt: One more than it had; 1 for the first.
+        bases: What the candidates build on.
+    """
+
+    planned: PlannedWorker
+    attempt: int
+    change: Change
+    check: CheckResult | None = None
+    branch: str | None = None
+    bases: tuple[tuple[WorkerId, int], ...] = ()
+    at: float = 0.0
+
+
 RunFact = (
     RunBegan
     | RunStopRequested
@@ -373,5 +392,6 @@ RunFact = (
     | ResumeRequested
     | StepAdded
     | WorkerAdded
+    | CompositeWoven
 )
 Fact = WorkerFact | RunFact

@@ -9,7 +9,7 @@ from engine.agents.registry import adapters
 from engine.core import facts as f
 from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker
-from engine.ids import WorkerId
+from engine.ids import WOVEN, WorkerId
 from engine.limits import Limits
 from engine.phases import Phase
 from engine.plan.model import AgentChoice, PolicyKind
@@ -266,14 +266,15 @@ def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
     if state.stop is not None:
         return _IS_STOPPED
     step = state.plan.step(command.step)
-    last = step.workers[-1]
+    last = next(p for p in reversed(step.workers) if p.id.index != WOVEN)
     agent = last.agent
     if command.agent is not None:
         agent = _agent_named(state, command.agent)
         if agent is None:
             return c.Refused(f"there is no agent {command.agent!r}")
     label = agent.name if agent else last.label
-    new = replace(last, id=WorkerId(step.name, last.id.index + 1), agent=agent, label=label)
+    index = max(planned.id.index for planned in step.workers) + 1
+    new = replace(last, id=WorkerId(step.name, index), agent=agent, label=label)
     return Ruling((f.WorkerAdded(planned=new, at=at),), f"{new.id} joins")
 
 

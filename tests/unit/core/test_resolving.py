@@ -1,9 +1,14 @@
 """What resolving a conflict and checking again come to: facts in, effects and events out."""
 
+from dataclasses import replace
+
 from engine.core import effects as e
 from engine.core import facts as f
+from engine.core.outcome import candidates
+from engine.ids import WOVEN, WorkerId
 from engine.phases import Phase
-from engine.results import Badge, CheckResult
+from engine.plan.model import Policy, PolicyKind
+from engine.results import Badge, Change, CheckResult
 from tests.support.core_runs import a_run
 from tests.support.plans import a_step
 
@@ -43,3 +48,36 @@ def test_a_check_that_ends_too_late_changes_nothing():
     before = told.worker("a")
     told.tell(f.Rechecked, "a", check=failed("t"))
     assert told.worker("a") == before
+
+
+def woven(attempt: int = 1, **more: object) -> f.CompositeWoven:
+    planned = replace(a_step("a", 2).workers[0], id=WorkerId("a", WOVEN), label="woven")
+    change = Change(head=f"h{attempt}", base="b", tree=f"t{attempt}", files=1)
+    return f.CompositeWoven(planned=planned, attempt=attempt, change=change, **more)
+
+
+def test_a_composite_stands_among_the_candidates_and_can_be_chosen_and_landed():
+    told = a_run(a_step("a", 2, policy=Policy(PolicyKind.SETTLED)))
+    told.does("a1", "a2")
+    told.feed(woven())
+    composite = WorkerId("a", WOVEN)
+    assert told.state.workers[composite].phase is Phase.REVIEWING
+    assert composite in candidates(told.state, told.state.plan.step("a"))
+    told.feed(f.Chosen(worker=composite, attempt=1))
+    assert [told.phase("a1"), told.phase("a2")] == [Phase.DISCARDED, Phase.DISCARDED]
+    told.feed(f.Approved(worker=composite, attempt=1))
+    (land,) = [act for act in told.acts if isinstance(act, e.Land)]
+    assert (land.worker, land.attempt) == (composite, 1)
+
+
+def test_a_composite_woven_anew_takes_the_place_of_the_old_one():
+    told = a_run(a_step("a", 2, policy=Policy(PolicyKind.SETTLED)))
+    told.does("a1", "a2")
+    told.feed(woven())
+    told.feed(woven(2, branch="x"))
+    composite = told.state.workers[WorkerId("a", WOVEN)]
+    assert (composite.attempt, composite.change.head, composite.branch) == (2, "h2", "x")
+    assert len(told.state.plan.step("a").workers) == 3
+    told.feed(f.Approved(worker=composite.id, attempt=2))
+    told.feed(woven(3))
+    assert told.state.workers[composite.id].change.head == "h2"

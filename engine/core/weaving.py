@@ -1,0 +1,68 @@
+"""What it does to a run that a composite was woven from a step's candidates."""
+
+from dataclasses import replace
+from typing import Any
+
+from engine.core import facts as f
+from engine.core.state import Worker
+from engine.core.turn import Turn
+from engine.events import ReviewWanted
+from engine.phases import Phase
+from engine.results import Badge, Outcome
+
+
+def woven(turn: Turn, fact: f.CompositeWoven) -> None:
+    """The composite stands among the candidates, its check behind it; woven anew, it is another.
+
+    It is born where finished work waits for review, and moves from there like any other.
+    """
+    worker = fact.planned.id
+    old = turn.state.workers.get(worker)
+    if old is not None and old.phase is not Phase.REVIEWING:
+        turn.drop()
+        return
+    if old is None:
+        _plan(turn, fact)
+    turn.change(worker, **_fields(turn, fact))
+    turn.publish(
+        ReviewWanted(
+            worker=str(worker),
+            attempt=fact.attempt,
+            files=fact.change.files,
+            insertions=fact.change.insertions,
+            deletions=fact.change.deletions,
+        )
+    )
+
+
+def _plan(turn: Turn, fact: f.CompositeWoven) -> None:
+    state, new = turn.state, fact.planned
+    steps = tuple(
+        replace(step, workers=(*step.workers, new)) if step.name == new.id.step else step
+        for step in state.plan.steps
+    )
+    born = Worker(id=new.id, phase=Phase.REVIEWING, phase_since=state.now, outcome=Outcome.SUCCESS)
+    turn.state = replace(
+        state,
+        plan=replace(state.plan, steps=steps),
+        workers={**state.workers, new.id: born},
+    )
+
+
+def _fields(turn: Turn, fact: f.CompositeWoven) -> dict[str, Any]:
+    old = turn.worker(fact.planned.id)
+    gone = {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED}
+    return {
+        "attempt": fact.attempt,
+        "attempt_since": fact.at,
+        "bases": fact.bases,
+        "base": fact.change.base,
+        "branch": fact.branch,
+        "change": fact.change,
+        "check": fact.check,
+        "badges": old.badges - gone,
+        "error": None,
+        "land": None,
+        "resolved": None,
+        "resolved_onto": None,
+    }
