@@ -53,7 +53,8 @@ class Options:
         is_plain: Without any colour; None asks `NO_COLOR`.
         is_ascii: With no sign but ASCII.
         has_truecolor: Whether the terminal shows all colours; None asks the terminal.
-        config: The user's folder with `keys.toml` and `themes/`.
+        config: The user's folder with `keys.toml` and `themes/`; None for none. Without any
+            options it is `$XDG_CONFIG_HOME/plait`.
         shell: The command that opens a shell inside a worker's sandbox, from run and worker.
         can_stay_alive: Whether agents go on when this console is left.
         clock: Wall-clock seconds.
@@ -83,7 +84,7 @@ class PlaitApp(App[None]):
         theme: str | None = None,
         options: Options | None = None,
     ) -> None:
-        options = options or Options()
+        options = options or Options(config=_config_home())
         config, clock = options.config, options.clock
         self.is_plain = "NO_COLOR" in os.environ if options.is_plain is None else options.is_plain
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
@@ -189,6 +190,11 @@ class TakesLog(Protocol):
 
     def take_log(self, grew: LogGrew) -> None:
         """More lines of a log, perhaps of one that is not shown any more."""
+
+
+def _config_home() -> Path:
+    """The user's folder with `keys.toml` and `themes/`."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "plait"
 
 
 def _is_still() -> bool:

@@ -21,7 +21,7 @@ from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from engine.results import LogKind, LogLine
 from tests.support.consoles import NOW, many
 from tui.present.diff_pane import DiffPane
-from tui.present.fleet import draw_fleet, visible
+from tui.present.fleet import Wish, draw_fleet, visible
 from tui.present.logs import LogPane
 from tui.present.scene import Scene
 
@@ -127,7 +127,7 @@ def test_a_frame_of_twenty_workers_is_drawn_in_milliseconds():
     scene = Scene(view=view, run=view.runs[0], now=NOW)
     began = time.process_time()
     for _ in range(50):
-        page = draw_fleet(scene, (200, 50), "port/worker_1", detail=1)
+        page = draw_fleet(scene, (200, 50), "port/worker_1", Wish(detail=1))
         visible(page, "port/worker_1", 0, (200, 50))
     each = (time.process_time() - began) / 50 * 1e3
     _said("fleet: one frame of 20 workers at 200x50", f"{each:.1f} ms")

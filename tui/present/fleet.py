@@ -1,7 +1,7 @@
 """Fleet: three bands of cards, tiles and rows; or a table; or, on a tiny screen, a list."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import ceil
 from typing import NamedTuple
@@ -15,10 +15,11 @@ from tui.present.lists import (
     line_of,
     table_head,
     table_row,
+    widest_name,
 )
 from tui.present.meters import heading
 from tui.present.scene import Scene
-from tui.present.standing import Band, bands_of, step_of
+from tui.present.standing import Band, Held, band_of, bands_of, step_of
 from tui.present.tiles import tile
 
 _TINY_WIDTH, _TINY_HEIGHT = 40, 10
@@ -28,6 +29,8 @@ RAIL_FROM = 160
 _TALL_SCREEN = 38
 _TILE_LEAST, _TILE_MOST = 8, 25
 _NARROWEST_TILE = 30
+_AROUND_NAME = 18
+"""Frame, glyph and clock beside a name: names are never cut, so columns give way."""
 _FEW = 4
 
 
@@ -51,11 +54,15 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FleetPage:
-    """Fleet drawn: all its rows (perhaps more than fit), and every worker's place on them."""
+    """Fleet drawn: all its rows (perhaps more than fit), and every worker's place on them.
+
+    `held` is what keeps everybody where it stands when the next page is drawn with it.
+    """
 
     form: Form
     rows: tuple[Row, ...]
     places: tuple[Place, ...]
+    held: Held = field(default_factory=dict)
 
     def place(self, worker: str) -> Place | None:
         """The place of a worker, if it has one."""
@@ -82,29 +89,39 @@ def columns_of(cells: int, detail: int) -> int:
     return min(max(wished, 1), most)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """How the user wants to see Fleet: larger or smaller, in plan order, standing still."""
+
+    detail: int = 0
+    is_plan_order: bool = False
+    held: Held | None = None
+
+
 def draw_fleet(
-    scene: Scene,
-    size: tuple[int, int],
-    focused: str,
-    *,
-    detail: int = 0,
-    is_plan_order: bool = False,
+    scene: Scene, size: tuple[int, int], focused: str, wish: Wish | None = None
 ) -> FleetPage:
     """Fleet for a run, at this size."""
-    run = scene.run
+    wish, run = wish or Wish(), scene.run
     if run is None:
         return FleetPage(form=Form.TABLE, rows=(), places=())
     cells, height = size
-    form = form_of(run, cells, height, detail)
-    bands = bands_of(run)
+    form = form_of(run, cells, height, wish.detail)
+    bands = bands_of(run, wish.held)
+    workers = [worker for band in Band for worker in bands[band]]
     if form is Form.TILES:
         most = max(len(bands[Band.NEEDS_YOU]), len(bands[Band.WORKING]), 1)
-        columns = min(columns_of(cells, detail), most)
-        return _Tiles(scene, run, cells, height, focused, columns).draw()
-    workers = list(run.workers) if is_plan_order else [w for band in Band for w in bands[band]]
-    if form is Form.EMERGENCY:
-        return _emergency(scene, run, cells, focused)
-    return _table(scene, run, workers, cells=cells, focused=focused)
+        fitting = (cells - 2) // (widest_name(scene) + _AROUND_NAME + 1)
+        columns = max(min(columns_of(cells, wish.detail), most, fitting), 1)
+        page = _Tiles(scene, run, bands, cells, height, focused, columns).draw()
+    elif form is Form.EMERGENCY:
+        page = _emergency(scene, run, cells, focused)
+    else:
+        listed = list(run.workers) if wish.is_plan_order else workers
+        page = _table(scene, run, listed, cells=cells, focused=focused)
+    stood = {w.worker: band for band in Band for w in bands[band]}
+    held = {worker.worker: (stood[worker.worker], at) for at, worker in enumerate(workers)}
+    return replace(page, held=held)
 
 
 def _table(
@@ -147,6 +164,7 @@ class _Tiles:
 
     scene: Scene
     run: RunView
+    bands: dict[Band, list[WorkerView]]
     cells: int
     height: int
     focused: str
@@ -155,7 +173,7 @@ class _Tiles:
     places: list[Place] = field(default_factory=list)
 
     def draw(self) -> FleetPage:
-        bands = bands_of(self.run)
+        bands = self.bands
         needs, working = bands[Band.NEEDS_YOU], bands[Band.WORKING]
         rest = bands[Band.WAITING] + bands[Band.SETTLED]
         shares = self._shares(len(needs), len(working), len(rest))
@@ -196,7 +214,6 @@ class _Tiles:
         """So many rows of cards or tiles; the workers that are left over get a line each."""
         in_grid = rows * self.columns
         widths = _widths(self.cells - 2, self.columns)
-        drawer = card if is_card else tile
         for start in range(0, min(in_grid, len(workers)), self.columns):
             blocks: list[tuple[list[Row], int]] = []
             x = 1
@@ -205,6 +222,8 @@ class _Tiles:
                 step = step_of(self.run, worker)
                 is_focused = worker.worker == self.focused
                 size = (width, height)
+                is_needy = is_card and band_of(worker, step) is Band.NEEDS_YOU
+                drawer = card if is_needy else tile
                 blocks.append(
                     (drawer(worker, step, self.scene, size, is_focused=is_focused), width)
                 )

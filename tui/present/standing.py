@@ -1,11 +1,14 @@
 """Where a worker stands for a human: its band, its place in the order, its clock and its name."""
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 from engine.phases import Phase
 from engine.results import Badge, Outcome, RunView, StepView, WorkerView
 from tui.present.figures import UNKNOWN, countdown, lasting
 from tui.present.ink import BOLD, TEXT, Row, Span
+
+_LAST = 1_000_000
 
 
 class Band(IntEnum):
@@ -56,10 +59,24 @@ def waits_since(worker: WorkerView) -> float:
     return worker.phase_since
 
 
-def bands_of(run: RunView) -> dict[Band, list[WorkerView]]:
-    """All workers by band: those that need you oldest first by rank, the others in plan order."""
+Held = Mapping[str, tuple[Band, int]]
+"""Where each worker stood a moment ago: its band, and its place among all."""
+
+
+def bands_of(run: RunView, held: Held | None = None) -> dict[Band, list[WorkerView]]:
+    """All workers by band: those that need you oldest first by rank, the others in plan order.
+
+    With `held`, everybody stays where it stood: nothing moves under a finger.
+    """
     bands: dict[Band, list[WorkerView]] = {band: [] for band in Band}
     ranks: dict[str, tuple[int, float]] = {}
+    if held:
+        for worker in sorted(
+            run.workers, key=lambda w: held.get(w.worker, (Band.SETTLED, _LAST))[1]
+        ):
+            step = step_of(run, worker)
+            bands[held.get(worker.worker, (band_of(worker, step), 0))[0]].append(worker)
+        return bands
     for step in run.steps:
         for worker in step.workers:
             bands[band_of(worker, step)].append(worker)

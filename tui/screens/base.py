@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -41,6 +42,7 @@ from tui.widgets.textbox import TextBox
 
 _ROOMY = (100, 30)
 _TEXT_ROWS = 5
+_STILL_S = 2.0
 _SMALL_HEIGHT = 10
 Overlay = Picker | LeaveDialog | HelpPage
 
@@ -82,6 +84,7 @@ class BoardScreen(Screen[None]):
         self.notice: Row = ()
         self.ask: Ask | None = None
         self.writing: Writing | None = None
+        self.fingered_at = -_STILL_S
         self._chord_timer: Timer | None = None
         self._chord_shown: Waits | None = None
 
@@ -94,6 +97,11 @@ class BoardScreen(Screen[None]):
 
     def on_resize(self) -> None:
         self.draw()
+
+    @property
+    def is_fingered(self) -> bool:
+        """A key was pressed a moment ago: nothing may move from under the cursor."""
+        return monotonic() - self.fingered_at < _STILL_S
 
     # What subclasses say.
 

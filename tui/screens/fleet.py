@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.phases import Phase
 from engine.results import WorkerView
 from tui.present.cards import HEIGHT, question_fits
-from tui.present.fleet import RAIL_FROM, FleetPage, Form, draw_fleet, move, visible
+from tui.present.fleet import RAIL_FROM, FleetPage, Form, Wish, draw_fleet, move, visible
 from tui.present.ink import TEXT, Page, Row, Span, words
 from tui.present.rail import CELLS as RAIL_CELLS
 from tui.present.rail import rail
@@ -45,8 +45,11 @@ class FleetScreen(ActingScreen):
             scene,
             (width, height),
             here.worker,
-            detail=self.detail,
-            is_plan_order=self.is_plan_order,
+            Wish(
+                detail=self.detail,
+                is_plan_order=self.is_plan_order,
+                held=self.page.held if self.page and self.is_fingered else None,
+            ),
         )
         self.top, page = visible(self.page, here.worker, self.top, (width, height))
         if not has_rail:

@@ -1,5 +1,7 @@
 """How pressed keys, clicks and pastes reach what a screen does, its overlays, or its questions."""
 
+from time import monotonic
+
 from textual import events
 
 from engine.commands import StopRun
@@ -22,6 +24,7 @@ class KeyedScreen(BoardScreen):
             return
         event.stop()
         event.prevent_default()
+        self.fingered_at = monotonic()
         self._forget_chord_help()
         key = key_name(event)
         if self.overlay:

@@ -9,7 +9,7 @@ from engine.results import Badge, EngineView, Outcome, Question
 from tests.support.consoles import NOW, changed, csvlite, many, worker
 from tui.present.cards import question_fits
 from tui.present.chrome import beads_of, footer, run_line, top_bar
-from tui.present.fleet import Form, draw_fleet, form_of, move, visible
+from tui.present.fleet import Form, Wish, draw_fleet, form_of, move, visible
 from tui.present.ink import row_width, text_of
 from tui.present.rail import CELLS, rail
 from tui.present.scene import Banner, Hint, Scene
@@ -34,7 +34,7 @@ def _scene(view: EngineView | None = None, **more: object) -> Scene:
 
 def _text(view: EngineView, cells: int = 120, height: int = 32, **more: object) -> str:
     scene = _scene(view)
-    page = draw_fleet(scene, (cells, height), "implement/worker_2", **more)  # type: ignore[arg-type]
+    page = draw_fleet(scene, (cells, height), "implement/worker_2", Wish(**more))  # type: ignore[arg-type]
     return text_of(visible(page, "implement/worker_2", 0, (cells, height))[1].rows)
 
 
@@ -103,7 +103,7 @@ def test_every_row_is_exactly_as_wide_as_the_screen(cells: int, count: int):
 
 @pytest.mark.parametrize("name", [w.worker for w in many(20).runs[0].workers])
 def test_the_focused_worker_is_on_screen_wherever_it_stands(name: str):
-    page = draw_fleet(_scene(many(20)), (110, 20), name, detail=1)
+    page = draw_fleet(_scene(many(20)), (110, 20), name, Wish(detail=1))
     top, seen = visible(page, name, 0, (110, 20))
     place = page.place(name)
     assert place is not None
@@ -112,7 +112,7 @@ def test_the_focused_worker_is_on_screen_wherever_it_stands(name: str):
 
 
 def test_every_worker_has_exactly_one_place_or_is_counted():
-    page = draw_fleet(_scene(many(20)), (120, 30), "port/worker_1", detail=1)
+    page = draw_fleet(_scene(many(20)), (120, 30), "port/worker_1", Wish(detail=1))
     names = [place.worker for place in page.places]
     assert len(names) == len(set(names))
     hidden = sum(
@@ -150,6 +150,13 @@ def test_a_table_drops_columns_before_it_cuts_names():
     assert "implement/worker_2" in narrow
 
 
+@pytest.mark.parametrize("cells", [100, 110, 120, 150])
+def test_names_are_never_cut_on_tiles(cells: int):
+    text = _text(csvlite(), cells, 60)
+    for name in ("implement/worker_1", "implement/worker_2", "implement/worker_3"):
+        assert name in text
+
+
 def test_a_violation_is_on_the_tile():
     view = changed(
         csvlite(),
@@ -158,6 +165,16 @@ def test_a_violation_is_on_the_tile():
         violations=("/etc/passwd",),
     )
     assert "▲ touched /etc/passwd" in _text(view)
+
+
+def test_held_workers_stay_where_they_stood_until_they_are_let_go():
+    before = draw_fleet(_scene(), (120, 32), "implement/worker_2")
+    view = changed(csvlite(), "implement/worker_1", phase=Phase.FAILED)
+    view = changed(view, "implement/worker_2", questions=())
+    held = draw_fleet(_scene(view), (120, 32), "implement/worker_2", Wish(held=before.held))
+    assert [p.worker for p in held.places] == [p.worker for p in before.places]
+    moved = draw_fleet(_scene(view), (120, 32), "implement/worker_2")
+    assert [p.worker for p in moved.places] != [p.worker for p in before.places]
 
 
 def test_moving_goes_by_place():
