@@ -129,6 +129,7 @@ class Engine:
             clock=clock,
             project=place.project,
             environ=env,
+            repo=place.repo,
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         coordinator = Coordinator(tools, tasks, cap=max_workers)

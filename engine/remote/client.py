@@ -21,8 +21,10 @@ from engine.results import CheckResult, EngineView, LogChunk, RunReport, RunView
 from engine.store.codec import dump, load
 from engine.store.history import RunSummary
 from engine.store.layout import Layout
+from engine.supervisor.cleaning import CleanItem, TrashItem
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.views import ConflictView
+from engine.supervisor.merging.weaving import CandidateTable, Wove
 
 _HELLO_S = 5.0
 _BUFFERED = 4096
@@ -189,9 +191,33 @@ class RemoteEngine:
         found = await self._ask("landing_order", run=run, workers=list(workers), by=str(by))
         return tuple(load(PlannedLanding, planned) for planned in found)
 
+    async def candidates(self, run: str, step: str) -> CandidateTable:
+        """The candidates of a step beside each other: figures, consensus, every hunk of all."""
+        return load(CandidateTable, await self._ask("candidates", run=run, step=step))
+
+    async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
+        """What differs between the changes of any two workers."""
+        return load(ChangeDiff, await self._ask("compare", run=run, one=one, other=other))
+
+    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
+        """Make a composite of hunks of a step's candidates, check it, and let it be reviewed."""
+        return load(Wove, await self._ask("weave", run=run, step=step, hunks=list(hunks)))
+
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""
         return [load(RunSummary, item) for item in await self._ask("history")]
+
+    async def clean(self, *, dry_run: bool = False) -> list[CleanItem]:
+        """Take away every workspace that is provably not needed; the rest with the reason."""
+        return [load(CleanItem, item) for item in await self._ask("clean", dry_run=dry_run)]
+
+    async def trash(self) -> list[TrashItem]:
+        """What was taken away and can be brought back."""
+        return [load(TrashItem, item) for item in await self._ask("trash")]
+
+    async def restore(self, name: str) -> str:
+        """Bring something back from the trash; its path."""
+        return str(await self._ask("restore", name=name))
 
     async def leave(self) -> None:
         """Ask a detached engine to end once its consoles are gone."""

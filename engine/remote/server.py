@@ -131,7 +131,13 @@ class _Conversation:
             "resolve": self._resolve,
             "check": self._check,
             "landing_order": self._landing_order,
+            "candidates": self._candidates,
+            "compare": self._compare,
+            "weave": self._weave,
             "history": self._history,
+            "clean": self._clean,
+            "trash": self._trash,
+            "restore": self._restore,
             "wait_idle": self._wait_idle,
             "leave": self._leave,
         }
@@ -208,6 +214,29 @@ class _Conversation:
         by, workers = LandingOrder(message["by"]), list(map(str, message["workers"]))
         found = await self._coordinator.landing_order(str(message["run"]), workers, by)
         return [dump(planned) for planned in found]
+
+    async def _clean(self, message: dict[str, Any]) -> Any:
+        is_asked = bool(message.get("dry_run"))
+        return [dump(item) for item in await self._coordinator.clean(dry_run=is_asked)]
+
+    async def _trash(self, message: dict[str, Any]) -> Any:
+        del message
+        return [dump(item) for item in await self._coordinator.trash()]
+
+    async def _restore(self, message: dict[str, Any]) -> Any:
+        return await self._coordinator.restore(str(message["name"]))
+
+    async def _candidates(self, message: dict[str, Any]) -> Any:
+        run, step = str(message["run"]), str(message["step"])
+        return dump(await self._coordinator.candidates(run, step))
+
+    async def _compare(self, message: dict[str, Any]) -> Any:
+        run, one, other = str(message["run"]), str(message["one"]), str(message["other"])
+        return dump(await self._coordinator.compare(run, one, other))
+
+    async def _weave(self, message: dict[str, Any]) -> Any:
+        run, step, hunks = str(message["run"]), str(message["step"]), message["hunks"]
+        return dump(await self._coordinator.weave(run, step, list(map(str, hunks))))
 
     async def _history(self, message: dict[str, Any]) -> Any:
         del message

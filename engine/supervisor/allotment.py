@@ -47,7 +47,7 @@ def allot(states: Sequence[RunState], wanted: Sequence[int], total: int) -> list
         total: How many workers the engine may run at once.
     """
     held = [state.slots_in_use for state in states]
-    queued = [sum(w.phase is Phase.QUEUED for w in state.workers.values()) for state in states]
+    queued = [state.crew.count((Phase.QUEUED,)) for state in states]
     caps = list(held)
     free = total - sum(held)
     while free > 0:

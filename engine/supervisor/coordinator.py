@@ -23,6 +23,7 @@ from engine.plan.model import Plan
 from engine.results import EngineView, LogChunk, Machine, RunReport, RunView
 from engine.store.history import RunSummary, Standing, list_runs
 from engine.supervisor.allotment import admitted, allot
+from engine.supervisor.cleaning import CleanItem, TrashItem, bring_back, clean, trash_items
 from engine.supervisor.journal import Journal
 from engine.supervisor.judge import find_worker, judge
 from engine.supervisor.live_run import LiveRun
@@ -269,6 +270,11 @@ class Coordinator(Merges):
         state, found = await self._seen(run, worker)
         return await self._tools.workshop.diff(state, found, attempt or found.attempt)
 
+    async def _state_of(self, run: str) -> RunState:
+        """A run's state, living or read from its journal."""
+        live = self._find(run)
+        return live.state if live else await self._read_state(run)
+
     async def _seen(self, run: str, worker: str) -> tuple[RunState, Worker]:
         """A run's state, living or read from its journal, and the worker that a name means there.
 
@@ -276,8 +282,7 @@ class Coordinator(Merges):
             WorkspaceError: There is no such worker.
         """
         run, command = _split(c.Approve(worker=worker, run=run))
-        live = self._find(run)
-        state = live.state if live else await self._read_state(run)
+        state = await self._state_of(run)
         found = find_worker(state, getattr(command, "worker", worker))
         if isinstance(found, c.Refused):
             raise WorkspaceError(found.reason, hint=found.hint)
@@ -308,6 +313,23 @@ class Coordinator(Merges):
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""
         return await anyio.to_thread.run_sync(list_runs, self._tools.layout)
+
+    async def clean(self, *, dry_run: bool = False) -> list[CleanItem]:
+        """Take away every workspace that is provably not needed; the rest with the reason."""
+        states = []
+        for summary in await self.history():
+            with suppress(EngineError):
+                live = self._runs.get(summary.id)
+                states.append(live.state if live else await self._read_state(summary.id))
+        return await clean(self._tools, states, dry_run=dry_run)
+
+    async def trash(self) -> list[TrashItem]:
+        """What was taken away and can be brought back."""
+        return await anyio.to_thread.run_sync(trash_items, self._tools.layout.trash)
+
+    async def restore(self, name: str) -> str:
+        """Bring something back from the trash; its path."""
+        return await bring_back(self._tools.repo, self._tools.layout.trash, name)
 
     async def wait_idle(self) -> None:
         """Return when nothing goes on in any run but what waits for a human."""

@@ -101,6 +101,13 @@ class FolderWorkshop:
         del state, check, is_own
         return Refusal(reason=f"{w.id} works in a plain folder: there is no tree to check again")
 
+    async def check_commit(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """The check on a commit's files, in a tree that is warm from the checks before."""
+        del state, tree, check
+        return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
+
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Never reached: nothing is ever ready."""
         del ready
@@ -121,6 +128,14 @@ class FolderWorkshop:
         draft = target.with_name(f".{target.name}.making")
         for folder in (target, draft):
             await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+
+    async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
+        """Only an empty folder is provably not needed."""
+        folder = state.workers[effect.worker].workspace
+        if folder is None:
+            return ()
+        held = await anyio.to_thread.run_sync(_count, Path(folder))
+        return (f"{held} files in it are kept nowhere else",) if held else ()
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Likewise."""
@@ -144,6 +159,10 @@ class FolderWorkshop:
         """Plain folders have no repository."""
         del state, worker
         return None
+
+
+def _count(folder: Path) -> int:
+    return sum(not path.is_dir() for path in folder.rglob("*"))
 
 
 def _remove_if_empty(folder: Path) -> None:

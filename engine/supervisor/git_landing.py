@@ -127,7 +127,7 @@ class Landings:
         known = state.workers[effect.worker].check
         if known is not None and known.passed and known.tree == composed.tree:
             return None
-        result = await self._run_check(state, composed.new, composed.tree, check)
+        result = await self.check_commit(state, composed.new, composed.tree, check)
         return result if isinstance(result, Refusal) or not result.passed else None
 
     async def check_again(
@@ -138,7 +138,7 @@ class Landings:
         if change is None or change.head is None:
             return Refusal(reason=f"{w.id} has no change that could be checked")
         if is_own:
-            return await self._run_check(state, change.head, change.tree or "", check)
+            return await self.check_commit(state, change.head, change.tree or "", check)
         if w.phase is Phase.CONFLICTED:
             tree = (await self._resolutions.tree(state, w)).tree
         else:
@@ -151,9 +151,9 @@ class Landings:
         author = self._repo.settings.sign(int(state.started_at or 0))
         wording = Wording(message="A tree to be checked\n", author=author)
         commit = await write_commit(self._repo, tree, [change.head], wording)
-        return await self._run_check(state, commit, tree, check)
+        return await self.check_commit(state, commit, tree, check)
 
-    async def _run_check(
+    async def check_commit(
         self, state: RunState, commit: str, tree: str, check: Checker
     ) -> CheckResult | Refusal:
         """The check in a tree that holds exactly a commit's files, and is warm from before."""

@@ -297,6 +297,12 @@ class GitWorkshop:
         """The check once more, on the exact tree that would land or on the worker's own."""
         return await self._landings.check_again(state, w, check, is_own=is_own)
 
+    async def check_commit(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """The check on a commit's files, in a tree that is warm from the checks before."""
+        return await self._landings.check_commit(state, commit, tree, check)
+
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target by compare-and-swap, its checkout along with it."""
         return await self._landings.land(effect, ready)
@@ -323,16 +329,24 @@ class GitWorkshop:
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
+        verdict = await self._verdict(state, effect)
+        if verdict is not None and verdict.is_safe:
+            await self._remove(verdict)
+
+    async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
+        """Why a worktree has to stay; nothing where it may go."""
+        verdict = await self._verdict(state, effect)
+        return () if verdict is None else verdict.reasons
+
+    async def _verdict(self, state: RunState, effect: e.ReleaseWorkspace) -> Verdict | None:
         w = state.workers[effect.worker]
         if not await _is_there(w):
-            return
+            return None
         space = await self._space_of(state, w)
         author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
         async with self._inside(state, space) as wrap:
             request = CollectRequest(author=author, message=_left_over(w), wrap=wrap)
-            verdict = await examine(self._repo, space, request)
-        if verdict.is_safe:
-            await self._remove(verdict)
+            return await examine(self._repo, space, request)
 
     async def _remove(self, verdict: Verdict) -> None:
         # A folder for each: what is removed twice, or by two at once, must not meet.

@@ -9,17 +9,19 @@ from engine import commands as c
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
+from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.events import LatestWins
 from engine.ids import RunId, WorkerId
 from engine.phases import Phase
-from engine.plan.model import IsolationStrategy
+from engine.plan.model import IsolationStrategy, PlannedStep
 from engine.results import CheckResult, RunView
 from engine.supervisor.checking import Checking
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.radar import Radar
 from engine.supervisor.merging.views import ConflictView
+from engine.supervisor.merging.weaving import CandidateTable, Wove
 from engine.supervisor.tools import Tools
 from engine.supervisor.view import run_view
 from engine.supervisor.workshop import Refusal
@@ -36,6 +38,10 @@ class Merges(ABC):
     @abstractmethod
     async def _of(self, worker: str, *, run: str = "") -> tuple[LiveRun, Worker]:
         """The living run and the worker that a name means."""
+
+    @abstractmethod
+    async def _state_of(self, run: str) -> RunState:
+        """A run's state, living or read from its journal."""
 
     @abstractmethod
     async def _seen(self, run: str, worker: str) -> tuple[RunState, Worker]:
@@ -100,6 +106,60 @@ class Merges(ABC):
             return ()
         state, ids = found[0][0], [w.id for _, w in found]
         return await self._tools.workshop.merging(state).landing_order(state, ids, by)
+
+    async def candidates(self, run: str, step: str) -> CandidateTable:
+        """The candidates of a step beside each other: figures, consensus, every hunk of all.
+
+        Raises:
+            WorkspaceError: There is no such step.
+        """
+        state, planned = await self._step(run, step)
+        return await self._tools.workshop.merging(state).candidates(state, planned)
+
+    async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
+        """What differs between the changes of any two workers.
+
+        Raises:
+            WorkspaceError: There is no such worker, or nothing of it to compare.
+        """
+        state, first = await self._seen(run, one)
+        second = (await self._seen(run, other))[1]
+        return await self._tools.workshop.merging(state).compare(first, second)
+
+    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
+        """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.
+
+        Raises:
+            WorkspaceError: There can be none now, or a hunk is not there.
+        """
+        state, planned = await self._step(run, step)
+        live, first = await self._of(str(planned.workers[0].id), run=state.run)
+        desk = self._tools.workshop.merging(live.state)
+        woven = await desk.woven(live.state, planned, hunks)
+        if isinstance(woven, str):
+            return Wove(reason=woven)
+        check: CheckResult | None = None
+        if planned.check is not None:
+            effect = e.RunCheck(worker=first.id, attempt=first.attempt)
+            checker = Checking(live, self._tools, effect).again()
+            async with self._tools.landing:
+                found = await self._tools.workshop.check_commit(
+                    live.state, woven.head, woven.tree, checker
+                )
+            if isinstance(found, Refusal):
+                raise WorkspaceError(found.reason)
+            check = found
+        if check is not None and not check.passed:
+            return Wove(tree=woven.tree, check=check, taken=woven.taken, reason="its check failed")
+        worker = await desk.weave_in(live, planned, woven, check)
+        return Wove(worker=str(worker), tree=woven.tree, check=check, taken=woven.taken)
+
+    async def _step(self, run: str, step: str) -> tuple[RunState, PlannedStep]:
+        state = await self._state_of(run)
+        if step not in state.steps:
+            names = ", ".join(state.steps)
+            raise WorkspaceError(f"{step!r} is no step of {state.run}", hint=f"Name one: {names}.")
+        return state, state.plan.step(step)
 
     def _watch_for_clashes(self, live: LiveRun, *, is_over: Callable[[], bool]) -> None:
         """Let a radar look at a run until it is over; plain folders never meet."""

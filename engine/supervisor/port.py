@@ -9,8 +9,10 @@ from engine.events import Told
 from engine.plan.model import Plan
 from engine.results import CheckResult, EngineView, LogChunk, RunReport, RunView
 from engine.store.history import RunSummary
+from engine.supervisor.cleaning import CleanItem, TrashItem
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.views import ConflictView
+from engine.supervisor.merging.weaving import CandidateTable, Wove
 
 
 class EnginePort(Protocol):
@@ -47,6 +49,15 @@ class EnginePort(Protocol):
     ) -> tuple[PlannedLanding, ...]:
         """The order in which workers are to land, with the conflicts expected of each."""
 
+    async def candidates(self, run: str, step: str) -> CandidateTable:
+        """The candidates of a step beside each other: figures, consensus, every hunk of all."""
+
+    async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
+        """What differs between the changes of any two workers."""
+
+    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
+        """Make a composite of hunks of a step's candidates, check it, and let it be reviewed."""
+
     async def start(self, plan: Plan) -> str:
         """Begin a run; its id."""
 
@@ -61,6 +72,15 @@ class EnginePort(Protocol):
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""
+
+    async def clean(self, *, dry_run: bool = False) -> list[CleanItem]:
+        """Take away every workspace that is provably not needed; the rest with the reason."""
+
+    async def trash(self) -> list[TrashItem]:
+        """What was taken away and can be brought back."""
+
+    async def restore(self, name: str) -> str:
+        """Bring something back from the trash; its path."""
 
     async def wait_idle(self) -> None:
         """Return when nothing goes on but what waits for a human."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 
+from engine.git.runner import Repo
 from engine.store.layout import Layout
 from engine.supervisor.attempts import Starter
 from engine.supervisor.bus import Bus
@@ -25,5 +26,6 @@ class Tools:
     clock: Clock
     project: Path
     environ: Mapping[str, str]
+    repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
     ports: Ports = field(default_factory=Ports)

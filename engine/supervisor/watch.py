@@ -299,7 +299,7 @@ class Watch:
         data = self.parser.steer(text)
         self.logbook.write(LogKind.YOU, text, self.clock.now())
         if data is None:
-            self.logbook.write(LogKind.NOTE, "this agent hears it when resumed", self.clock.now())
+            self.logbook.write(LogKind.NOTE, "it hears it when it is taken up again", self.clock.now())
             return False
         if data:
             await self._send(data)

@@ -100,6 +100,11 @@ class Workshop(Protocol):
     ) -> CheckResult | Refusal:
         """The check once more, on the exact tree that would land or on the worker's own."""
 
+    async def check_commit(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """The check on a commit's files, in a tree that is warm from the checks before."""
+
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
 
@@ -108,6 +113,9 @@ class Workshop(Protocol):
 
     async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
         """Take away what was made of a workspace in which nothing has worked yet."""
+
+    async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
+        """Why a workspace has to stay; nothing where it may go."""
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human; what is unproved stays."""

@@ -73,6 +73,12 @@ class Workshops:
         """The check once more, on the exact tree that would land or on the worker's own."""
         return await self._for(state.plan).check_again(state, w, check, is_own=is_own)
 
+    async def check_commit(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """The check on a commit's files, in a tree that is warm from the checks before."""
+        return await self._for(state.plan).check_commit(state, commit, tree, check)
+
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target, or roll a prepared move forward."""
         return await (self._git or self._folders).land(effect, ready)
@@ -84,6 +90,10 @@ class Workshops:
     async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
         """Take away what was made of a workspace in which nothing has worked yet."""
         await self._for(state.plan).abandon(state, effect)
+
+    async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
+        """Why a workspace has to stay; nothing where it may go."""
+        return await self._for(state.plan).examine(state, effect)
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human."""

@@ -1,5 +1,7 @@
 """Three candidates in a real repository: chosen, stacked upon, landed; the user left alone."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.shells import Shell
@@ -76,3 +78,20 @@ def test_the_demo_tells_its_story(repository: Shell):
     done = repository.plait("demo", "--headless")
     assert done.code == 0, done.out + done.err
     assert "✗" not in done.out
+
+
+def test_clean_takes_what_is_kept_elsewhere_and_restore_brings_it_back(repository: Shell):
+    repository.plait("run", "plait.yaml", "--headless")
+    repository.plait("choose", "shout/worker_2")
+    stays = repository.plait("clean", "--dry-run", "--json").json()
+    reasons = {item["worker"]: item["is_safe"] for item in stays}
+    assert reasons["shout/worker_2"] is False
+    assert repository.plait("cancel", "--all").code in {0, 1}
+    for worker in ("shout/worker_2", "grow/worker_1"):
+        repository.plait("reject", worker)
+    repository.plait("clean")
+    trashed = [line.split()[0] for line in repository.plait("restore").out.splitlines()]
+    name = next(name for name in trashed if ".shout.worker_2." in name)
+    back = repository.plait("restore", name)
+    assert back.code == 0, back.err
+    assert "TWO" in (Path(back.out.strip()) / "a.txt").read_text()

@@ -6,16 +6,29 @@ from dataclasses import replace
 from engine import commands as c
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
+from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
+from engine.git.names import RefNames
 from engine.git.runner import Repo
 from engine.ids import WorkerId
 from engine.phases import Phase
+from engine.plan.model import PlannedStep
+from engine.results import CheckResult
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
+from engine.supervisor.git_diffs import change_diff
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding, landing_order
 from engine.supervisor.merging.radar import Radar, Snap, Watched
 from engine.supervisor.merging.sessions import Resolutions
 from engine.supervisor.merging.views import ConflictView
+from engine.supervisor.merging.weaving import (
+    CandidateTable,
+    Woven,
+    candidate_table,
+    compose,
+    keep,
+    woven_attempt,
+)
 from engine.supervisor.run_ports import RunPort
 
 
@@ -69,6 +82,56 @@ class MergeDesk:
         target = state.plan.runtime.target or ""
         wanted = [state.workers[worker] for worker in workers]
         return await landing_order(self._repo, state, wanted, target=target, by=by)
+
+    async def candidates(self, state: RunState, step: PlannedStep) -> CandidateTable:
+        """The candidates of a step, in figures and hunk by hunk."""
+        return await candidate_table(self._repo, state, step)
+
+    async def compare(self, one: Worker, other: Worker) -> ChangeDiff:
+        """What differs between the changes of two workers, from the first to the second.
+
+        Raises:
+            WorkspaceError: One of them has no change.
+        """
+        heads = [w.change.head if w.change else None for w in (one, other)]
+        if heads[0] is None or heads[1] is None:
+            which = one if heads[0] is None else other
+            raise WorkspaceError(f"{which.id} has no change that could be compared")
+        return await change_diff(self._repo, heads[0], heads[1], against=str(one.id))
+
+    async def woven(self, state: RunState, step: PlannedStep, keys: Sequence[str]) -> Woven | str:
+        """The composite that these hunks make, as objects; or why they make none.
+
+        Raises:
+            WorkspaceError: There can be none now.
+        """
+        woven_attempt(state, step)
+        return await compose(self._repo, state, step, keys)
+
+    async def weave_in(
+        self, run: RunPort, step: PlannedStep, woven: Woven, check: CheckResult | None
+    ) -> WorkerId:
+        """Let a composite stand among the candidates.
+
+        Raises:
+            WorkspaceError: There can be none any more.
+        """
+        attempt = woven_attempt(run.state, step)
+        change = await keep(self._repo, run.state, woven, attempt)
+        attempt = woven_attempt(run.state, run.state.plan.step(step.name))
+        first = step.workers[0]
+        run.feed(
+            f.CompositeWoven(
+                planned=replace(first, id=attempt.worker, label="woven"),
+                attempt=attempt.number,
+                change=change,
+                check=check,
+                branch=RefNames(attempt, run.state.plan.runtime.branch_prefix).branch,
+                bases=run.state.workers[first.id].bases,
+                at=self._clock.now(),
+            )
+        )
+        return attempt.worker
 
     async def _finish(self, run: RunPort, w: Worker) -> ConflictView:
         finished = await self.resolutions.finish(run.state, w)

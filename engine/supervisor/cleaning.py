@@ -1,0 +1,130 @@
+"""What can be taken away safely, what cannot and why; and getting back what was taken away."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+
+from engine.core.effects import ReleaseWorkspace
+from engine.core.state import RunState, Worker
+from engine.errors import StoreError, WorkspaceError
+from engine.git.removal import Removed, restore
+from engine.git.runner import Repo
+from engine.phases import Phase
+from engine.store.codec import from_json
+from engine.supervisor.tools import Tools
+
+KEPT_S = 30 * 24 * 3600.0
+"""How long the trash keeps what was put there."""
+LABEL = "removed.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanItem:
+    """One workspace: whether it may go, why it stays if it stays, and whether it went."""
+
+    run: str
+    worker: str
+    path: str
+    reasons: tuple[str, ...] = ()
+    was_removed: bool = False
+
+    @property
+    def is_safe(self) -> bool:
+        """Every byte of it is kept elsewhere."""
+        return not self.reasons
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrashItem:
+    """Something in the trash that can be brought back."""
+
+    id: str
+    origin: str
+    at: float
+
+
+async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> list[CleanItem]:
+    """Every workspace of these runs; those that are provably safe go, unless it is only asked."""
+    items = [
+        await _clean_one(tools, state, w, dry_run=dry_run)
+        for state in states
+        for w in [each for known in state.workers.values() for each in _attempts(known)]
+        if await anyio.Path(w.workspace or "").is_dir()
+    ]
+    if not dry_run:
+        now = tools.clock.now()
+        await anyio.to_thread.run_sync(partial(_purge, tools.layout.trash, now))
+    return items
+
+
+def _attempts(w: Worker) -> list[Worker]:
+    """The worker as it is, and as it was at each attempt before, in that attempt's workspace."""
+    if w.workspace is None:
+        return []
+    place = Path(w.workspace)
+    older = [
+        replace(w, attempt=n, workspace=str(place.with_name(f"attempt_{n}")), phase=Phase.FAILED)
+        for n in range(1, w.attempt)
+        if place.name != f"attempt_{n}"
+    ]
+    return [*older, w]
+
+
+async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool) -> CleanItem:
+    path = w.workspace or ""
+    item = partial(CleanItem, run=state.run, worker=str(w.id), path=path)
+    if not w.phase.is_settled:
+        return item(reasons=(f"{w.id} is {w.phase}",))
+    state = replace(state, workers={**state.workers, w.id: w})
+    effect = ReleaseWorkspace(worker=w.id, attempt=w.attempt)
+    reasons = await tools.workshop.examine(state, effect)
+    if reasons or dry_run:
+        return item(reasons=reasons)
+    await tools.workshop.put_away(state, effect)
+    if await anyio.Path(path).exists():
+        return item(reasons=("it could not be moved to the trash",))
+    return item(was_removed=True)
+
+
+def trash_items(trash: Path) -> list[TrashItem]:
+    """What the trash holds, the newest first."""
+    items = []
+    for folder in trash.iterdir() if trash.is_dir() else ():
+        label = folder / LABEL
+        if label.is_file():
+            removed = from_json(Removed, label.read_text())
+            at = label.stat().st_mtime
+            items.append(TrashItem(id=folder.name, origin=removed.workspace.path, at=at))
+    return sorted(items, key=lambda item: item.at, reverse=True)
+
+
+async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
+    """Put a workspace back where it was; its path.
+
+    Raises:
+        WorkspaceError: There is none of that name, or something else is in its place now.
+    """
+    folder = trash / Path(name).name
+    if repo is None or not await anyio.Path(folder / LABEL).is_file():
+        raise WorkspaceError(
+            f"the trash holds nothing called {name!r}", hint="`plait restore` lists what it holds."
+        )
+    text = await anyio.Path(folder / LABEL).read_text()
+    try:
+        removed = from_json(Removed, text)
+    except StoreError as error:
+        raise WorkspaceError(f"{folder / LABEL} cannot be read: {error}") from error
+    await restore(repo, removed)
+    await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+    return removed.workspace.path
+
+
+def _purge(trash: Path, now: float) -> None:
+    """Let go of what has been in the trash for long enough."""
+    for item in trash_items(trash):
+        if now - item.at > KEPT_S:
+            shutil.rmtree(trash / item.id, ignore_errors=True)

@@ -1,0 +1,55 @@
+"""`plait clean` and `plait restore`: what can go safely, and getting it back."""
+
+import argparse
+from dataclasses import asdict
+from datetime import datetime
+from functools import partial
+
+from engine.api import reach
+from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
+from tui.present.clean import clean as shown
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to look at, and how to tell."""
+    add_repo(parser)
+    if parser.get_default("command") == "clean":
+        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    else:
+        parser.add_argument("id", nargs="?", metavar="ID", help="what to bring back; lists without")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Take away, or bring back."""
+    return in_loop(partial(_clean if args.command == "clean" else _restore, args))
+
+
+async def _clean(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        items = await port.clean(dry_run=args.dry_run)
+    if args.json:
+        put_json([{**asdict(item), "is_safe": item.is_safe} for item in items])
+        return EXIT_OK
+    for item in items:
+        word = "would go" if args.dry_run else "went"
+        what = word if item.is_safe else f"stays: {shown('; '.join(item.reasons))}"
+        put(f"{item.run}/{item.worker}  {what}")
+        put(f"  {shown(item.path)}")
+    if not items:
+        say("there is no workspace to clean")
+    return EXIT_OK
+
+
+async def _restore(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        if args.id:
+            put(shown(await port.restore(args.id)))
+            return EXIT_OK
+        items = await port.trash()
+    for item in items:
+        at = datetime.fromtimestamp(item.at).astimezone().strftime("%Y-%m-%d %H:%M")
+        put(f"{item.id}  {at}  {shown(item.origin)}")
+    if not items:
+        say("the trash is empty")
+    return EXIT_OK
