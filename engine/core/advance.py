@@ -125,10 +125,10 @@ def _add_worker(turn: Turn, fact: f.WorkerAdded) -> None:
 
 def _apply_rules(turn: Turn) -> None:
     for _ in range(_ROUNDS):
-        before = turn.state
+        before = turn.changes
         for rule in RULES:
             rule(turn)
-            if turn.state is not before:
+            if turn.changes != before:
                 break
         else:
             return
@@ -155,19 +155,21 @@ def _tell_end(turn: Turn) -> None:
     state = turn.state
     if state.started_at is None:
         return
-    is_finished = all(w.phase.is_settled for w in state.workers.values())
+    is_finished = state.crew.is_settled
     is_waiting = not is_finished and bool(waits_for(state))
     if is_finished and not state.is_finished_told:
         turn.state = replace(state, ended_at=state.now)
         turn.publish(RunFinished(report=report(turn.state)))
     elif is_waiting and not state.is_waiting_told:
         turn.publish(RunWaiting(report=report(state)))
-    turn.state = replace(
-        turn.state,
-        is_finished_told=is_finished,
-        is_waiting_told=is_waiting,
-        ended_at=turn.state.ended_at if is_finished else None,
-    )
+    told = (state.is_finished_told, state.is_waiting_told)
+    if told != (is_finished, is_waiting) or (state.ended_at is not None and not is_finished):
+        turn.state = replace(
+            turn.state,
+            is_finished_told=is_finished,
+            is_waiting_told=is_waiting,
+            ended_at=turn.state.ended_at if is_finished else None,
+        )
 
 
 def is_idle(state: RunState) -> bool:

@@ -1,6 +1,6 @@
 """What a step has come to: its outcome, its candidates, its choice, and what it offers others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.core.state import Bases, RunState, Worker
 from engine.ids import WorkerId
@@ -10,12 +10,10 @@ from engine.results import Outcome
 
 LOST = frozenset({StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN})
 """The machinery failed, not the agent: another attempt follows, and no try is counted."""
+MAY_BE_RETRIED = (Phase.FAILED, Phase.CANCELLED)
+"""Where those stand whom a rule may follow with another attempt."""
 _NEVER_RETRIED = frozenset({StopCause.BUDGET})
-
-
-def is_concluded(worker: Worker) -> bool:
-    """The worker's own work is over, whatever a human still does with it."""
-    return worker.outcome is not Outcome.PENDING
+_OPEN_OUTCOMES = frozenset({Outcome.SUCCESS, Outcome.PENDING})
 
 
 def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
@@ -23,17 +21,16 @@ def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
     chosen = state.steps[step.name].chosen
     if chosen is not None and chosen in state.workers:
         return state.workers[chosen].outcome
-    workers = state.workers_of(step.name)
-    is_over = all(map(is_concluded, workers))
-    if _needed(step, len(workers)) <= _successes(workers) and (
-        step.policy.kind is PolicyKind.FIRST or is_over
-    ):
+    came_to = state.crew.outcomes(step.name)
+    needed = _needed(step, sum(came_to.values()))
+    successes, is_over = came_to.get(Outcome.SUCCESS, 0), not came_to.get(Outcome.PENDING, 0)
+    if needed <= successes and (step.policy.kind is PolicyKind.FIRST or is_over):
         if not step.has_candidates or candidates(state, step):
             return Outcome.SUCCESS
         # Those that succeeded were discarded for a choice that a human has undone since.
-        return _unsuccessful(workers) if is_over else Outcome.PENDING
-    if _is_out_of_reach(state, step, workers):
-        return _unsuccessful(workers)
+        return _unsuccessful(came_to) if is_over else Outcome.PENDING
+    if _is_out_of_reach(state, step, needed):
+        return _unsuccessful(came_to)
     return Outcome.PENDING
 
 
@@ -47,16 +44,15 @@ def _needed(step: PlannedStep, total: int) -> int:
             return step.policy.n
 
 
-def _successes(workers: Sequence[Worker]) -> int:
-    return sum(worker.outcome is Outcome.SUCCESS for worker in workers)
-
-
-def _is_out_of_reach(state: RunState, step: PlannedStep, workers: Sequence[Worker]) -> bool:
-    still_possible = sum(
-        worker.outcome in {Outcome.SUCCESS, Outcome.PENDING} or is_to_be_retried(state, worker)
-        for worker in workers
+def _is_out_of_reach(state: RunState, step: PlannedStep, needed: int) -> bool:
+    came_to = state.crew.outcomes(step.name)
+    still_possible = came_to.get(Outcome.SUCCESS, 0) + came_to.get(Outcome.PENDING, 0)
+    if still_possible >= needed:
+        return False
+    return needed > still_possible + sum(
+        worker.outcome not in _OPEN_OUTCOMES and is_to_be_retried(state, worker)
+        for worker in state.crew.standing(MAY_BE_RETRIED, step.name)
     )
-    return still_possible < _needed(step, len(workers))
 
 
 def is_to_be_retried(state: RunState, worker: Worker) -> bool:
@@ -87,10 +83,9 @@ def _recent(state: RunState, restarts: Sequence[float], rule: RetryRule) -> int:
     return sum(at > state.now - rule.per_s for at in restarts)
 
 
-def _unsuccessful(workers: Sequence[Worker]) -> Outcome:
-    outcomes = {worker.outcome for worker in workers}
+def _unsuccessful(came_to: Mapping[Outcome, int]) -> Outcome:
     for outcome in (Outcome.FAILED, Outcome.CANCELLED):
-        if outcome in outcomes:
+        if came_to.get(outcome, 0):
             return outcome
     return Outcome.SKIPPED
 
@@ -145,6 +140,8 @@ def offers(state: RunState, step: PlannedStep) -> Bases | None:
 
 def bases_for(state: RunState, step: PlannedStep) -> Bases | None:
     """Everything a step builds on, in plan order; None while something is missing."""
+    if not step.dependencies:
+        return ()
     found: list[tuple[WorkerId, int]] = []
     for upstream in state.plan.steps:
         if upstream.name not in step.dependencies:

@@ -3,7 +3,7 @@
 from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome
 from engine.core.state import RunState, Worker
 from engine.limits import Usage
-from engine.phases import Phase
+from engine.phases import HOLDING, Phase
 from engine.results import RunReport, StepResult, WorkerResult
 
 
@@ -66,19 +66,14 @@ def waits_for(state: RunState) -> tuple[str, ...]:
 
 
 def _goes_on(state: RunState) -> bool:
-    return any(_works(w) for w in state.workers.values()) or (
-        not state.is_paused
-        and state.stop is None
-        and state.cap > 0
-        and any(w.phase is Phase.QUEUED for w in state.workers.values())
-        and not any(w.phase.holds_slot for w in state.workers.values())
-    )
-
-
-def _works(w: Worker) -> bool:
-    if w.phase in {Phase.LANDING, Phase.BACKING_OFF}:
+    crew = state.crew
+    if crew.count((Phase.LANDING, Phase.BACKING_OFF)):
         return True
-    return w.phase.holds_slot and not w.questions
+    holding = crew.standing(HOLDING)
+    if holding:
+        return not all(w.questions for w in holding)
+    is_open = not state.is_paused and state.stop is None and state.cap > 0
+    return is_open and bool(crew.count((Phase.QUEUED,)))
 
 
 def _wants(w: Worker) -> str:

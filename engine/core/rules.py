@@ -5,13 +5,14 @@ from the first again after each that moved something; the tables of `phase` make
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from engine.core.facts import Approved
 from engine.core.lifecycle import is_mergeable
 from engine.core.outcome import (
     LOST,
+    MAY_BE_RETRIED,
     bases_for,
     candidates,
     chosen_of,
@@ -24,19 +25,22 @@ from engine.core.phase import STOPPED_BY_POLICY_WHILE_COLLECTING
 from engine.core.state import Bases, Worker
 from engine.core.stopping import stop
 from engine.core.turn import Turn
-from engine.phases import Phase, StopCause
+from engine.phases import HOLDING, SETTLED, Phase, StopCause
 from engine.plan.model import Backoff, ChooseBy, PlannedStep, PolicyKind, RetryMode, RetryRule
 from engine.results import Badge, Outcome
 
 _HOLDS_BASE = frozenset(
     {Phase.PREPARING, Phase.RUNNING, Phase.CHECKING, Phase.COLLECTING, Phase.STOPPING}
 )
+_UNSETTLED = frozenset(Phase) - SETTLED
+_QUEUED = (Phase.QUEUED,)
+_WITHOUT_BASE = (Phase.WAITING, Phase.SKIPPED, Phase.CANCELLED)
 _STANDS_ON_BASE = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDED, Phase.FINISHED})
 
 
 def retry_failed(turn: Turn) -> None:
     """Rule 1: a failed attempt with attempts left is tried again, after a wait."""
-    for w in list(turn.state.workers.values()):
+    for w in turn.state.crew.standing(MAY_BE_RETRIED):
         if w.cause is StopCause.BASE_GONE:
             continue
         if not is_to_be_retried(turn.state, w):
@@ -84,30 +88,29 @@ def apply_policies(turn: Turn) -> None:
     """Rule 2: fail-fast stops the rest; enough successes make the rest needless."""
     for step in turn.state.plan.steps:
         own = turn.state.steps[step.name]
-        workers = turn.state.workers_of(step.name)
         is_open = step.policy.kind is PolicyKind.ALL and not own.has_failed_fast
         # A failure of earlier counts no more: a human who retries one worker of several that
         # failed has already looked at the others.
-        failed_now = any(w.id in turn.moved and _is_final_failure(turn, w) for w in workers)
-        if is_open and own.chosen is None and failed_now:
+        if is_open and own.chosen is None and _has_failed_now(turn, step):
             turn.change_step(step.name, has_failed_fast=True)
         if turn.state.steps[step.name].has_failed_fast:
             _stop_all(turn, step, StopCause.FAIL_FAST)
-        elif step.policy.kind is PolicyKind.FIRST and _successes(workers) >= step.policy.n:
+        elif step.policy.kind is PolicyKind.FIRST and _successes(turn, step) >= step.policy.n:
             _stop_all(turn, step, StopCause.RACE_LOST)
 
 
-def _successes(workers: Sequence[Worker]) -> int:
-    return sum(w.outcome is Outcome.SUCCESS for w in workers)
+def _successes(turn: Turn, step: PlannedStep) -> int:
+    return turn.state.crew.outcomes(step.name).get(Outcome.SUCCESS, 0)
 
 
-def _is_final_failure(turn: Turn, w: Worker) -> bool:
-    return w.phase is Phase.FAILED and not is_to_be_retried(turn.state, w)
+def _has_failed_now(turn: Turn, step: PlannedStep) -> bool:
+    moved = (turn.worker(worker) for worker in turn.moved if worker.step == step.name)
+    return any(w.phase is Phase.FAILED and not is_to_be_retried(turn.state, w) for w in moved)
 
 
 def _stop_all(turn: Turn, step: PlannedStep, cause: StopCause) -> None:
-    for w in turn.state.workers_of(step.name):
-        if w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING and w.stop is None:
+    for w in turn.state.crew.standing(STOPPED_BY_POLICY_WHILE_COLLECTING, step.name):
+        if w.stop is None:
             stop(turn, turn.worker(w.id), cause, is_kill=False, move=turn.rule)
 
 
@@ -140,11 +143,14 @@ def _drop_siblings(turn: Turn, step: PlannedStep) -> None:
 def follow_upstream(turn: Turn) -> None:
     """Rules 4 to 6: start, skip, re-arm, stop or badge workers by what their bases have become."""
     for step in turn.state.plan.steps:
-        if not turn.state.workers_of(step.name):
+        # What depends on nothing keeps its bases: only where it stands can ask for a move.
+        phases = Phase if step.dependencies else _WITHOUT_BASE
+        workers = turn.state.crew.standing(phases, step.name)
+        if not workers:
             continue
         bases = bases_for(turn.state, step)
         impossible = is_impossible(turn.state, step)
-        for w in turn.state.workers_of(step.name):
+        for w in workers:
             _follow(turn, w, bases=bases, impossible=impossible)
 
 
@@ -175,24 +181,22 @@ def rearm_failed_fast(turn: Turn) -> None:
     for step in turn.state.plan.steps:
         if turn.state.steps[step.name].has_failed_fast or turn.state.stop is not None:
             continue
-        for w in turn.state.workers_of(step.name):
-            if w.phase is Phase.CANCELLED and w.cause is StopCause.FAIL_FAST:
+        for w in turn.state.crew.standing((Phase.CANCELLED,), step.name):
+            if w.cause is StopCause.FAIL_FAST:
                 turn.rule(w.id, Phase.WAITING, **turn.requeue(w.id, mode=RetryMode.FRESH))
 
 
 def hold_for_vendor(turn: Turn) -> None:
     """One login's rate limit holds all workers of that login, not only the one that met it."""
     until: dict[str, float] = {}
-    if all(w.rate_limited_until is None for w in turn.state.workers.values()):
-        return
-    for w in turn.state.workers.values():
+    for w in turn.state.crew.standing((Phase.BACKING_OFF,)):
         agent = turn.state.agent_of(w.id)
-        if agent and w.phase is Phase.BACKING_OFF and w.rate_limited_until is not None:
+        if agent and w.rate_limited_until is not None:
             until[agent.name] = max(until.get(agent.name, 0.0), w.rate_limited_until)
-    for w in list(turn.state.workers.values()):
+    for w in turn.state.crew.standing((Phase.QUEUED,)) if until else ():
         agent = turn.state.agent_of(w.id)
         end = until.get(agent.name) if agent else None
-        if w.phase is Phase.QUEUED and end is not None and end > turn.state.now:
+        if end is not None and end > turn.state.now:
             turn.rule(w.id, Phase.BACKING_OFF, not_before=end, rate_limited_until=end)
 
 
@@ -202,13 +206,17 @@ def dispatch(turn: Turn) -> None:
         return
     free = turn.state.cap - turn.state.slots_in_use
     for step in turn.state.plan.steps:
+        if free <= 0:
+            return
+        room = min(free, _room(turn, step))
+        if room <= 0 or not turn.state.crew.count(_QUEUED, step.name):
+            continue
         bases = bases_for(turn.state, step)
-        for w in turn.state.workers_of(step.name):
-            if free <= 0:
-                return
-            if w.phase is Phase.QUEUED and bases is not None and _has_room(turn, step):
-                turn.rule(w.id, Phase.PREPARING, **_beginning(w, bases))
-                free -= 1
+        if bases is None:
+            continue
+        for w in turn.state.crew.standing(_QUEUED, step.name)[:room]:
+            turn.rule(w.id, Phase.PREPARING, **_beginning(w, bases))
+            free -= 1
 
 
 def _beginning(w: Worker, bases: Bases) -> dict[str, Any]:
@@ -218,11 +226,10 @@ def _beginning(w: Worker, bases: Bases) -> dict[str, Any]:
     return {"attempt": w.attempt + 1, "bases": bases, "said": (), "resolved": None}
 
 
-def _has_room(turn: Turn, step: PlannedStep) -> bool:
+def _room(turn: Turn, step: PlannedStep) -> int:
     if step.max_parallel is None:
-        return True
-    holding = sum(w.phase.holds_slot for w in turn.state.workers_of(step.name))
-    return holding < step.max_parallel
+        return turn.state.cap
+    return step.max_parallel - turn.state.crew.count(HOLDING, step.name)
 
 
 def land_by_itself(turn: Turn) -> None:
@@ -230,9 +237,7 @@ def land_by_itself(turn: Turn) -> None:
     if not turn.state.plan.runtime.auto_merge or turn.state.stop is not None:
         return
     for step in turn.state.plan.steps:
-        for w in turn.state.workers_of(step.name):
-            if w.phase.is_settled:
-                continue
+        for w in turn.state.crew.standing(_UNSETTLED, step.name):
             if not _may_land_by_itself(turn, step, w):
                 return
             turn.rule(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from engine.core.crew import Crew
 from engine.core.facts import Approved, AttemptEnded
 from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
@@ -147,6 +148,7 @@ class RunState:
     Attributes:
         cap: How many workers may hold a slot now.
         wanted_cap: How many a human wants; `cap` is less while other runs have slots too.
+        workers: Everybody, in plan order; kept as a `Crew` whatever it is given as.
         dropped: How many facts came too late to mean anything.
     """
 
@@ -165,10 +167,21 @@ class RunState:
     is_finished_told: bool = False
     dropped: int = 0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.workers, Crew):
+            object.__setattr__(self, "workers", Crew(self.workers))
+
+    @property
+    def crew(self) -> Crew[Worker]:
+        """The workers, counted."""
+        if not isinstance(self.workers, Crew):
+            raise TypeError
+        return self.workers
+
     @property
     def slots_in_use(self) -> int:
         """How many workers hold a slot."""
-        return sum(worker.phase.holds_slot for worker in self.workers.values())
+        return self.crew.holding
 
     def planned(self, worker: WorkerId) -> PlannedWorker:
         """What the plan says of a worker."""
@@ -184,7 +197,7 @@ class RunState:
 
     def workers_of(self, step: str) -> tuple[Worker, ...]:
         """A step's workers, in worker order."""
-        return tuple(self.workers[planned.id] for planned in self.plan.step(step).workers)
+        return self.crew.of(step)
 
 
 def initial_state(run: RunId, plan: Plan) -> RunState:

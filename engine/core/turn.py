@@ -4,8 +4,10 @@ Every move of a worker goes through `Turn.move`, which holds it against the tabl
 """
 
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
+from engine.core.crew import Crew
 from engine.core.effects import Effect, Publish
 from engine.core.entry import entry_effect
 from engine.core.phase import is_ruled, is_told
@@ -52,12 +54,20 @@ _TOLD_TEXT = 4096
 
 @dataclass
 class Turn:
-    """The working copy of a state, and what this turn wants done."""
+    """The working copy of a state, and what this turn wants done.
+
+    Its workers are copied once, at the first change, and then changed in place until the turn ends.
+
+    Attributes:
+        changes: How often anything of it was changed by `change` or `change_step`.
+    """
 
     state: RunState
     fact: str
     effects: list[Effect] = field(default_factory=list)
     moved: dict[WorkerId, None] = field(default_factory=dict)
+    changes: int = 0
+    _own: Crew[Worker] | None = None
 
     def worker(self, worker: WorkerId) -> Worker:
         """The worker as it stands in this turn."""
@@ -65,14 +75,20 @@ class Turn:
 
     def change(self, worker: WorkerId, **fields: Any) -> Worker:
         """Set fields of a worker that are not its phase."""
-        changed = replace(self.state.workers[worker], **fields)
-        self.state = replace(self.state, workers={**self.state.workers, worker: changed})
+        crew = self.state.crew
+        if crew is not self._own:
+            crew = self._own = crew.copy()
+            self.state = replace(self.state, workers=crew)
+        changed = _altered(crew[worker], fields)
+        crew.put(changed)
+        self.changes += 1
         return changed
 
     def change_step(self, step: str, **fields: Any) -> StepState:
         """Set fields of a step."""
         changed = replace(self.state.steps[step], **fields)
         self.state = replace(self.state, steps={**self.state.steps, step: changed})
+        self.changes += 1
         return changed
 
     def publish(self, event: MustArrive) -> None:
@@ -188,6 +204,18 @@ class Turn:
             if effect is not None:
                 self.effects.append(effect)
         return self.state, self.effects
+
+
+_FIELDS = frozenset(each.name for each in dataclass_fields(Worker))
+
+
+def _altered(worker: Worker, fields: dict[str, Any]) -> Worker:
+    """What `replace` gives, without looking at each of the many fields that stay as they are."""
+    if not fields.keys() <= _FIELDS:
+        raise TypeError(f"a worker has no {fields.keys() - _FIELDS}")
+    altered = object.__new__(Worker)
+    altered.__dict__.update(worker.__dict__, **fields)
+    return altered
 
 
 def _settled(to: Phase) -> dict[str, Any]:
