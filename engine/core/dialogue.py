@@ -73,6 +73,15 @@ def agent_steered(turn: Turn, w: Worker, fact: f.AgentSteered) -> None:
     turn.publish(Steered(worker=str(w.id), attempt=w.attempt, text=fact.text, delivery="queued"))
 
 
+def steer_unheard(turn: Turn, w: Worker, fact: f.SteerUnheard) -> None:
+    """The words are kept for the next attempt."""
+    said = list(w.said)
+    lost = Said(text=fact.text)
+    if lost in said:
+        said[said.index(lost)] = Said(text=fact.text, is_heard=False)
+        turn.change(w.id, said=tuple(said))
+
+
 def agent_interrupted(turn: Turn, w: Worker, fact: f.AgentInterrupted) -> None:
     """Its turn is broken off."""
     del fact

@@ -247,6 +247,13 @@ class StallSeen(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SteerUnheard(_WorkerFact):
+    """What a human said did not reach the agent: it hears it when its session is taken up again."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ViolationSeen(_WorkerFact):
     """Something changed that this worker must not reach."""
 
@@ -318,6 +325,7 @@ class RunStopRequested:
     """Everything that has not settled is to stop."""
 
     cause: StopCause = StopCause.USER
+    | SteerUnheard
     is_kill: bool = False
     at: float = 0.0
 

@@ -78,11 +78,19 @@ def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
         _stopped(turn, w, cause, ended)
     elif ended.retry_at is not None:
         _wait_for_vendor(turn, w, ended.retry_at)
+    elif ended.ok and fact.error is None and _has_unheard_words(w):
+        fields = turn.requeue(w.id, mode=RetryMode.RESUME)
+        turn.tell(w.id, Phase.BACKING_OFF, **{**fields, "not_before": turn.state.now})
     elif not ended.ok or fact.error is not None:
         error = ended.error if not ended.ok else fact.error
         _failed(turn, w, StopCause.AGENT, error or "the agent failed without saying why")
     else:
         _ended_well(turn, w, ended)
+
+
+def _has_unheard_words(w: Worker) -> bool:
+    """A human said something to an agent that hears only when its session is taken up again."""
+    return w.session is not None and any(not said.is_heard for said in w.said)
 
 
 def _stopped(turn: Turn, w: Worker, cause: StopCause, ended: f.AttemptEnded) -> None:

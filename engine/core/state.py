@@ -53,6 +53,7 @@ class Said:
 
     text: str
     question: str | None = None
+    is_heard: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,7 @@ TELLERS: Mapping[type[f.WorkerFact], Callable[[Turn, Worker, Any], None]] = {
     f.AgentInterrupted: dialogue.agent_interrupted,
     f.RateLimitSeen: dialogue.rate_limit_seen,
     f.StallSeen: dialogue.stall_seen,
+    f.SteerUnheard: dialogue.steer_unheard,
     f.ViolationSeen: dialogue.violation_seen,
     f.WorkerPaused: dialogue.worker_paused,
     f.WorkerResumed: dialogue.worker_resumed,

@@ -151,6 +151,7 @@ class Turn:
     ) -> dict[str, Any]:
         """The fields that make a worker ready for another attempt, or for another prompt."""
         w = self.worker(worker)
+        unheard = [said.text for said in w.said if not said.is_heard]
         return {
             "outcome": Outcome.PENDING,
             "cause": None,
@@ -161,6 +162,7 @@ class Turn:
             "ended": None,
             "check": None,
             "questions": (),
+            "said": (),
             "badges": w.badges - _OF_ONE_ATTEMPT,
             "land": None,
             "resolved": None,
@@ -172,7 +174,7 @@ class Turn:
             "next": Next(
                 mode=mode,
                 previous=w.attempt or None,
-                words=words,
+                words="\n\n".join(filter(None, (*unheard, words))),
                 prompt=w.next.prompt if prompt is None else prompt,
                 is_turn=prompt is not None,
                 failure=failure,

@@ -299,7 +299,8 @@ class Watch:
         data = self.parser.steer(text)
         self.logbook.write(LogKind.YOU, text, self.clock.now())
         if data is None:
-            self.logbook.write(LogKind.NOTE, "it hears it when it is taken up again", self.clock.now())
+            note = "it hears it when it is taken up again"
+            self.logbook.write(LogKind.NOTE, note, self.clock.now())
             return False
         if data:
             await self._send(data)

@@ -8,7 +8,7 @@ from engine.core.report import report
 from engine.events import Answered, Asked, IsolationViolated, RunFinished, RunWaiting, Steered
 from engine.limits import Limits
 from engine.phases import Phase
-from engine.plan.model import RetryRule
+from engine.plan.model import RetryMode, RetryRule
 from engine.results import Badge, Outcome
 from tests.support.core_runs import Told, a_run, who
 from tests.support.plans import a_step
@@ -202,3 +202,34 @@ def test_a_report_tells_what_each_worker_came_to(told: Told):
     )
     assert (worker.commit, worker.branch, worker.duration_s) == ("c1", "b", 5.0)
     assert (found.outcome, found.duration_s) == (Outcome.SUCCESS, 5.0)
+
+
+def test_words_that_were_not_heard_are_said_when_the_session_is_taken_up_again(told: Told):
+    told.tell(f.AgentSteered, "a", text="left")
+    told.tell(f.SteerUnheard, "a", text="left")
+    told.ended("a", session="s")
+    told.collected("a")
+    worker = told.worker("a")
+    assert (worker.phase, worker.tries) == (Phase.BACKING_OFF, 0)
+    assert (worker.next.mode, worker.next.words) == (RetryMode.RESUME, "left")
+    told.wait_over("a")
+    told.ready("a")
+    told.ended("a", session="s")
+    told.collected("a")
+    assert told.phase("a") is not Phase.BACKING_OFF
+
+
+def test_words_that_were_heard_are_not_said_again(told: Told):
+    told.tell(f.AgentSteered, "a", text="left")
+    told.ended("a", session="s")
+    told.collected("a")
+    assert told.phase("a") is not Phase.BACKING_OFF
+
+
+def test_words_an_agent_without_a_session_did_not_hear_wait_for_a_retry(told: Told):
+    told.tell(f.AgentSteered, "a", text="left")
+    told.tell(f.SteerUnheard, "a", text="left")
+    told.ended("a", ok=False)
+    told.collected("a")
+    told.tell(f.RetryRequested, "a", mode=RetryMode.CONTINUE, feedback="right")
+    assert told.worker("a").next.words == "left\n\nright"
