@@ -50,6 +50,23 @@ bench: $(VENV)/.installed-dev  ## ratios measured beside peers, in one run
 shots: $(VENV)/.installed-dev  ## screenshots/*.svg, drawn from the real app
 	$(BIN)/python screenshots/make.py
 
+# The clients that `make test-agents` installs into .agents and drives; AGENTS="claude codex" takes some.
+AGENTS ?= claude codex gemini opencode copilot qwen pi claude-acp codex-acp
+client-claude := @anthropic-ai/claude-code@2.1.326
+client-codex := @openai/codex@0.169.0
+client-gemini := @google/gemini-cli@0.61.0
+client-opencode := opencode-ai@1.18.33
+client-copilot := @github/copilot@1.0.102
+client-qwen := @qwen-code/qwen-code@0.24.4 node@22.23.3
+client-pi := @mariozechner/pi-coding-agent@0.73.1 node@22.23.3
+client-claude-acp := @agentclientprotocol/claude-agent-acp@0.99.1
+client-codex-acp := @agentclientprotocol/codex-acp@2.6.0
+
+test-agents: $(VENV)/.installed-dev  ## real agent clients against a model server on loopback
+	npm install --prefix .agents --no-fund --no-audit --loglevel=error $(foreach agent,$(AGENTS),$(client-$(agent)))
+	PLAIT_AGENTS="$(AGENTS)" PLAIT_AGENTS_BIN="$(CURDIR)/.agents/node_modules/.bin" \
+		$(BIN)/pytest -q -n 4 -m real_agents tests/agents
+
 chaos: $(VENV)/.installed-dev  ## kill -9 at many more moments than the suite does
 	PLAIT_THOROUGH=1 $(BIN)/pytest -q tests/integration -k 'kill or crash or recover or fault'
 

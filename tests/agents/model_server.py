@@ -1,12 +1,14 @@
 """A model server on loopback that follows a script, in four vendors' ways of streaming.
 
 It stands in for the vendors' services, so that real agent clients can be driven without any of
-them. A script is a list of turns; each request that offers tools takes the next one.
+them. A script is a list of turns; each request that offers tools takes the next one, or,
+where several agents ask at once, the one that its own conversation has come to.
 """
 
 import contextlib
 import json
 import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -21,14 +23,18 @@ class Turn:
         runs: A command that it wants to run.
         uses: Another tool that it wants to use, with what it gives to it.
         status: An HTTP status to refuse with instead.
+        headers: What goes with such a refusal.
         hangs: Begin the answer and never end it.
+        waits: Give no answer before the gate is open.
     """
 
     text: str = ""
     runs: str = ""
     uses: tuple[str, dict[str, Any]] | None = None
     status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
     hangs: bool = False
+    waits: bool = False
 
 
 @dataclass
@@ -38,11 +44,18 @@ class ModelServer:
     Attributes:
         requests: The bodies that it got and that offered tools.
         logins: What came as authorization, one for each request.
+        in_flight: How many requests are being answered now; `peak` is the most there ever were.
+        gate: What turns that wait wait for.
+        is_by_conversation: Take turns by what has come back from tools, not by arrival.
     """
 
     turns: list[Turn]
+    is_by_conversation: bool = False
     requests: list[dict[str, Any]] = field(default_factory=list)
     logins: list[str | None] = field(default_factory=list)
+    in_flight: int = 0
+    peak: int = 0
+    gate: threading.Event = field(default_factory=threading.Event)
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -68,7 +81,26 @@ class ModelServer:
         with self._asked:
             self.requests.append(body)
             self._asked.notify_all()
-            return self.turns[min(len(self.requests), len(self.turns)) - 1]
+            number = _results_in(body) if self.is_by_conversation else len(self.requests) - 1
+            return self.turns[min(number, len(self.turns) - 1)]
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Count a request while it is being answered."""
+        with self._asked:
+            self.in_flight += 1
+            self.peak = max(self.peak, self.in_flight)
+            self._asked.notify_all()
+        try:
+            yield
+        finally:
+            with self._asked:
+                self.in_flight -= 1
+
+    def wait_in_flight(self, count: int) -> None:
+        """Wait until so many requests are being answered at once."""
+        with self._asked:
+            assert self._asked.wait_for(lambda: self.in_flight >= count, timeout=30)
 
     def wait_requests(self, count: int) -> None:
         """Wait until so many requests have come."""
@@ -77,6 +109,7 @@ class ModelServer:
 
     def close(self) -> None:
         self.is_over.set()
+        self.gate.set()
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
@@ -106,18 +139,27 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"input_tokens": 10})
             return
         self.model.logins.append(self.headers.get("authorization"))
-        turn = self.model.next_turn(body)
+        with self.model.answering():
+            self._answer(self.model.next_turn(body), body)
+
+    def _answer(self, turn: Turn, body: dict[str, Any]) -> None:
+        if turn.waits:
+            self.model.gate.wait(60)
         if turn.status:
             error = {"type": "invalid_request_error", "message": f"scripted failure {turn.status}"}
-            self._json({"type": "error", "error": error}, turn.status)
+            self._json({"type": "error", "error": error}, turn.status, turn.headers)
         elif self.path.split("?")[0].endswith(":generateContent"):
             self._json(gemini_events(turn)[0])
         else:
             self._stream(_events(self.path, turn, body), turn)
 
-    def _json(self, value: object, status: int = 200) -> None:
+    def _json(
+        self, value: object, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
         data = json.dumps(value).encode()
         self.send_response(status)
+        for name, text in (headers or {}).items():
+            self.send_header(name, text)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
         self.end_headers()
@@ -129,12 +171,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("connection", "close")
         self.end_headers()
         self.close_connection = True
-        for event in events[:4] if turn.hangs else events:
+        for event in events[:-1][:4] if turn.hangs else events:
             name = f"event: {event['type']}\n" if "type" in event else ""
             self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
             self.wfile.flush()
         if turn.hangs:
             self.model.is_over.wait()
+
+
+def _results_in(body: dict[str, Any]) -> int:
+    """How many results of tools a conversation holds, in any vendor's form."""
+    text = json.dumps(body)
+    forms = ('"type": "tool_result"', '"type": "function_call_output"', '"role": "tool"')
+    return sum(map(text.count, (*forms, '"functionResponse": {')))
 
 
 def _events(path: str, turn: Turn, body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -179,7 +228,7 @@ def gemini_events(turn: Turn) -> list[dict[str, Any]]:
 def anthropic_events(turn: Turn, _body: dict[str, Any]) -> list[dict[str, Any]]:
     """One answer as Messages streams it."""
     usage = {"input_tokens": 1000, "output_tokens": 50}
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_fake",
         "type": "message",
         "role": "assistant",

@@ -1,0 +1,130 @@
+"""Runs of the installed command with real clients, in a real repository and the real sandbox."""
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.keeper import proc
+from tests.agents.clients import PATH, want
+from tests.agents.model_server import ModelServer
+from tests.support.shells import Done, Shell, wait_event
+
+KEY = "a-key-of-no-worth"
+HINT = "You may spawn up to 3 concurrent sub-agents or workers for this step."
+PROGRAMS = {
+    "claude": "claude",
+    "codex": "codex",
+    "gemini": "gemini",
+    "opencode": "opencode",
+    "claude-acp": "claude-agent-acp",
+}
+
+
+def agents_for(server: ModelServer) -> dict[str, Any]:
+    """The agents of a manifest, each of which asks this server."""
+    provider = f'{{name="x", base_url="{server.url}/v1", wire_api="responses", env_key="K"}}'
+    codex = f"-c 'model_providers.x={provider}' -c model_provider=x"
+    opencode = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{server.url}/v1", "apiKey": KEY},
+        "models": {"fake-model": {"name": "Fake"}},
+    }
+    settings = json.dumps({"model": "fake/fake-model", "provider": {"fake": opencode}})
+    return {
+        "claude": {"adapter": "claude"},
+        "codex": {"adapter": "codex", "model": "gpt-5.5", "options": {"args": codex}},
+        "gemini": {"adapter": "gemini", "model": "gemini-2.5-flash"},
+        "opencode": {"adapter": "opencode", "env": {"OPENCODE_CONFIG_CONTENT": settings}},
+        "claude-acp": {"adapter": "claude-acp"},
+    }
+
+
+class RealRun:
+    """A repository, an agent, and shells in which `plait` is typed."""
+
+    def __init__(self, folder: Path, agent: str, server: ModelServer) -> None:
+        want(PROGRAMS[agent])
+        self.agent = agent
+        self.server = server
+        self.folder = folder / "repository"
+        self.folder.mkdir()
+        self.env = {
+            "PATH": PATH,
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": KEY,
+            "CLAUDE_CODE_MAX_RETRIES": "3",
+            "GOOGLE_GEMINI_BASE_URL": server.url,
+            "GEMINI_API_KEY": KEY,
+            "K": KEY,
+        }
+        self.state = folder / "state"
+        self.shell = Shell(self.folder, self.state, self.env)
+        self.shell.git("init", "-q", "-b", "main")
+        self.shell.git("config", "user.name", "A")
+        self.shell.git("config", "user.email", "a@b")
+        (self.folder / "a.txt").write_text("one\ntwo\nthree\n")
+        self.shell.git("add", ".")
+        self.shell.git("commit", "-qm", "first")
+
+    def plan(self, *, runtime: dict[str, Any] | None = None, **step: Any) -> None:
+        """Write a manifest with one step."""
+        made = {"name": "work", "agent": self.agent, "prompt": "Fix the parser", **step}
+        manifest = {
+            "runtime": {"sandbox": {"env": ["K"]}, **(runtime or {})},
+            "agents": agents_for(self.server),
+            "pipelines": [{"name": "p", "steps": [made]}],
+        }
+        # Not beside the code: a manifest that is not committed would make the checkout dirty.
+        (self.folder.parent / "plait.yaml").write_text(json.dumps(manifest))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return ("run", str(self.folder.parent / "plait.yaml"), "--headless", "--json")
+
+    def run(self, *more: str) -> dict[str, Any]:
+        """Run to the end; the one worker's result."""
+        return self.result(self.shell.plait(*self.words, *more))
+
+    def result(self, done: Done) -> dict[str, Any]:
+        assert done.out, done.err
+        report = done.events[-1]["report"]
+        found: dict[str, Any] = report["steps"]["work"]["worker_results"][0]
+        return found
+
+    @contextlib.contextmanager
+    def running(self, *more: str) -> Iterator[subprocess.Popen[str]]:
+        """A run that goes on while others are typed."""
+        with self.shell.running(*self.words, *more) as process:
+            yield process
+
+    def status(self, worker: int = 0) -> dict[str, Any]:
+        """One worker as `plait status --json` shows it."""
+        told = self.shell.plait("status", "--json").json()
+        found: dict[str, Any] = told["steps"][0]["workers"][worker]
+        return found
+
+    def committed(self, worker: int = 1) -> str:
+        """What the worker's branch has beside the base."""
+        branch = self.shell.git("branch", "--list", "--format=%(refname)", f"*worker_{worker}")
+        return self.shell.git("show", f"{branch.split()[-1]}:hello.txt")
+
+    def living(self) -> dict[int, str]:
+        """All that was started below this repository and still lives, but for engine and zygote."""
+        wanted, found = os.fsencode(self.state), {}
+        for pid in proc.everybody():
+            process = proc.look(pid)
+            if process is None or process.is_dead or pid == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                environ = Path(f"/proc/{pid}/environ").read_bytes()
+                if b"PLAIT_MARK=" in environ and wanted in environ:
+                    found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+        return found
+
+
+def until_running(process: subprocess.Popen[str]) -> None:
+    wait_event(process, "WorkerMoved", after="RUNNING")

@@ -1,0 +1,210 @@
+"""The whole path with the real Claude Code and Codex: from `plait run` to the change for review."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.agents.clients import WORK, Serve
+from tests.agents.model_server import Turn
+from tests.agents.real_runs import HINT, RealRun, until_running
+from tests.support.shells import rest_of, wait_event
+
+pytestmark = pytest.mark.real_agents
+
+AGENTS = ("claude", "codex")
+LONGEST_CANCEL_S = 10.0
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_it_works_in_the_sandbox_and_its_change_is_kept(
+    agent: str, folder: Path, serve: Serve
+) -> None:
+    real = RealRun(folder, agent, server := serve(WORK))
+    real.plan(max_concurrent_agents=3)
+    result = real.run()
+    assert (result["outcome"], result["phase"]) == ("success", "REVIEWING"), result
+    assert result["output"] == "Written."
+    assert real.committed() == "hello\n"
+    assert not (real.folder / "hello.txt").exists()
+    assert HINT in str(server.requests[0])
+    worker = real.status()
+    held = {row["dimension"]: row["level"] for row in worker["enforcement"]}
+    assert (held["files"], held["git"]) == ("enforced", "enforced")
+    usage = worker["usage"]
+    assert (usage["input_tokens"], usage["output_tokens"]) == (2000, 100)
+    assert (usage["usd"] is None) is (agent == "codex")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_refusal_of_the_model_fails_the_worker(agent: str, folder: Path, serve: Serve) -> None:
+    real = RealRun(folder, agent, serve([Turn(status=400)]))
+    real.plan()
+    result = real.run()
+    assert (result["outcome"], result["cause"]) == ("failed", "AGENT")
+    assert "scripted failure 400" in result["error"]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_failures_of_the_server_are_overcome(agent: str, folder: Path, serve: Serve) -> None:
+    failing = Turn(status=500)
+    real = RealRun(folder, agent, serve([failing, failing, *WORK]))
+    real.plan()
+    assert real.run()["outcome"] == "success"
+    assert real.committed() == "hello\n"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_cancelled_agent_leaves_no_process(agent: str, folder: Path, serve: Serve) -> None:
+    server = serve([Turn(text="Hm.", runs="echo partial > hello.txt; sleep 600"), WORK[1]])
+    real = RealRun(folder, agent, server)
+    real.plan()
+    with real.running() as process:
+        until_running(process)
+        wait_event(process, "ToolUsed")
+        assert real.living()
+        began = time.monotonic()
+        assert real.shell.plait("cancel", "work/worker_1").code == 0
+        moved = wait_event(process, "WorkerMoved", before="STOPPING")
+        assert not real.living()
+        assert time.monotonic() - began < LONGEST_CANCEL_S
+        assert moved["cause"] == "USER"
+        assert process.wait(timeout=30) == 1
+    assert real.committed() == "partial\n"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_whose_model_hangs_is_cancelled(agent: str, folder: Path, serve: Serve) -> None:
+    server = serve([Turn(text="And", hangs=True)])
+    real = RealRun(folder, agent, server)
+    real.plan()
+    with real.running() as process:
+        until_running(process)
+        server.wait_requests(1)
+        began = time.monotonic()
+        assert real.shell.plait("cancel", "work/worker_1").code == 0
+        wait_event(process, "WorkerMoved", before="STOPPING")
+        assert not real.living()
+        assert time.monotonic() - began < LONGEST_CANCEL_S
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("mode", ["continue", "resume"])
+def test_a_retry_takes_the_session_up_with_the_feedback(
+    mode: str, agent: str, folder: Path, serve: Serve
+) -> None:
+    better = Turn(text="Better.", runs="echo better >> hello.txt")
+    server = serve([*WORK, better, Turn(text="Better now.")])
+    real = RealRun(folder, agent, server)
+    real.plan()
+    real.run()
+    first = real.status()
+    words = ("retry", "work/worker_1", "-m", "Say it better.", "--mode", mode)
+    retried = real.shell.plait(*words)
+    assert retried.code == 0, retried.err
+    real.shell.plait("resume", "--headless", "--json")
+    worker = real.status()
+    assert (worker["phase"], worker["attempt"]) == ("REVIEWING", 2), worker
+    assert real.committed() == "hello\nbetter\n"
+    last = str(server.requests[-1])
+    assert "Say it better." in last
+    assert "I will write." in last
+    assert worker["usage"]["input_tokens"] == first["usage"]["input_tokens"] == 2000
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_workers_ask_at_once_and_never_more_than_the_cap(
+    agent: str, folder: Path, serve: Serve
+) -> None:
+    server = serve([Turn(text="I will.", runs="echo hello > hello.txt", waits=True), WORK[1]])
+    server.is_by_conversation = True
+    real = RealRun(folder, agent, server)
+    cells = {"matrix": {"items": ["a", "b", "c", "d"]}}
+    real.plan(strategy=cells, policy="settled", runtime={"max_concurrent_workers": 3})
+    with real.running() as process:
+        server.wait_in_flight(3)
+        phases = [real.status(n)["phase"] for n in range(4)]
+        assert sorted(phases) == ["QUEUED", "RUNNING", "RUNNING", "RUNNING"]
+        server.gate.set()
+        report = rest_of(process)[-1]["report"]
+    assert server.peak == 3
+    assert report["steps"]["work"]["success_count"] == 4
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_each_replica_asks_for_itself(agent: str, folder: Path, serve: Serve) -> None:
+    server = serve([Turn(text="I will.", runs="echo hello > hello.txt", waits=True), WORK[1]])
+    server.is_by_conversation = True
+    real = RealRun(folder, agent, server)
+    real.plan(concurrency=3, policy="settled")
+    with real.running() as process:
+        server.wait_in_flight(3)
+        assert server.in_flight == 3
+        server.gate.set()
+        rest_of(process)
+    assert [real.committed(n) for n in (1, 2, 3)] == ["hello\n"] * 3
+
+
+@pytest.mark.parametrize(("answer", "phase"), [("allow", "REVIEWING"), ("deny", "FINISHED")])
+def test_claude_is_answered_from_another_shell(
+    answer: str, phase: str, folder: Path, serve: Serve
+) -> None:
+    real = RealRun(folder, "claude", serve(WORK))
+    real.plan(permissions="ask")
+    with real.running("--on-question", "wait") as process:
+        asked = wait_event(process, "Asked")["question"]
+        assert "echo hello > hello.txt" in asked["text"]
+        assert real.status()["badges"] == ["asks"]
+        assert real.shell.plait("answer", "work/worker_1", answer).code == 0
+        result = rest_of(process)[-1]["report"]["steps"]["work"]["worker_results"][0]
+    assert (result["outcome"], result["phase"]) == ("success", phase)
+
+
+@pytest.mark.parametrize(("policy", "outcome"), [("deny", "success"), ("fail", "cancelled")])
+def test_questions_of_claude_are_answered_by_policy(
+    policy: str, outcome: str, folder: Path, serve: Serve
+) -> None:
+    real = RealRun(folder, "claude", serve(WORK))
+    real.plan(permissions="ask")
+    result = real.run("--on-question", policy)
+    assert result["outcome"] == outcome, result
+    assert result["commit"] is None
+
+
+def test_codex_is_not_started_where_it_would_have_to_ask(folder: Path, serve: Serve) -> None:
+    real = RealRun(folder, "codex", serve(WORK))
+    real.plan(permissions="ask")
+    result = real.run()
+    assert result["outcome"] == "failed"
+    assert "cannot ask" in result["error"]
+
+
+def test_claude_is_steered_while_it_works(folder: Path, serve: Serve) -> None:
+    server = serve([Turn(text="I look.", runs="until test -e go; do sleep 0.05; done"), WORK[1]])
+    real = RealRun(folder, "claude", server)
+    real.plan()
+    with real.running() as process:
+        wait_event(process, "ToolUsed")
+        assert real.shell.plait("steer", "work/worker_1", "Use spaces.").code == 0
+        wait_event(process, "Steered")
+        Path(real.status()["workspace"], "go").touch()
+        rest_of(process)
+    assert "Use spaces." in str(server.requests[-1]["messages"])
+
+
+def test_codex_is_told_when_it_is_taken_up_again(folder: Path, serve: Serve) -> None:
+    looks = Turn(text="I look.", runs="until test -e go; do sleep 0.05; done; rm go")
+    server = serve([looks, WORK[1], WORK[0], Turn(text="With spaces.")])
+    real = RealRun(folder, "codex", server)
+    real.plan()
+    with real.running() as process:
+        wait_event(process, "ToolUsed")
+        assert real.shell.plait("steer", "work/worker_1", "Use spaces.").code == 0
+        assert "when it is taken up again" in real.shell.plait("logs", "work/worker_1").out
+        Path(real.status()["workspace"], "go").touch()
+        result = rest_of(process)[-1]["report"]["steps"]["work"]["worker_results"][0]
+    assert (result["outcome"], result["attempts"]) == ("success", 2)
+    assert result["output"] == "With spaces."
+    assert "Use spaces." in str(server.requests[2])
+    assert "I look." in str(server.requests[2])
+    assert real.committed() == "hello\n"
