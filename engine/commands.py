@@ -128,6 +128,14 @@ class Land:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UndoLanding:
+    """Take a landing back; the change waits for review again."""
+
+    worker: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetCap:
     """Change how many workers may hold a slot."""
 
@@ -174,6 +182,7 @@ Command = (
     | Reject
     | Choose
     | Land
+    | UndoLanding
     | SetCap
     | SetLimits
     | AddStep

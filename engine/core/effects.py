@@ -141,8 +141,22 @@ class ChangeLimits(_WorkerEffect):
     limits: Limits
 
 
+@dataclass(frozen=True, kw_only=True)
+class UndoLanding(_WorkerEffect):
+    """Take a landing back, as its journalled detail describes it."""
+
+    prepared: str
+
+
 SmallEffect = (
-    SendAnswer | SendSteer | SendInterrupt | HoldClocks | FreezeAttempt | ThawAttempt | ChangeLimits
+    UndoLanding
+    | SendAnswer
+    | SendSteer
+    | SendInterrupt
+    | HoldClocks
+    | FreezeAttempt
+    | ThawAttempt
+    | ChangeLimits
 )
 
 

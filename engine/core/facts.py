@@ -139,6 +139,25 @@ class Landed(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UndoRequested(_WorkerFact):
+    """A human wants a landing taken back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandingUndone(_WorkerFact):
+    """The target is as if the change had never landed."""
+
+    target: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoRefused(_WorkerFact):
+    """The landing could not be taken back; nothing was moved."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConflictsFound(_WorkerFact):
     """The change cannot be merged into the target without a human."""
 
@@ -228,6 +247,13 @@ class AgentSteered(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SteerUnheard(_WorkerFact):
+    """What a human said did not reach the agent: it hears it when its session is taken up again."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgentInterrupted(_WorkerFact):
     """A human broke off what the agent was doing."""
 
@@ -244,13 +270,6 @@ class StallSeen(_WorkerFact):
     """Nothing has moved for long (or again does): first a badge, then a question."""
 
     is_stalled: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class SteerUnheard(_WorkerFact):
-    """What a human said did not reach the agent: it hears it when its session is taken up again."""
-
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,6 +311,9 @@ WorkerFact = (
     | Chosen
     | LandPrepared
     | Landed
+    | UndoRequested
+    | LandingUndone
+    | UndoRefused
     | ConflictsFound
     | LandRefused
     | Resolved
@@ -303,6 +325,7 @@ WorkerFact = (
     | HumanAnswered
     | QuestionWithdrawn
     | AgentSteered
+    | SteerUnheard
     | AgentInterrupted
     | RateLimitSeen
     | StallSeen
@@ -325,7 +348,6 @@ class RunStopRequested:
     """Everything that has not settled is to stop."""
 
     cause: StopCause = StopCause.USER
-    | SteerUnheard
     is_kill: bool = False
     at: float = 0.0
 

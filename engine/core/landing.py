@@ -1,6 +1,7 @@
 """What the facts of a review and a landing do."""
 
 from engine.core import facts as f
+from engine.core.effects import UndoLanding
 from engine.core.state import Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
@@ -107,3 +108,27 @@ def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
             is_for_landing=fact.is_for_landing,
         )
     )
+
+
+def undo_requested(turn: Turn, w: Worker, fact: f.UndoRequested) -> None:
+    """The target is moved back; the worker follows once it has been."""
+    del fact
+    if w.phase is Phase.LANDED and w.prepared is not None:
+        turn.effects.append(UndoLanding(worker=w.id, attempt=w.attempt, prepared=w.prepared))
+
+
+def landing_undone(turn: Turn, w: Worker, fact: f.LandingUndone) -> None:
+    """Back to review, where it stays until a human lands it again."""
+    turn.tell(
+        w.id,
+        Phase.REVIEWING,
+        land=None,
+        prepared=None,
+        error=f"its landing on {fact.target} was undone",
+        badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
+    )
+
+
+def undo_refused(turn: Turn, w: Worker, fact: f.UndoRefused) -> None:
+    """It stays landed, and says why."""
+    turn.change(w.id, error=fact.reason)

@@ -72,7 +72,7 @@ TOLD: Mapping[Phase, Mapping[str, frozenset[Phase]]] = {
     CANCELLED: {"RetryRequested": frozenset({QUEUED})},
     DISCARDED: {"RetryRequested": frozenset({QUEUED})},
     SKIPPED: {"RetryRequested": frozenset({WAITING})},
-    LANDED: {},
+    LANDED: {"LandingUndone": frozenset({REVIEWING})},
     FINISHED: {"RetryRequested": frozenset({QUEUED})},
 }
 

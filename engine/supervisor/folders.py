@@ -117,6 +117,11 @@ class FolderWorkshop:
         """Plain folders need nothing pinned."""
         return plan
 
+    async def undo(self, prepared: str, *, message: str) -> str | None:
+        """Never reached: nothing lands here."""
+        del prepared, message
+        return "nothing lands from a plain folder"
+
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Only an empty folder is provably not needed."""
         if state.plan.runtime.cleanup_on_complete:

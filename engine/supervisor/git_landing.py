@@ -18,9 +18,10 @@ from engine.git.landing import (
     prepare_landing,
     recover_landing,
 )
-from engine.git.merge3 import Merger
+from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, resolve, write_commit
 from engine.git.runner import Repo
+from engine.git.undo import undo_landing
 from engine.phases import Phase
 from engine.results import CheckResult
 from engine.store.codec import from_json, to_json
@@ -166,6 +167,25 @@ class Landings:
         if problem is not None:
             return Refusal(reason=problem)
         return await check.check(str(place.path), tree, places)
+
+    async def undo(self, prepared: str, *, message: str) -> str | None:
+        """Go back to where the target was, or add the opposite where others landed since."""
+        landed = from_json(LandPrepared, prepared)
+        if await resolve(self._repo, landed.target) == landed.old:
+            return None
+        author = self._repo.settings.sign(int(self._clock.now()))
+        try:
+            wording = Wording(message=message, author=author)
+            back = await undo_landing(self._repo, self._merger, landed, wording)
+            if isinstance(back, MergedTrees):
+                paths = ", ".join(os.fsdecode(one.path) for one in back.conflicts)
+                return f"what landed since conflicts with taking it back: {paths}"
+            done = back if isinstance(back, LandRefused) else await land(self._repo, back)
+        except DirtyTarget as dirty:
+            return f"{dirty}. {dirty.hint}"
+        if isinstance(done, LandRefused):
+            return f"{done.reason} {done.detail}".strip()
+        return None
 
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target by compare-and-swap, its checkout along with it."""

@@ -307,6 +307,10 @@ class GitWorkshop:
         """Move the target by compare-and-swap, its checkout along with it."""
         return await self._landings.land(effect, ready)
 
+    async def undo(self, prepared: str, *, message: str) -> str | None:
+        """Take a landing back; None, or why it stays."""
+        return await self._landings.undo(prepared, message=message)
+
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove the worktree of one that has settled for good."""
         is_settled = state.workers[effect.worker].phase in _RELEASED

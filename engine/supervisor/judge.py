@@ -198,6 +198,21 @@ def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> 
     return Ruling((fact,), "merging, checking, then moving the target")
 
 
+def _undo(state: RunState, w: Worker, command: c.UndoLanding, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase is not Phase.LANDED or w.prepared is None:
+        return _not_now(w, "there is no landing to undo")
+    above = [
+        str(other.id)
+        for other in state.workers.values()
+        if other.phase is Phase.LANDED and (w.id, w.attempt) in other.bases
+    ]
+    if above:
+        names = ", ".join(above)
+        return c.Refused(f"{names} landed on top of {w.id}", hint=f"Undo {names} first.")
+    return Ruling((f.UndoRequested(**base),), "the target is moved back")
+
+
 def _set_limits(state: RunState, w: Worker, command: c.SetLimits, base: dict[str, Any]) -> Verdict:
     limits = _merged(state.limits_of(w.id), command.limits) or command.limits
     return Ruling((f.LimitsSet(**base, limits=limits),), "from now on, and for later attempts")
@@ -296,6 +311,7 @@ _WORKER_COMMANDS: dict[type[Any], Callable[[RunState, Worker, Any, dict[str, Any
     c.Reject: _reject,
     c.Choose: _choose,
     c.Land: _land,
+    c.UndoLanding: _undo,
     c.SetLimits: _set_limits,
     c.Pause: _pause_worker,
     c.Resume: _resume_worker,

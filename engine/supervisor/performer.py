@@ -13,7 +13,9 @@ from engine.core import facts as f
 from engine.core.state import Worker
 from engine.diffs import ChangeDiff
 from engine.errors import EngineBug, EngineError, HostLost
+from engine.host.threads import REPORT
 from engine.ids import AttemptId
+from engine.limits import Enforcement
 from engine.phases import Phase, StopCause
 from engine.results import CheckResult
 from engine.supervisor.activities import Activities, Activity
@@ -22,6 +24,7 @@ from engine.supervisor.briefing import feedback_for, prompt_for, wants_prior_dif
 from engine.supervisor.checking import Checking
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.stalls import is_stall_question
+from engine.supervisor.thread_work import is_in_thread
 from engine.supervisor.tools import Tools
 from engine.supervisor.watch import Watch
 from engine.supervisor.workshop import (
@@ -45,7 +48,9 @@ class Performer:
 
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
-        if isinstance(effect, e.StopActivity):
+        if isinstance(effect, e.UndoLanding):
+            self._activities.aside(partial(self._undo, effect))
+        elif isinstance(effect, e.StopActivity):
             # What is meant is what runs now, not what may have begun before it is this task's turn.
             self._activities.aside(partial(self._stop, effect, self._activities.of(effect.worker)))
         elif isinstance(effect, e.EntryEffect):
@@ -128,9 +133,14 @@ class Performer:
                 feedback=feedback_for(self._worker(effect), await self._prior_diff(effect)),
                 branch=made.branch,
                 base=made.base,
-                enforcement=self._tools.starter.shelter.report,
+                enforcement=self._enforcement(effect),
             )
         )
+
+    def _enforcement(self, effect: e.PrepareWorkspace) -> tuple[Enforcement, ...]:
+        if is_in_thread(self._run.state, effect.worker):
+            return REPORT
+        return self._tools.starter.shelter.report
 
     async def _prior_diff(self, effect: e.PrepareWorkspace) -> ChangeDiff | None:
         w = self._worker(effect)
@@ -168,6 +178,23 @@ class Performer:
                         return
                 why, effect = moved, replace(effect, prepared=None)
             self._run.feed(f.LandRefused(**self._base(effect), reason=why or ""))
+
+    async def _undo(self, effect: e.UndoLanding) -> None:
+        landed = self._worker(effect)
+        message = f"Undo {landed.id}, attempt {landed.attempt}\n"
+        async with self._tools.landing:
+            with anyio.CancelScope(shield=True):
+                try:
+                    why = await self._tools.workshop.undo(effect.prepared, message=message)
+                except EngineError as error:
+                    why = f"{error} {error.hint}".strip()
+                target = self._run.state.plan.runtime.target or ""
+                base = self._base(effect)
+                self._run.feed(
+                    f.LandingUndone(**base, target=target)
+                    if why is None
+                    else f.UndoRefused(**base, reason=why)
+                )
 
     def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
         base = self._base(effect)

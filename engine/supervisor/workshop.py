@@ -108,6 +108,9 @@ class Workshop(Protocol):
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
 
+    async def undo(self, prepared: str, *, message: str) -> str | None:
+        """Take a landing back; None, or why it stays."""
+
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what nobody needs any more, as far as that is provable."""
 

@@ -83,6 +83,10 @@ class Workshops:
         """Move the target, or roll a prepared move forward."""
         return await (self._git or self._folders).land(effect, ready)
 
+    async def undo(self, prepared: str, *, message: str) -> str | None:
+        """Take a landing back; None, or why it stays."""
+        return await (self._git or self._folders).undo(prepared, message=message)
+
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what is provably not needed any more."""
         await self._for(state.plan).release(state, effect)

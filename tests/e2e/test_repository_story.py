@@ -95,3 +95,15 @@ def test_clean_takes_what_is_kept_elsewhere_and_restore_brings_it_back(repositor
     back = repository.plait("restore", name)
     assert back.code == 0, back.err
     assert "TWO" in (Path(back.out.strip()) / "a.txt").read_text()
+
+
+def test_a_landing_is_undone_and_waits_for_review_again(repository: Shell):
+    repository.plait("run", "plait.yaml", "--headless")
+    repository.plait("choose", "shout/worker_2")
+    before = repository.git("rev-parse", "main")
+    assert repository.plait("land", "shout/worker_2").code == 0
+    done = repository.plait("undo")
+    assert done.code == 0, done.err
+    assert repository.git("rev-parse", "main") == before
+    assert (repository.folder / "a.txt").read_text() == "one\ntwo\nthree\n"
+    assert "shout/worker_2             REVIEWING" in repository.plait("status").out

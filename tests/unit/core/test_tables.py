@@ -30,7 +30,7 @@ CONFLICTED: Resolved LANDING QUEUED; Rejected DISCARDED; RetryRequested QUEUED;\
 BACKING_OFF: BackoffElapsed QUEUED; RetryRequested QUEUED; StopRequested CANCELLED
 FAILED CANCELLED DISCARDED FINISHED: RetryRequested QUEUED
 SKIPPED: RetryRequested WAITING
-LANDED:
+LANDED: LandingUndone REVIEWING
 """
 
 
@@ -73,7 +73,7 @@ def test_every_phase_can_be_reached_and_every_settled_one_left_only_by_a_human_o
     reached |= {to for tos in RULED.values() for to in tos}
     assert reached | {Phase.WAITING} == set(Phase)
     for phase in SETTLED:
-        assert set(TOLD[phase]) <= {"RetryRequested"}
+        assert set(TOLD[phase]) <= {"RetryRequested", "LandingUndone"}
 
 
 def test_no_rule_moves_what_landed_or_finished_or_is_being_collected():
