@@ -37,6 +37,12 @@ if TYPE_CHECKING:
         OptionView,
         ProposalView,
     )
+    from engine.supervisor.merging.weaving import (
+        CandidateHunkView,
+        CandidateRow,
+        CandidateTable,
+        Wove,
+    )
     from engine.supervisor.port import EnginePort
 
 _HOMES = {
@@ -59,11 +65,15 @@ _HOMES = {
     " landing_end",
     "engine.supervisor.merging.views": "ConflictFileView ConflictView HunkView LineView"
     " OptionView ProposalView",
+    "engine.supervisor.merging.weaving": "CandidateHunkView CandidateRow CandidateTable Wove",
     "engine.supervisor.port": "EnginePort",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "CandidateHunkView",
+    "CandidateRow",
+    "CandidateTable",
     "ConflictFileView",
     "ConflictView",
     "Engine",
@@ -82,6 +92,7 @@ __all__ = [
     "RetryMode",
     "Run",
     "RunSummary",
+    "Wove",
     "attach",
     "describe",
     "engine_key",
