@@ -130,7 +130,7 @@ class CallableAdapter:
             )
         path = _path(request)
         tools = request.choice.options.get("tools", "").split()
-        about = {**_about(request), "call": reference, "path": path, "tools": tools}
+        about = {**about_call(request), "call": reference, "path": path, "tools": tools}
         return Launch(
             argv=(
                 *(sys.executable, "-I"),
@@ -186,7 +186,7 @@ async def call_in_thread(
         return next((ask(event) for event in hear(record) if isinstance(event, Asked)), "deny")
 
     def work() -> None:
-        context = CallContext(_about(request), hear, question)
+        context = CallContext(about_call(request), hear, question)
         try:
             hear(result(call(function, context)))
         except Exception as error:  # noqa: BLE001 - whatever it raised is how this agent failed
@@ -196,7 +196,8 @@ async def call_in_thread(
     return stream.finish(Ending(exit_code=0))
 
 
-def _about(request: LaunchRequest) -> dict[str, Any]:
+def about_call(request: LaunchRequest) -> dict[str, Any]:
+    """What a `CallContext` is made from."""
     return {
         "prompt": user_text(request, is_resumed=False),
         "workspace": request.workspace,

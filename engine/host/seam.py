@@ -117,6 +117,38 @@ class Capacity:
     disk_free_mb: int
 
 
+class Watched(Protocol):
+    """What one who watches an attempt asks of the place where it runs."""
+
+    async def read(
+        self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
+    ) -> Chunk:
+        """What was recorded after an offset; waits for more unless told not to."""
+
+    async def send(self, attempt: AttemptId, n: int, data: bytes | None) -> None:
+        """Write to its stdin the n-th message (repeats are dropped); None closes stdin."""
+
+    async def interrupt(self, attempt: AttemptId) -> None:
+        """Break its turn off."""
+
+    async def freeze(self, attempt: AttemptId) -> None:
+        """Stop it where it stands; its clocks stop too."""
+
+    async def thaw(self, attempt: AttemptId) -> None:
+        """Let it go on."""
+
+    async def hold_clock(self, attempt: AttemptId, *, held: bool) -> None:
+        """Stop or restart the time limit without freezing: a human is awaited."""
+
+    async def set_limits(self, attempt: AttemptId, limits: Limits) -> None:
+        """Change its limits while it runs."""
+
+    async def cancel(
+        self, attempt: AttemptId, cause: StopCause, *, grace_s: float | None = None
+    ) -> None:
+        """End it: gracefully, or at once with a grace of 0; the first cause is kept."""
+
+
 class Host(Protocol):
     """A place where attempts run."""
 

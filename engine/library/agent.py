@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, Self, TypedDict
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from engine.agents.registry import adapter_named
@@ -304,8 +305,8 @@ class Agent:
         """In the engine's loop: the same worker asked again, or another that is told the story."""
         brief = await Brief.read(engine, self._who, self._how)
         if old is not None:
-            is_known = adapter_named(brief.choice.adapter).capabilities.resume
-            words = text if is_known else self._history.told(text)
+            adapter = await anyio.to_thread.run_sync(adapter_named, brief.choice.adapter)
+            words = text if adapter.capabilities.resume else self._history.told(text)
             again = RetryWorker(worker=old, mode=RetryMode.RESUME, prompt=words)
             ended = await talks.go_on(engine, again, hearing)
             if isinstance(ended, talks.Ended):

@@ -19,6 +19,7 @@ from engine.supervisor.activities import Activity
 from engine.supervisor.notebook import Notebook
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Job, user_home
+from engine.supervisor.thread_work import is_in_thread, run_in_thread
 from engine.supervisor.tools import Tools
 from engine.supervisor.watch import Watch
 
@@ -50,7 +51,7 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         environment=tools.starter.shelter.environ,
         user_home=user_home(tools.environ),
         folder=str(tools.project),
-        is_confined=tools.starter.shelter.can_confine,
+        is_confined=tools.starter.shelter.can_confine and not is_in_thread(state, w.id),
     )
 
 
@@ -82,6 +83,9 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     attempt = AttemptId(state.run, w.id, w.attempt)
     base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": tools.clock.now()}
     request = launch_request(tools, state, w)
+    if is_in_thread(state, w.id):
+        await run_in_thread(tools, run, activity, request, adopt=adopt)
+        return
     if adopt and not await tools.starter.is_known(attempt):
         cause = w.stop.cause if w.stop else None
         run.feed(f.AttemptEnded(**base, ok=False, cause=cause))

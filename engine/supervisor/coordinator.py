@@ -17,6 +17,7 @@ from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError, StoreError, WorkspaceError
 from engine.events import Landed, Told
+from engine.host.threads import REPORT
 from engine.ids import AttemptId, RunId
 from engine.phases import Phase
 from engine.plan.model import Plan
@@ -29,6 +30,7 @@ from engine.supervisor.judge import find_worker, judge
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.merges import Merges
 from engine.supervisor.replay import read_log
+from engine.supervisor.thread_work import has_threads
 from engine.supervisor.tools import Tools
 from engine.supervisor.view import view_of
 
@@ -69,7 +71,8 @@ class Coordinator(Merges):
             MechanismMissing: Something the plan requires cannot be enforced here.
             StoreError: The run cannot be written down.
         """
-        self._tools.starter.shelter.check_required(plan.runtime.require)
+        rows = REPORT if has_threads(plan) else None
+        self._tools.starter.shelter.check_required(plan.runtime.require, rows)
         capacity = await self._tools.starter.host.capacity()
         plan = admitted(await self._tools.workshop.begin(plan), capacity)
         run = RunId(secrets.token_hex(3))
@@ -88,12 +91,13 @@ class Coordinator(Merges):
         """Take up a run that no engine works on any more.
 
         Raises:
-            StoreError: There is none of that name, or its journal cannot be replayed.
+            NoSuchRun: There is none of that name.
+            StoreError: Its journal cannot be replayed.
         """
         async with self._taking_up:  # two consoles at once must not make two runs of one journal
             if run in self._runs:
                 return self._runs[run]
-            path = self._tools.layout.run_db(run)
+            path = await self._journal_path(run)
             journal = await anyio.to_thread.run_sync(partial(Journal.open, run, path))
             try:
                 state = await anyio.to_thread.run_sync(journal.replay)
@@ -247,12 +251,13 @@ class Coordinator(Merges):
     async def log(
         self, run: str, worker: str, attempt: int | None = None, after: int = 0
     ) -> LogChunk:
-        """A worker's log from a line on; an attempt of long ago is read from its recording."""
-        live = self._find(run)
-        state = live.state if live else await self._read_state(run)
-        found = find_worker(state, worker)
-        if isinstance(found, c.Refused):
-            return LogChunk(is_end=True)
+        """A worker's log from a line on; an attempt of long ago is read from its recording.
+
+        Raises:
+            WorkspaceError: There is no such worker.
+        """
+        state, found = await self._seen(run, worker)
+        live = self._runs.get(state.run)
         number = attempt or found.attempt
         logbook = live.logbooks.get((found.id, number)) if live else None
         if logbook is None and number:
@@ -288,9 +293,18 @@ class Coordinator(Merges):
             raise WorkspaceError(found.reason, hint=found.hint)
         return state, found
 
+    async def _journal_path(self, run: RunId) -> Path:
+        try:
+            path = self._tools.layout.run_db(run)
+        except ValueError:
+            raise NoSuchRun(run) from None
+        if not await anyio.to_thread.run_sync(path.is_file):
+            raise NoSuchRun(run)
+        return path
+
     async def _read_state(self, run: str) -> RunState:
         name = RunId(run) if run else next((s.id for s in await self.history()), RunId(""))
-        path = self._tools.layout.run_db(name)
+        path = await self._journal_path(name)
         opened = partial(Journal.open, name, path, read_only=True)
         journal = await anyio.to_thread.run_sync(opened)
         try:

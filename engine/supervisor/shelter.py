@@ -79,13 +79,15 @@ class Shelter:
         """A worker's view of the machine is made of mounts."""
         return files_rung(self.machine) is Mechanism.BWRAP
 
-    def check_required(self, wanted: tuple[str, ...]) -> None:
-        """Let a run begin only where everything it requires is enforced.
+    def check_required(
+        self, wanted: tuple[str, ...], rows: tuple[Enforcement, ...] | None = None
+    ) -> None:
+        """Let a run begin only where everything it requires is enforced, here or as `rows` say.
 
         Raises:
             MechanismMissing: The first thing that is not, with what to do about it.
         """
-        check_required([Dimension(name) for name in wanted], self.report)
+        check_required([Dimension(name) for name in wanted], rows or self.report)
 
     async def make(
         self,

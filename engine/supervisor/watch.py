@@ -17,7 +17,7 @@ from engine.core import facts as f
 from engine.core.state import Worker
 from engine.errors import HostLost
 from engine.events import LatestWins, OutputAppended, ProgressReported, ToolUsed, UsageSampled
-from engine.host.seam import AttemptExit, Chunk, Frame, Host, Stream
+from engine.host.seam import AttemptExit, Chunk, Frame, Stream, Watched
 from engine.ids import AttemptId
 from engine.limits import Dimension, LimitHit, Limits
 from engine.phases import StopCause
@@ -41,7 +41,7 @@ class Watch:
     """
 
     attempt: AttemptId
-    host: Host
+    host: Watched
     parser: StreamParser
     request: LaunchRequest
     logbook: Logbook
