@@ -182,7 +182,7 @@ async def test_a_workspace_that_was_being_set_up_goes_too(bench: Workbench) -> N
         with anyio.move_on_after(10) as scope:
             async with anyio.create_task_group() as group:
                 group.start_soon(one.prompt, "x")
-                while not bench.worktrees():
+                while not bench.worktrees():  # noqa: ASYNC110 - git tells nobody
                     await anyio.sleep(0.01)
                 group.cancel_scope.cancel()
         assert not scope.cancelled_caught
