@@ -13,6 +13,7 @@ from engine.limits import Dimension, Limits
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
 from engine.results import Badge, Outcome, WorkerResult
+from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
 
 pytestmark = pytest.mark.anyio
@@ -58,9 +59,8 @@ async def test_a_stopped_worker_is_cancelled_and_its_work_is_kept(place: Place, 
 
 
 async def test_a_kill_ends_at_once_what_ignores_a_stop(place: Place):
-    agent = scripted({"ignore_term": True}, {"say": "deaf"}, {"hang": True})
     async with place.engine() as engine:
-        run = await engine.start(manifest({"name": "a", "agent": agent}))
+        run = await engine.start(manifest({"name": "a", "agent": stubborn_agent(children=2)}))
         await says(engine, run, "deaf")
         await accepted(engine, c.StopWorker(worker=A))
         await wait_worker(engine, run, A, lambda w: w.phase is Phase.STOPPING)
