@@ -48,7 +48,7 @@ class ThemeProblem(NamedTuple):
         return f"{self.where}: {self.message}"
 
 
-class ThemeRefusedError(ValueError):
+class ThemeRefused(ValueError):
     """A theme that cannot be used, with every reason."""
 
     def __init__(self, problems: list[ThemeProblem]) -> None:
@@ -109,7 +109,7 @@ def load_all(user_folder: Path | None = None) -> tuple[dict[str, Theme], list[Th
     for path in sorted(user_folder.glob("*.toml")) if user_folder else ():
         try:
             theme = parse(path.read_text(encoding="utf-8"), path.name)
-        except ThemeRefusedError as refused:
+        except ThemeRefused as refused:
             problems += refused.problems
         except (OSError, UnicodeDecodeError) as error:
             problems.append(ThemeProblem(path.name, f"cannot be read: {error}"))
@@ -119,14 +119,14 @@ def load_all(user_folder: Path | None = None) -> tuple[dict[str, Theme], list[Th
 
 
 def parse(text: str, where: str) -> Theme:
-    """The theme in a TOML text; raises ThemeRefusedError with everything that is wrong."""
+    """The theme in a TOML text; raises ThemeRefused with everything that is wrong."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ThemeRefusedError([ThemeProblem(where, f"not TOML: {error}")]) from error
+        raise ThemeRefused([ThemeProblem(where, f"not TOML: {error}")]) from error
     problems = [ThemeProblem(where, message) for message in _shape_problems(data)]
     if problems:
-        raise ThemeRefusedError(problems)
+        raise ThemeRefused(problems)
     given = {name: value.lower() for name, value in data.get("roles", {}).items()}
     missing = set(ROLES) - given.keys()
     base = built_in(data.get("base", DEFAULT)).roles if missing else {}
@@ -139,7 +139,7 @@ def parse(text: str, where: str) -> Theme:
     )
     problems = [ThemeProblem(where, message) for message in contrast_problems(theme)]
     if problems:
-        raise ThemeRefusedError(problems)
+        raise ThemeRefused(problems)
     return theme
 
 

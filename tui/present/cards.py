@@ -30,6 +30,7 @@ from tui.present.said import (
     hit_figure,
     level_of,
     limit_name,
+    telling,
     wall_level,
 )
 from tui.present.scene import Hint, Scene
@@ -102,9 +103,9 @@ def _failed(worker: WorkerView, _: StepView, cells: int, rows: int) -> tuple[Row
         evidence.append(_hit_row(worker))
     elif worker.limit_hit:
         evidence.append(words(Span(hit_figure(worker), Ink(Role.LIMIT, bold=True)), " was allowed"))
-    if worker.check and not worker.check.passed:
+    if worker.check and not worker.check.passed and worker.cause is not StopCause.CHECK:
         evidence.append(check_text(worker))
-    said = worker.error or (worker.last_lines[-1] if worker.last_lines else "")
+    said = telling(worker.error or (worker.last_lines[-1] if worker.last_lines else ""))
     left = max(rows - len(evidence) - 1, 0)
     evidence += [(Span(line, TEXT),) for line in wrap(said, cells, left) if line]
     kept = ", work kept" if worker.change or worker.branch else ""

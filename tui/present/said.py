@@ -71,6 +71,11 @@ def hit_figure(worker: WorkerView) -> str:
     return f"{hit.allowed:g} {hit.unit}".strip()
 
 
+def telling(text: str) -> str:
+    """A text without the lines that only decorate it."""
+    return "\n".join(line for line in text.split("\n") if any(map(str.isalnum, line)))
+
+
 def change_text(worker: WorkerView) -> Row:
     """How much it changed: `8 files +88 -20`."""
     change = worker.change

@@ -24,7 +24,7 @@ from tui.present.ink import (
 from tui.present.lists import cursor_row
 from tui.present.looks import WALLS, chip, glyph, look_of
 from tui.present.meters import heading, is_nearly, meter, strip
-from tui.present.said import change_text, check_text
+from tui.present.said import change_text, check_text, telling
 from tui.present.scene import Scene
 from tui.present.standing import candidate_of, clock_of, name_of
 
@@ -86,7 +86,7 @@ def side(worker: WorkerView, scene: Scene, cells: int) -> list[Row]:
     rows += [(), heading("CHECK", cells, _check_role(worker)), *_wrapped(check_text(worker), cells)]
     if worker.error:
         rows += [(), heading("ERROR", cells, Role.FAILED)]
-        rows += [(Span(line, TEXT),) for line in wrap(worker.error, cells, 4)]
+        rows += [(Span(line, TEXT),) for line in wrap(telling(worker.error), cells, 6)]
     return rows
 
 

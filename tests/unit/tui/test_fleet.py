@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.phases import Phase
+from engine.phases import Phase, StopCause
 from engine.results import Badge, EngineView, Outcome, Question
 from tests.support.consoles import NOW, changed, csvlite, many, worker
 from tui.present.cards import question_fits
@@ -141,6 +141,15 @@ def test_tiles_show_tool_output_memory_change_and_clash():
     assert "8 files +88 \u221220" in text
     assert "≈ clash port/worker_3 in io.py" in text
     assert "922M" in text
+
+
+def test_a_failed_check_is_said_once_and_without_rules():
+    error = "the check ended with 1\n=====\nERROR: test_a\n-----"
+    view = changed(csvlite(), "port/worker_2", cause=StopCause.CHECK, limit_hit=None, error=error)
+    text = _text(view)
+    assert "FAILED  the check failed" in text
+    assert "ERROR: test_a" in text
+    assert "=====" not in text
 
 
 def test_a_table_drops_columns_before_it_cuts_names():

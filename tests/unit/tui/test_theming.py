@@ -7,7 +7,7 @@ from textual.color import Color
 
 from tui import theming
 from tui.present.ink import Ink, Role
-from tui.theming import ThemeRefusedError, built_in, contrast, load_all, mix, parse
+from tui.theming import ThemeRefused, built_in, contrast, load_all, mix, parse
 from tui.widgets.palette import Palette
 
 
@@ -48,7 +48,7 @@ def test_a_theme_fills_what_it_leaves_out_from_its_base():
     ],
 )
 def test_a_theme_is_refused_with_the_reason(text: str, said: str):
-    with pytest.raises(ThemeRefusedError) as refused:
+    with pytest.raises(ThemeRefused) as refused:
         parse(text, "mine.toml")
     assert any(said in str(problem) for problem in refused.value.problems)
 
@@ -56,7 +56,7 @@ def test_a_theme_is_refused_with_the_reason(text: str, said: str):
 def test_high_contrast_is_held_to_a_stricter_rule():
     colours = built_in("loom").roles
     text = "\n".join(f'{role} = "{value}"' for role, value in colours.items())
-    with pytest.raises(ThemeRefusedError):
+    with pytest.raises(ThemeRefused):
         parse(f'name = "mine"\nis_high_contrast = true\n[roles]\n{text}\n', "mine.toml")
 
 
