@@ -16,6 +16,7 @@ from engine.api.plans import plan_from
 from engine.core.report import report
 from engine.diffs import ChangeDiff
 from engine.events import Landed, Told
+from engine.git.recovery import recover_repository
 from engine.host.local import LocalHost
 from engine.ids import RunId, WorkerId
 from engine.plan.make import PlanDefaults
@@ -115,6 +116,8 @@ class Engine:
         door = await stack.enter_async_context(serving(place.layout, env))
         take = partial(EngineLock.take, place.layout.engine_lock, socket=door.socket)
         stack.enter_context(await anyio.to_thread.run_sync(take))
+        if place.repo is not None:
+            await recover_repository(place.repo)
         machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
         clock = SystemClock()
         host = LocalHost(place.layout.root)

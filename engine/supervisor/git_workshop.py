@@ -1,11 +1,10 @@
 """Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
 
-import os
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from fnmatch import fnmatch
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
@@ -17,27 +16,27 @@ from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.git.base import StackConflict, resolve_base, stack_base
-from engine.git.collection import Change as Collected
 from engine.git.collection import CollectRefused, CollectRequest, collect
-from engine.git.diff import changed_files
 from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
+from engine.git.metadata import branch_names, current_branch
 from engine.git.names import RefNames
 from engine.git.objects import Wording, resolve, set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
 from engine.git.removal import Verdict, examine, remove
 from engine.git.runner import Repo
 from engine.git.settings import Signature
-from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, prepare
+from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, check_space, prepare
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.phases import Phase
 from engine.plan.model import MergeMode, Plan, RetryMode
-from engine.results import Change, CheckResult
+from engine.results import CheckResult
 from engine.store.codec import to_json
 from engine.store.files import write_atomically
 from engine.store.layout import Layout, workspace
 from engine.supervisor.artifacts import artifacts_folder, give_artifacts, keep_artifacts
 from engine.supervisor.clock import Clock
+from engine.supervisor.git_change import measured
 from engine.supervisor.git_diffs import change_diff
 from engine.supervisor.git_landing import Landings
 from engine.supervisor.git_names import short
@@ -55,6 +54,8 @@ from engine.supervisor.workshop import (
     Refusal,
 )
 
+_DISK_FLOOR = 256 << 20
+"""What stays free on the disk of the workspaces once all of a run's are filled."""
 _RELEASED = frozenset({Phase.LANDED, Phase.FINISHED, Phase.DISCARDED, Phase.CANCELLED})
 """Failed worktrees stay for whoever wants to look; `plait clean` removes them."""
 
@@ -100,14 +101,31 @@ class GitWorkshop:
                 "HEAD is detached, so there is no branch to land on",
                 hint="Name one: `--target BRANCH`, or `runtime.target` in the manifest.",
             )
+        if target is not None:
+            await self._check_target(target)
         signature = self._repo.settings.sign(int(self._clock.now()))
         base = await resolve_base(self._repo, plan.runtime.base or "HEAD", signature)
+        at_once = min(plan.runtime.max_concurrent_workers, sum(len(s.workers) for s in plan.steps))
+        await check_space(
+            self._repo, base.commit, root=self._root, count=at_once, floor=_DISK_FLOOR
+        )
         runtime = replace(plan.runtime, target=target, base=base.commit)
         return replace(plan, runtime=runtime)
 
     async def _current_branch(self) -> str | None:
-        done = await self._repo.run("symbolic-ref", "--quiet", "--short", "HEAD")
-        return os.fsdecode(done.stdout).strip() or None
+        place = self._repo.worktree or self._repo.git_dir
+        return await anyio.to_thread.run_sync(current_branch, place)
+
+    async def _check_target(self, target: str) -> None:
+        """A target that is no branch yet is made by the first landing, unless it is a slip."""
+        place = self._repo.worktree or self._repo.git_dir
+        names = await anyio.to_thread.run_sync(branch_names, place)
+        near = get_close_matches(target, names, n=1)
+        if names and target not in names and near:
+            raise WorkspaceError(
+                f"there is no branch {target!r}; did you mean {near[0]!r}?",
+                hint=f"`git branch {target}` makes it, if it is really meant.",
+            )
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """The worktree, filled from its base; `resume` takes up the last one."""
@@ -262,28 +280,14 @@ class GitWorkshop:
         if isinstance(found, CollectRefused):
             why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
             return Kept(error=why, violations=violations)
-        change = await self._measured(state, found, w.base or found.base, artifacts)
-        return Kept(change=change, violations=violations)
-
-    async def _measured(
-        self, state: RunState, found: Collected, base: str, artifacts: tuple[str, ...]
-    ) -> Change | None:
-        aside = [f"{os.fsdecode(one.path)}: {one.reason}" for one in found.set_aside]
-        aside += [f"{os.fsdecode(one.path)}: a repository inside" for one in found.embedded]
-        if found.head == base and not aside and not artifacts:
-            return None
-        files = await changed_files(self._repo, base, found.head)
-        strays = _strays([os.fsdecode(file.path) for file in files], state.plan.workspace.paths)
-        return Change(
-            head=found.head if found.head != base else None,
-            base=base,
-            tree=found.tree,
-            files=len(files),
-            insertions=sum(file.added or 0 for file in files),
-            deletions=sum(file.removed or 0 for file in files),
+        change = await measured(
+            self._repo,
+            found,
+            w.base or found.base,
+            meant=state.plan.workspace.paths,
             artifacts=artifacts,
-            set_aside=(*aside, *found.notes, *strays),
         )
+        return Kept(change=change, violations=violations)
 
     async def prepare_landing(
         self, state: RunState, effect: e.Land, check: Checker | None
@@ -359,14 +363,6 @@ class GitWorkshop:
         removed = await remove(self._repo, verdict, trash)
         label = partial(write_atomically, trash / "removed.json", to_json(removed).encode())
         await anyio.to_thread.run_sync(label)
-
-
-def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
-    """What a reviewer is to look at because it was not meant to be changed."""
-    if not meant:
-        return []
-    strays = [path for path in paths if not any(fnmatch(path, one) for one in meant)]
-    return [f"{path}: changed, and not among workspace.paths" for path in strays]
 
 
 async def _is_there(w: Worker) -> bool:

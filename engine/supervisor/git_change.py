@@ -1,0 +1,40 @@
+"""What an attempt came to, measured for people: figures, and what was kept apart."""
+
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatch
+
+from engine.git.collection import Change as Collected
+from engine.git.diff import changed_files
+from engine.git.runner import Repo
+from engine.results import Change
+
+
+async def measured(
+    repo: Repo, found: Collected, base: str, *, meant: Sequence[str], artifacts: tuple[str, ...]
+) -> Change | None:
+    """What was collected, in figures; None where it comes to nothing."""
+    aside = [f"{os.fsdecode(one.path)}: {one.reason}" for one in found.set_aside]
+    aside += [f"{os.fsdecode(one.path)}: a repository inside" for one in found.embedded]
+    if found.head == base and not aside and not artifacts:
+        return None
+    files = await changed_files(repo, base, found.head)
+    strays = _strays([os.fsdecode(file.path) for file in files], meant)
+    return Change(
+        head=found.head if found.head != base else None,
+        base=base,
+        tree=found.tree,
+        files=len(files),
+        insertions=sum(file.added or 0 for file in files),
+        deletions=sum(file.removed or 0 for file in files),
+        artifacts=artifacts,
+        set_aside=(*aside, *found.notes, *strays),
+    )
+
+
+def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
+    """What a reviewer is to look at because it was not meant to be changed."""
+    if not meant:
+        return []
+    strays = [path for path in paths if not any(fnmatch(path, one) for one in meant)]
+    return [f"{path}: changed, and not among workspace.paths" for path in strays]
