@@ -7,6 +7,7 @@
     ├ GitFailed                 argv, exit_code, stderr
     ├ AgentError                AgentNotFound · AgentBrokeProtocol
     ├ HostLost                  attempt, last_offset
+    ├ NoSuchRun                 run
     ├ MechanismMissing          dimension, wanted, found, fix
     ├ StoreError                LockHeld
     └ EngineBug                 IllegalTransition · InvariantBroken: ours, never caught
@@ -154,6 +155,17 @@ class HostLost(EngineError):
     def __init__(self, attempt: str, last_offset: int) -> None:
         self.attempt, self.last_offset = attempt, last_offset
         super().__init__(f"the host of {attempt} is gone; its output was read up to {last_offset}")
+
+
+class NoSuchRun(EngineError):
+    """A run was named that is not there, or none was named and there is none."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        super().__init__(
+            f"there is no run {run!r}" if run else "there is no run",
+            hint="`plait runs` lists them." if run else "Start one: `plait run`.",
+        )
 
 
 class MechanismMissing(EngineError):

@@ -11,6 +11,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from engine import errors
 from engine.commands import Command, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
@@ -114,7 +115,7 @@ class RemoteEngine:
         finally:
             self._forget(number, receiver)
         if "error" in message:
-            raise EngineError(message["error"], hint=message.get("hint", ""))
+            raise _error(message)
         return message["ok"]
 
     async def command(self, command: Command) -> Reply:
@@ -222,6 +223,16 @@ class RemoteEngine:
     async def leave(self) -> None:
         """Ask a detached engine to end once its consoles are gone."""
         await self._ask("leave")
+
+
+def _error(message: dict[str, Any]) -> EngineError:
+    """The error that was raised there: of its kind, with its sentence, without its other fields."""
+    kind = getattr(errors, str(message.get("kind")), EngineError)
+    is_ours = isinstance(kind, type) and issubclass(kind, EngineError)
+    kind = kind if is_ours and not issubclass(kind, errors.EngineBug) else EngineError
+    error: EngineError = kind.__new__(kind)
+    EngineError.__init__(error, message["error"], hint=message.get("hint", ""))
+    return error
 
 
 async def living_engine(layout: Layout) -> str | None:

@@ -158,7 +158,9 @@ class _Conversation:
                 raise
             except (EngineError, OSError, KeyError, ValueError, TypeError) as error:
                 hint = getattr(error, "hint", "")
-                await self._wire.send({"id": number, "error": str(error), "hint": hint})
+                kind = type(error).__name__
+                told = {"id": number, "error": str(error), "hint": hint, "kind": kind}
+                await self._wire.send(told)
 
     async def _events(self, message: dict[str, Any]) -> None:
         number, run = message.get("id"), message.get("run")

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -15,7 +16,7 @@ from engine.core import facts as f
 from engine.core.report import report
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
-from engine.errors import EngineError, StoreError, WorkspaceError
+from engine.errors import EngineError, NoSuchRun, StoreError, WorkspaceError
 from engine.events import Landed, Told
 from engine.host.threads import REPORT
 from engine.ids import AttemptId, RunId
@@ -215,8 +216,8 @@ class Coordinator(Merges):
                 return c.Refused("there is no run", hint="Start one: plait run")
             try:
                 live = await self.take_up(RunId(name))
-            except (EngineError, ValueError) as error:
-                return c.Refused(f"there is no run {name!r}: {error}")
+            except EngineError as error:
+                return c.Refused(str(error), hint=error.hint)
         if live.trouble is not None:
             return c.Refused(f"the run cannot be written down: {live.trouble}")
         return self._carry_out(live, command)

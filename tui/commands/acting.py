@@ -88,7 +88,8 @@ def limits_from(words: Sequence[str]) -> Limits | None:
             number = -1.0
         if name not in _LIMITS or number <= 0:
             known = ", ".join(_LIMITS)
-            raise SystemExit(f"--limit {word}: expected NAME=NUMBER with a name of: {known}")
+            say(f"--limit {word}: expected NAME=NUMBER with a name of: {known}")
+            raise SystemExit(EXIT_USAGE)
         is_whole = "int" in str(_LIMITS[name])
         values[name] = int(number) if is_whole else number
     return Limits(**values)  # type: ignore[arg-type]

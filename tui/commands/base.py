@@ -56,15 +56,28 @@ def _tell(error: Exception) -> int:
 
     if isinstance(error, errors.EngineBug) or not isinstance(error, errors.EngineError | OSError):
         raise error
-    say(str(error))
+    say(_sentence(error))
     if hint := getattr(error, "hint", ""):
         say(hint)
     if isinstance(error, errors.MechanismMissing):
         return EXIT_MISSING
-    usage = (errors.SpecError, errors.PlanError, errors.WorkspaceError, FileNotFoundError)
-    if isinstance(error, usage):
-        return EXIT_USAGE
-    return EXIT_FAILED
+    usage = (
+        errors.SpecError,
+        errors.PlanError,
+        errors.WorkspaceError,
+        errors.AgentNotFound,
+        errors.NoSuchRun,
+        FileNotFoundError,
+        IsADirectoryError,
+        NotADirectoryError,
+    )
+    return EXIT_USAGE if isinstance(error, usage) else EXIT_FAILED
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error)
 
 
 def say(text: str) -> None:

@@ -16,7 +16,7 @@ from engine.api import EnginePort, event_json
 from engine.events import Told
 from engine.phases import Phase, StopCause
 from engine.results import Outcome, RunReport
-from tui.commands.base import EXIT_INTERRUPTED, EXIT_OK, say
+from tui.commands.base import EXIT_FAILED, EXIT_INTERRUPTED, say
 from tui.commands.exits import exit_code
 from tui.present.clean import clean
 
@@ -33,6 +33,22 @@ class Following:
     interrupts: int = 0
 
 
+async def follow_here(port: EnginePort, run: str, following: Following) -> int:
+    """The same in an engine of this process: it ends when the runs of others here are at rest."""
+    code = await follow(port, run, following)
+    if not following.interrupts and await _others_go_on(port, run):
+        say("other runs go on in this engine; it ends with them")
+        await port.wait_idle()
+    return code
+
+
+async def _others_go_on(port: EnginePort, run: str) -> bool:
+    snapshot = await port.snapshot()
+    return any(
+        worker.is_live for view in snapshot.runs if view.run != run for worker in view.workers
+    )
+
+
 async def follow(port: EnginePort, run: str, following: Following) -> int:
     """Tell what happens until the run ends or waits for a human; the exit code."""
     async with _interruptible(port, run, following):
@@ -40,7 +56,8 @@ async def follow(port: EnginePort, run: str, following: Following) -> int:
     if following.interrupts:
         return EXIT_INTERRUPTED
     if report is None:
-        return EXIT_OK
+        say(f"the engine ended before the run did; `plait resume {run}` goes on with it")
+        return EXIT_FAILED
     if not following.is_json:
         _tell_report(report)
     return exit_code(report)

@@ -7,7 +7,7 @@ from engine import commands as c
 from engine.api import reach
 from tui.commands.acting import tell
 from tui.commands.base import add_repo, in_loop
-from tui.commands.following import Following, follow
+from tui.commands.following import Following, follow, follow_here
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,4 +40,5 @@ async def _resume(args: argparse.Namespace) -> int:
             await port.command(c.Resume(run=run))
         if has_lived and not (args.headless or args.json):
             return 0
-        return await follow(port, run, Following(is_json=args.json, on_question=args.on_question))
+        following = Following(is_json=args.json, on_question=args.on_question)
+        return await (follow if has_lived else follow_here)(port, run, following)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.api import Plan, PlanDefaults, attach, plan_from, plan_from_prompts, reach
+from engine.errors import PlanError
 from tui.commands.base import (
     EXIT_OK,
     add_repo,
@@ -14,7 +15,7 @@ from tui.commands.base import (
     put,
     say,
 )
-from tui.commands.following import Following, follow
+from tui.commands.following import Following, follow, follow_here
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,8 +74,25 @@ def make(args: argparse.Namespace) -> Plan:
         prompts.append(what)
     elif what is not None or not prompts:
         path = Path(what or "plait.yaml")
+        _refuse_mixed(args, path)
         return plan_from(path, folder=Path.cwd(), pipeline=args.pipeline, defaults=defaults)
     return plan_from_prompts(prompts, args.agents, replicas=args.replicas, defaults=defaults)
+
+
+def _refuse_mixed(args: argparse.Namespace, path: Path) -> None:
+    """A manifest names its own prompts and agents: what is said beside it would not be heard."""
+    said = {"-p": args.prompts, "-a": args.agents, "-n": args.replicas}
+    given = [option for option, value in said.items() if value]
+    if given:
+        raise PlanError(
+            f"{path} is a plan, so {' and '.join(given)} would not be heard",
+            hint="Run either a plan or prompts.",
+        )
+    if not path.exists():
+        raise PlanError(
+            f"there is no {path}",
+            hint="`plait init` writes one; or say a prompt: `plait run TEXT`.",
+        )
 
 
 def _is_plan(what: str) -> bool:
@@ -82,9 +100,9 @@ def _is_plan(what: str) -> bool:
 
 
 async def _headless(repo: str, plan: Plan, following: Following) -> int:
-    async with reach(repo) as (port, _):
+    async with reach(repo) as (port, has_lived):
         run = await port.start(plan)
-        return await follow(port, run, following)
+        return await (follow if has_lived else follow_here)(port, run, following)
 
 
 async def _detached(repo: str, plan: Plan) -> int:
