@@ -136,3 +136,36 @@ async def test_what_has_settled_is_off_the_radar_and_known_trees_are_not_merged_
         await found.look()
         assert sum(merged) == count
     assert not await place.survivors()
+
+
+async def test_an_agent_that_says_nothing_is_looked_at_all_the_same(place: MergingPlace):
+    wait = place.waits_at("go")
+    quiet = f"{place.waits_at('write')}; sed -i 's/line 3$/theirs/' code; {wait}"
+    steps = (
+        {"name": "s1", "agent": working(place, "code", changed(3, "mine"))},
+        {"name": "s2", "agent": {"adapter": "command", "argv": ["sh", "-c", quiet]}},
+    )
+    async with place.engine() as engine:
+        run = await engine.start(place.manifest(*steps, isolation_strategy="worktree"))
+        (found,) = engine.port._radars.values()
+        await wait_worker(engine, run, "s2/worker_1", lambda w: w.phase is Phase.RUNNING)
+        await wait_view(engine, run, lambda _: len(found._pictures) == 2)
+        assert not (await engine.view(run.id)).worker("s1/worker_1").clashes
+        place.open_gate("write")
+        view = await wait_worker(engine, run, "s1/worker_1", lambda w: w.clashes)
+        assert set(told(view)) == {"s2/worker_1"}
+        place.open_gate("go")
+        await run.wait()
+
+
+async def test_a_look_merges_no_more_than_so_many_at_once_and_goes_on_with_the_rest(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(radar, "_MOST_AT_ONCE", 2)
+    texts = [changed(3, name) for name in "abcd"]
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(*texts))
+        view = await wait_view(
+            engine, run, lambda v: all(len(w.clashes) == 3 for w in v.workers), within_s=10
+        )
+        assert set(told(view.workers[0])) == {f"s{n}/worker_1" for n in (2, 3, 4)}

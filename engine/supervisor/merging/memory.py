@@ -3,11 +3,13 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from anyio import Lock, to_thread
 
 from engine.merge import Memory, ResolutionSession, text_of
 from engine.store.files import write_atomically
+from engine.store.layout import Layout
 
 _MOST = 2000
 """More answers than this are not kept: the oldest go first."""
@@ -20,6 +22,11 @@ class MemoryFile:
         self._path = path
         self._known: Memory | None = None
         self._writing = Lock()
+
+    @classmethod
+    def of(cls, layout: Layout) -> Self:
+        """The answers of a repository."""
+        return cls(layout.root / "resolutions.json")
 
     async def read(self) -> Memory:
         """Everything that is remembered; a file that cannot be read is as good as none."""

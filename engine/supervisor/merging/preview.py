@@ -30,7 +30,9 @@ from engine.merge import (
     options,
     propose,
 )
+from engine.store.layout import Layout
 from engine.supervisor.merging.conflicts import Conflicts, read_conflicts
+from engine.supervisor.merging.memory import MemoryFile
 from engine.supervisor.merging.results import result_tree
 
 T = TypeVar("T")
@@ -151,7 +153,8 @@ class OpenMerge:
         env = os.environ if environment is None else environment
         found = await Repo.open(Path(repo), env)
         made = await preview(found, target, incoming)
-        return cls(found, made, ResolutionSession(made.conflicts.files))
+        memory = await MemoryFile.of(Layout(Path(found.common_dir))).read()
+        return cls(found, made, ResolutionSession(made.conflicts.files), memory)
 
     @property
     def conflicts(self) -> tuple[OpenConflict, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from anyio import CancelScope, to_thread
 
@@ -40,6 +40,10 @@ EVERY_S = 3.0
 _AT_LEAST_EVERY_S = 15.0
 _SHARE = 10
 _MOST_READ = 12
+_MOST_IN_PAIRS = 40
+"""Of more workers than this, only those that run, and then the newest, are held against each other;
+the target and the user's edits are held against all."""
+_MOST_AT_ONCE = 200
 _FINISHED = frozenset({Phase.CHECKING, Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING})
 
 Snap = Callable[[RunState, WorkerId, Path], Coroutine[Any, Any, Snapshot | None]]
@@ -70,6 +74,15 @@ class _Blip:
     worker: Worker | None = None
 
 
+class _Picture(NamedTuple):
+    """A running worker's tree as it was when it was looked at."""
+
+    attempt: int
+    spoke: float | None
+    taken: float
+    tree: str
+
+
 class Radar:
     """Looks again and again at one run.
 
@@ -87,7 +100,8 @@ class Radar:
         self._merger = Merger(repo, objects=folder / "objects")
         self._merged: dict[Sides, Clash | None] = {}
         self._bases: dict[tuple[str, str], str | None] = {}
-        self._pictures: dict[WorkerId, tuple[int, float | None, str]] = {}
+        self._pictures: dict[WorkerId, _Picture] = {}
+        self._is_behind = False
         self.clashes: Mapping[str, tuple[Clash, ...]] = {}
         self.behind: Mapping[str, int] = {}
 
@@ -102,7 +116,8 @@ class Radar:
                 now, pause = self._clock.now(), EVERY_S
                 signs = self._signs()
                 is_stale = self._is_running() and now - looked_at > _AT_LEAST_EVERY_S
-                if is_over() or (signs == seen and not is_stale):
+                is_wanted = signs != seen or is_stale or self._is_behind
+                if is_over() or not is_wanted:
                     continue
                 with suppress(EngineError, OSError):
                     await self.look()
@@ -142,7 +157,8 @@ class Radar:
         state = self._run.state
         blips = [blip for w in state.workers.values() if (blip := await self._blip(state, w))]
         others = [*await self._you(), *await self._target(state)]
-        pairs = [pair for pair in combinations(blips, 2) if _may_meet(state, *pair)]
+        newest = sorted(blips, key=_urgency)[:_MOST_IN_PAIRS]
+        pairs = [pair for pair in combinations(newest, 2) if _may_meet(state, *pair)]
         pairs += [(other, blip) for blip in blips for other in others]
         found = await self._met(pairs) if blips else {}
         self.behind = await self._count_behind(blips, others)
@@ -154,16 +170,24 @@ class Radar:
             return _Blip(name=str(w.id), tree=w.change.tree, base=w.change.base, worker=w)
         if w.phase is not Phase.RUNNING or w.base is None:
             return None
-        spoke = self._run.spoke_at(w.id)
-        known = self._pictures.get(w.id)
-        if known is None or known[:2] != (w.attempt, spoke):
-            with suppress(EngineError, OSError):  # it may end, and its tree go, at any moment
-                taken = await self._snap(state, w.id, self._folder / "objects")
-                if taken is not None:
-                    self._pictures[w.id] = known = (w.attempt, spoke, taken.tree)
-        if known is None or known[0] != w.attempt:
+        picture = await self._picture(state, w)
+        if picture is None or picture.attempt != w.attempt:
             return None
-        return _Blip(name=str(w.id), tree=known[2], base=w.base, worker=w)
+        return _Blip(name=str(w.id), tree=picture.tree, base=w.base, worker=w)
+
+    async def _picture(self, state: RunState, w: Worker) -> _Picture | None:
+        """A running worker's tree; taken anew when it has been heard of, or at times."""
+        spoke, now = self._run.spoke_at(w.id), self._clock.now()
+        known = self._pictures.get(w.id)
+        # An agent that says nothing may write all the same.
+        is_new = known is not None and now - known.taken < _AT_LEAST_EVERY_S
+        if known and is_new and (known.attempt, known.spoke) == (w.attempt, spoke):
+            return known
+        with suppress(EngineError, OSError):  # it may end, and its tree go, at any moment
+            taken = await self._snap(state, w.id, self._folder / "objects")
+            if taken is not None:
+                self._pictures[w.id] = _Picture(w.attempt, spoke, now, taken.tree)
+        return self._pictures.get(w.id)
 
     async def _you(self) -> list[_Blip]:
         """The user's own edits, where there are any."""
@@ -192,15 +216,17 @@ class Radar:
             if base is not None:
                 asked.append((Sides(base, one.tree, other.tree), one, other))
         new = list(dict.fromkeys(sides for sides, *_ in asked if sides not in self._merged))
+        self._is_behind, new = len(new) > _MOST_AT_ONCE, new[:_MOST_AT_ONCE]
         answers = await self._merger.preview(new) if new else []
         fresh = {
             sides: await self._clash(sides, answer) if isinstance(answer, MergedTrees) else None
             for sides, answer in zip(new, answers, strict=True)
         }
-        self._merged = {sides: {**self._merged, **fresh}[sides] for sides, *_ in asked}
+        known = {**self._merged, **fresh}
+        self._merged = {sides: known[sides] for sides, *_ in asked if sides in known}
         found: dict[str, list[Clash]] = {}
         for sides, one, other in asked:
-            clash = self._merged[sides]
+            clash = self._merged.get(sides)
             if clash is not None:
                 for me, whom in ((one, other), (other, one)):
                     found.setdefault(me.name, []).append(replace(clash, other=whom.name))
@@ -246,6 +272,12 @@ class Radar:
         for name in dict.fromkeys([*before, *now]):
             if before.get(name, ()) != now.get(name, ()):
                 self._run.mention(ClashPredicted(worker=name, clashes=now.get(name, ())))
+
+
+def _urgency(blip: _Blip) -> tuple[bool, float]:
+    """Those that run first, then those that moved last."""
+    w = blip.worker
+    return (w is None or w.phase is not Phase.RUNNING, -w.phase_since if w else 0.0)
 
 
 def _may_meet(state: RunState, one: _Blip, other: _Blip) -> bool:

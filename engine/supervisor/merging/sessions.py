@@ -78,7 +78,7 @@ class Resolutions:
         self._merger = Merger(repo)
         self._open: dict[tuple[RunId, WorkerId], _Open] = {}
         self._locks: dict[tuple[RunId, WorkerId], Lock] = {}
-        self.memory = MemoryFile(layout.root / "resolutions.json")
+        self.memory = MemoryFile.of(layout)
 
     def lock(self, run: RunId, worker: WorkerId) -> Lock:
         """To be held by whoever changes what is decided for a worker."""
