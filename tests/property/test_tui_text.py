@@ -1,7 +1,9 @@
 """Whatever bytes come in: no control sequence comes out, and every row keeps its width."""
 
 import re
+from unicodedata import unidata_version
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -65,6 +67,14 @@ def test_no_control_character_survives_and_cleaning_twice_changes_nothing(text: 
 def test_widths_are_those_of_the_terminal_library(text: str):
     cleaned = clean(text)
     assert width_of(cleaned) == cell_len(cleaned)
+
+
+@pytest.mark.skipif(unidata_version != "14.0.0", reason="another Python knows other characters")
+def test_every_character_is_as_wide_as_the_terminal_library_says():
+    wrong = [
+        code for code in range(0x110000) if width_of(clean(chr(code))) != cell_len(clean(chr(code)))
+    ]
+    assert wrong == []
 
 
 @given(_FOREIGN, st.integers(0, 40))

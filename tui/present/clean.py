@@ -30,6 +30,8 @@ _BLANK, _DELETE = 0x20, 0x7F
 _PICTURES = 0x2400
 _SPELLED = frozenset({"Cf", "Zl", "Zp"})
 """Marks that turn the reading direction, join, separate: a reviewer must see them."""
+_UNSEEN = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+"""Letters and signs that are drawn as nothing."""
 _STANDS_FOR = {"Cc": "", "Cs": "", "Cn": "\ufffd", "Co": "\ufffd", "Zs": " "}
 
 
@@ -37,7 +39,7 @@ _STANDS_FOR = {"Cc": "", "Cs": "", "Cn": "\ufffd", "Co": "\ufffd", "Zs": " "}
 def _shown(char: str) -> str:
     """What stands for a character that is not plain."""
     kind = category(char)
-    if kind in _SPELLED:
+    if kind in _SPELLED or char in _UNSEEN:
         return f"<{ord(char):04X}>"
     if kind in _STANDS_FOR:
         return _STANDS_FOR[kind]

@@ -98,10 +98,27 @@ class Page(NamedTuple):
     zones: tuple[Zone, ...] = ()
 
 
+_ODD_WIDTHS = (
+    (0x1160, 0x11FF, 0),  # Hangul vowels and finals, which join the letter before them
+    (0xD7B0, 0xD7FB, 0),
+    (0x2630, 0x2637, 2),  # symbols that became wide after this Python's tables were made
+    (0x268A, 0x268F, 2),
+    (0x4DC0, 0x4DFF, 2),
+    (0x1D300, 0x1D356, 2),
+    (0x1D360, 0x1D376, 2),
+    (0x1F3FB, 0x1F3FF, 0),  # skin tones, which join the sign before them
+)
+"""Where the terminal library, which lays rows out, counts otherwise than Unicode's own classes."""
+
+
 @lru_cache(maxsize=4096)
 def _char_width(char: str) -> int:
-    if category(char) in {"Mn", "Me"}:
+    if category(char) in {"Mn", "Me", "Mc"}:
         return 0
+    code = ord(char)
+    for first, last, cells in _ODD_WIDTHS:
+        if first <= code <= last:
+            return cells
     return 2 if east_asian_width(char) in {"W", "F"} else 1
 
 
