@@ -1,5 +1,6 @@
 """Conflicts read from git, of every kind, with their own paths and versions; then their results."""
 
+import io
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,22 @@ from tests.support.repositories import RepositoryBuilder
 pytestmark = pytest.mark.anyio
 
 
+def _commit(branch: bytes, tree: Tree) -> bytes:
+    """A branch of one commit for `fast-import`; but the first has no parent, the others its."""
+    head = b"commit refs/heads/%s\ncommitter a <a@x> 1700000000 +0000\ndata 0\n" % branch
+    parent = b"" if branch == b"base" else b"from refs/heads/base\n"
+    rows = [b"deleteall\n"]
+    for path, (mode, content) in tree.items():
+        name = b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"'
+        if mode == "160000":
+            rows.append(b"M 160000 %s %s\n" % (content, name))
+        else:
+            rows.append(
+                b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), name, len(content), content)
+            )
+    return head + parent + b"".join(rows) + b"\n"
+
+
 class Lab:
     """Three trees as branches of a repository, and git's own merge of them."""
 
@@ -35,24 +52,26 @@ class Lab:
         self.trees.git("init", "-q", "-b", "main")
 
     def put(self, base: Tree, target: Tree, incoming: Tree) -> None:
-        root = self.trees.commit(base)
-        for name, tree in (("target", target), ("incoming", incoming)):
-            self.trees.git("branch", "-f", name, self.trees.commit(tree, root))
+        """All three as commits by one process: the sides are children of the base."""
+        stream = b"".join(
+            _commit(branch, tree)
+            for branch, tree in ((b"base", base), (b"target", target), (b"incoming", incoming))
+        )
+        self.trees.git("fast-import", "--quiet", "--force", stdin=stream)
 
     async def repo(self) -> Repo:
         return await Repo.open(self.trees.folder, ENVIRONMENT)
 
     def listing(self, tree: str) -> dict[bytes, tuple[str, bytes]]:
         """Every file of a tree: mode and content, or a submodule's commit."""
-        found: dict[bytes, tuple[str, bytes]] = {}
-        for record in self.trees.git("ls-tree", "-r", "-z", tree).split(b"\0"):
-            if record:
-                head, path = record.split(b"\t", 1)
-                mode, kind, oid = head.decode().split()
-                is_blob = kind == "blob"
-                content = self.trees.git("cat-file", "blob", oid) if is_blob else oid.encode()
-                found[path] = (mode, content)
-        return found
+        records = [r for r in self.trees.git("ls-tree", "-r", "-z", tree).split(b"\0") if r]
+        heads = {path: head.split() for head, path in (r.split(b"\t", 1) for r in records)}
+        blobs = [oid for _, kind, oid in heads.values() if kind == b"blob"]
+        told = io.BytesIO(self.trees.git("cat-file", "--batch", stdin=b"\n".join(blobs) + b"\n"))
+        contents = {oid: told.read(int(told.readline().split()[2]) + 1)[:-1] for oid in blobs}
+        return {
+            path: (mode.decode(), contents.get(oid, oid)) for path, (mode, _, oid) in heads.items()
+        }
 
     def unmerged(self) -> set[bytes]:
         """What `git merge` leaves unmerged in a checkout of the target."""

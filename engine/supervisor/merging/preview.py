@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from anyio import to_thread
 from anyio.from_thread import start_blocking_portal
 
 from engine.errors import WorkspaceError
@@ -153,7 +154,8 @@ class OpenMerge:
         env = os.environ if environment is None else environment
         found = await Repo.open(Path(repo), env)
         made = await preview(found, target, incoming)
-        memory = await MemoryFile.of(Layout(Path(found.common_dir))).read()
+        layout = await to_thread.run_sync(Layout, Path(found.common_dir))
+        memory = await MemoryFile.of(layout).read()
         return cls(found, made, ResolutionSession(made.conflicts.files), memory)
 
     @property
