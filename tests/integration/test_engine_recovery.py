@@ -144,7 +144,8 @@ def counted(path: Path) -> Counter[str]:
 def judge(place: Place, report: dict[str, Any], *, is_detached: bool) -> None:
     """The verdict is the same, no attempt was run twice, no line was lost."""
     found = workers(report)
-    assert {name: w["phase"] for name, w in found.items()} == VERDICT
+    why = {name: (w["cause"], w["error"]) for name, w in found.items()}
+    assert {name: w["phase"] for name, w in found.items()} == VERDICT, why
     began, ended = counted(place.outside / "began"), counted(place.outside / "ended")
     assert max(began.values()) == 1, began
     assert ended.pop("after/worker_1 x") == 1 or not is_detached
@@ -179,6 +180,18 @@ def strike(place: Place, name: str, dice: random.Random | None = None) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def names(place: Place) -> set[str]:
+    return {process.name for process in map(proc.look, place.living()) if process is not None}
+
+
+def kill_from_above(place: Place) -> None:
+    """Kill everybody, nobody before who would write down how it ended."""
+    for name in (ZYGOTE, KEEPER):
+        while any(_named(pid, name) for pid in place.living()):
+            strike(place, name)
+    kill_all(place)
+
+
 def _named(pid: int, name: str) -> bool:
     process = proc.look(pid)
     return process is not None and process.name == name
@@ -196,7 +209,7 @@ async def no_survivors(place: Place) -> None:
 async def test_an_engine_killed_at_any_moment_is_followed_by_one_that_goes_on(
     place: Place, engines: Engines, way: str, seed: int
 ):
-    dice = random.Random(f"{way}{seed}")  # noqa: S311  to be repeated, not to be secret
+    dice = random.Random(f"{way}{seed}")
     engine = await to_thread.run_sync(engines.start, way)
     for _ in range(dice.randint(1, 3)):
         await anyio.sleep(dice.uniform(0, 0.35))
@@ -215,7 +228,7 @@ async def test_an_engine_killed_at_any_moment_is_followed_by_one_that_goes_on(
 async def test_a_keeper_killed_at_any_moment_costs_an_attempt_and_nothing_else(
     place: Place, engines: Engines, seed: int
 ):
-    dice = random.Random(f"keeper{seed}")  # noqa: S311  to be repeated, not to be secret
+    dice = random.Random(f"keeper{seed}")
     engine = await to_thread.run_sync(engines.start, "tethered")
     for _ in range(dice.randint(1, 3)):
         await anyio.sleep(dice.uniform(0, 0.3))
@@ -240,10 +253,19 @@ async def test_everything_killed_at_once_is_taken_up_again(place: Place, engines
     engine = await to_thread.run_sync(engines.start, "detached")
     await anyio.sleep(0.2)
     engine.kill()
-    await to_thread.run_sync(strike, place, KEEPER)  # first: else it says how its agent ended
-    await to_thread.run_sync(kill_all, place)
+    await to_thread.run_sync(kill_from_above, place)
     await to_thread.run_sync(engine.wait)
     engine = await to_thread.run_sync(engines.go_on, "detached")
     report = await to_thread.run_sync(report_of, engine)
     await to_thread.run_sync(partial(judge, place, report, is_detached=False))
     await no_survivors(place)
+
+
+async def test_whoever_is_looked_for_is_found_while_it_lives(place: Place, engines: Engines):
+    """Else none of the tests above would kill or miss anybody."""
+    await to_thread.run_sync(engines.start, "detached")
+    with anyio.fail_after(10):
+        while not {KEEPER, ZYGOTE} <= await to_thread.run_sync(names, place):
+            await anyio.sleep(0.01)
+    await to_thread.run_sync(kill_from_above, place)
+    assert not await place.survivors()

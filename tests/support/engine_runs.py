@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -63,21 +63,27 @@ class Place:
         return await to_thread.run_sync(self.living)
 
     def living(self) -> set[int]:
-        """By the folder in their environment or arguments: agents, tools, keepers and zygotes."""
-        wanted = os.fsencode(self.tmp_path)
+        """By the folder in their environment, their arguments or their open files.
+
+        Agents and tools have it in the first two; keepers and zygotes, whose environment is empty,
+        hold files of it open.
+        """
         found = set()
         for pid in proc.everybody():
             process = proc.look(pid)
             if process is None or process.is_dead or pid == os.getpid():
                 continue
-            try:
-                told = Path(f"/proc/{pid}/environ").read_bytes()
-                told += Path(f"/proc/{pid}/cmdline").read_bytes()
-            except OSError:
-                continue
-            if wanted in told:
-                found.add(pid)
+            with suppress(OSError):
+                if self._is_ours(Path(f"/proc/{pid}"), process.name):
+                    found.add(pid)
         return found
+
+    def _is_ours(self, process: Path, name: str) -> bool:
+        wanted = os.fsencode(self.tmp_path)
+        told = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+        if name.startswith("plait-"):
+            told += b" ".join(os.fsencode(link.readlink()) for link in (process / "fd").iterdir())
+        return wanted in told
 
 
 def scripted(*steps: Any, **branches: Any) -> dict[str, Any]:
