@@ -105,9 +105,16 @@ def make_private(folder: Path, *, below: Path) -> Path:
 
 
 def state_home(environment: Mapping[str, str]) -> Path:
-    """Where plait keeps what is neither the user's nor the repository's."""
+    """Where plait keeps what is neither the user's nor the repository's.
+
+    Raises:
+        StoreError: PLAIT_STATE_HOME depends on the folder a command is typed in.
+    """
     if own := environment.get("PLAIT_STATE_HOME"):
-        return Path(own).absolute()
+        if not Path(own).is_absolute():
+            hint = "Every command must find the same place: name it from the root on."
+            raise StoreError(f"PLAIT_STATE_HOME is no absolute path: {own}", hint=hint)
+        return Path(own)
     base = Path(environment.get("XDG_STATE_HOME", ""))
     if not base.is_absolute():  # the XDG rules: one that is not absolute is to be ignored
         home = environment.get("HOME")

@@ -1,6 +1,7 @@
 """What all sub-commands share: finding the module, exit codes, errors as sentences."""
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -21,6 +22,10 @@ class Command(Protocol):
         """Do it; the exit code."""
 
 
+_HINTS = dict.fromkeys(
+    (errno.ENOSPC, errno.EDQUOT),
+    "Make room where plait keeps its state, or set PLAIT_STATE_HOME to a folder that has some.",
+)
 _SHARED = {
     **dict.fromkeys(("cancel", "retry", "pause", "answer", "steer"), "acting"),
     **dict.fromkeys(("choose", "approve", "reject", "land"), "deciding"),
@@ -57,7 +62,7 @@ def _tell(error: Exception) -> int:
     if isinstance(error, errors.EngineBug) or not isinstance(error, errors.EngineError | OSError):
         raise error
     say(_sentence(error))
-    if hint := getattr(error, "hint", ""):
+    if hint := getattr(error, "hint", "") or _HINTS.get(getattr(error, "errno", 0)):
         say(hint)
     if isinstance(error, errors.MechanismMissing):
         return EXIT_MISSING
@@ -77,7 +82,7 @@ def _tell(error: Exception) -> int:
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return str(error)
+    return str(getattr(error, "strerror", None) or error)
 
 
 def say(text: str) -> None:

@@ -3,8 +3,8 @@
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import singledispatch
 
@@ -12,14 +12,17 @@ import anyio
 
 from engine import commands as c
 from engine import events as ev
-from engine.api import EnginePort, event_json
+from engine.api import EnginePort, event_json, reach
+from engine.errors import LockHeld
 from engine.events import Told
 from engine.phases import Phase, StopCause
-from engine.results import Outcome, RunReport
-from tui.commands.base import EXIT_FAILED, EXIT_INTERRUPTED, say
+from engine.remote.client import EngineGone
+from engine.results import Outcome, RunReport, RunView
+from tui.commands.base import EXIT_INTERRUPTED, say
 from tui.commands.exits import exit_code
 from tui.present.clean import clean
 
+_HANDOVER_S = 10.0
 _QUIET = {Phase.QUEUED, Phase.WAITING, Phase.COLLECTING}
 
 
@@ -31,15 +34,45 @@ class Following:
     on_question: str = "wait"
     questions: set[tuple[str, str]] = field(default_factory=set)
     interrupts: int = 0
+    seq: int = 0
 
 
-async def follow_here(port: EnginePort, run: str, following: Following) -> int:
-    """The same in an engine of this process: it ends when the runs of others here are at rest."""
-    code = await follow(port, run, following)
-    if not following.interrupts and await _others_go_on(port, run):
-        say("other runs go on in this engine; it ends with them")
-        await port.wait_idle()
+async def carry(
+    repo: str, begin: Callable[[EnginePort], Awaitable[str]], following: Following
+) -> int:
+    """Begin a run with the engine that lives, or one of this process, and follow it; the exit code.
+
+    An engine that lived may end before the run does: then the run is taken up where it stands.
+    """
+    run, code = "", None
+    while code is None:
+        async with _reach_soon(repo) as (port, has_lived):
+            if run:
+                say("the engine ended before the run did; going on with it here")
+            run = await (port.resume(run) if run else begin(port))
+            code = await follow(port, run, following)
+            if not has_lived and not following.interrupts and await _others_go_on(port, run):
+                say("other runs go on in this engine; it ends with them")
+                await port.wait_idle()
     return code
+
+
+@asynccontextmanager
+async def _reach_soon(repo: str) -> AsyncIterator[tuple[EnginePort, bool]]:
+    """The engine, also in the moment in which the last one goes and still holds its lock."""
+    deadline = anyio.current_time() + _HANDOVER_S
+    async with AsyncExitStack() as stack:
+        yield await _entered(stack, repo, deadline)
+
+
+async def _entered(stack: AsyncExitStack, repo: str, deadline: float) -> tuple[EnginePort, bool]:
+    while True:
+        try:
+            return await stack.enter_async_context(reach(repo))
+        except LockHeld:
+            if anyio.current_time() > deadline:
+                raise
+            await anyio.sleep(_HANDOVER_S / 100)
 
 
 async def _others_go_on(port: EnginePort, run: str) -> bool:
@@ -49,15 +82,17 @@ async def _others_go_on(port: EnginePort, run: str) -> bool:
     )
 
 
-async def follow(port: EnginePort, run: str, following: Following) -> int:
-    """Tell what happens until the run ends or waits for a human; the exit code."""
+async def follow(port: EnginePort, run: str, following: Following) -> int | None:
+    """Tell what happens until the run ends or waits for a human; None if the engine ends before."""
     async with _interruptible(port, run, following):
-        report = await _until_end(port, run, following)
+        try:
+            report = await _until_end(port, run, following)
+        except EngineGone:
+            report = None
     if following.interrupts:
         return EXIT_INTERRUPTED
     if report is None:
-        say(f"the engine ended before the run did; `plait resume {run}` goes on with it")
-        return EXIT_FAILED
+        return None
     if not following.is_json:
         _tell_report(report)
     return exit_code(report)
@@ -82,8 +117,11 @@ async def _interruptible(port: EnginePort, run: str, following: Following) -> As
 
 
 async def _until_end(port: EnginePort, run: str, following: Following) -> RunReport | None:
-    async for told in port.events(0, run=run):
+    if following.seq and (view := await port.view(run)).seq <= following.seq and _rests(view):
+        return await port.report(run)
+    async for told in port.events(following.seq, run=run):
         _tell(told, following)
+        following.seq = max(following.seq, told.seq or 0)
         match told.event:
             case ev.Asked():
                 await _on_question(port, run, following, told.event)
@@ -102,7 +140,10 @@ async def _until_end(port: EnginePort, run: str, following: Following) -> RunRep
 
 async def _is_at_rest(port: EnginePort, run: str) -> bool:
     """Whether that still holds: an event of a run taken up again may be of long ago."""
-    view = await port.view(run)
+    return _rests(await port.view(run))
+
+
+def _rests(view: RunView) -> bool:
     return view.is_waiting or view.ended_at is not None
 
 

@@ -4,10 +4,10 @@ import argparse
 from functools import partial
 
 from engine import commands as c
-from engine.api import reach
+from engine.api import EnginePort, reach
 from tui.commands.acting import tell
-from tui.commands.base import add_repo, in_loop
-from tui.commands.following import Following, follow, follow_here
+from tui.commands.base import EXIT_OK, add_repo, in_loop
+from tui.commands.following import Following, carry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,15 +30,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _resume(args: argparse.Namespace) -> int:
-    async with reach(args.repo) as (port, has_lived):
-        run = args.names[0] if args.names else args.run
-        if not run:
-            run = next((summary.id for summary in await port.history()), "")
-        run = await port.resume(run)
-        view = await port.view(run)
-        if view.is_paused:
-            await port.command(c.Resume(run=run))
-        if has_lived and not (args.headless or args.json):
-            return 0
-        following = Following(is_json=args.json, on_question=args.on_question)
-        return await (follow if has_lived else follow_here)(port, run, following)
+    go_on = partial(_go_on, args)
+    if not (args.headless or args.json):
+        async with reach(args.repo) as (port, has_lived):
+            if has_lived:
+                await go_on(port)
+                return EXIT_OK
+    following = Following(is_json=args.json, on_question=args.on_question)
+    return await carry(args.repo, go_on, following)
+
+
+async def _go_on(args: argparse.Namespace, port: EnginePort) -> str:
+    run: str = args.names[0] if args.names else args.run
+    if not run:
+        run = next((summary.id for summary in await port.history()), "")
+    run = await port.resume(run)
+    if (await port.view(run)).is_paused:
+        await port.command(c.Resume(run=run))
+    return run

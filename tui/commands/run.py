@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from engine.api import Plan, PlanDefaults, attach, plan_from, plan_from_prompts, reach
+from engine.api import Plan, PlanDefaults, attach, plan_from, plan_from_prompts
 from engine.errors import PlanError
 from tui.commands.base import (
     EXIT_OK,
@@ -15,7 +15,7 @@ from tui.commands.base import (
     put,
     say,
 )
-from tui.commands.following import Following, follow, follow_here
+from tui.commands.following import Following, carry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         return in_loop(partial(_detached, args.repo, plan))
     if args.headless or args.json or not sys.stdout.isatty():
         following = Following(is_json=args.json, on_question=args.on_question)
-        return in_loop(partial(_headless, args.repo, plan, following))
+        return in_loop(partial(carry, args.repo, lambda port: port.start(plan), following))
     from tui.commands.console import open_console  # noqa: PLC0415  a headless run needs none of it
 
     return in_loop(partial(open_console, args.repo, plan=plan))
@@ -97,12 +97,6 @@ def _refuse_mixed(args: argparse.Namespace, path: Path) -> None:
 
 def _is_plan(what: str) -> bool:
     return what.endswith((".yaml", ".yml")) or ("\n" not in what and os.path.isfile(what))  # noqa: PTH113  any text may come, Path refuses some
-
-
-async def _headless(repo: str, plan: Plan, following: Following) -> int:
-    async with reach(repo) as (port, has_lived):
-        run = await port.start(plan)
-        return await (follow if has_lived else follow_here)(port, run, following)
 
 
 async def _detached(repo: str, plan: Plan) -> int:

@@ -1,0 +1,97 @@
+"""Commands that share one engine, lose it, or name what is not there."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.shells import Shell, rest_of, wait_event
+
+PLAN = """
+runtime: {isolation_strategy: directory}
+agents:
+  slow: {adapter: command, argv: [sh, -c, "until test -e %s/go; do sleep 0.05; done; echo x > x"]}
+pipelines:
+  - name: p
+    steps:
+      - {name: a, agent: slow, prompt: "x", merge: none}
+"""
+RUN = ("run", "plait.yaml", "--headless", "--json")
+
+
+@pytest.fixture
+def gate(shell: Shell):
+    """A folder that agents see; they wait until `go` appears in it."""
+    folder = shell.state.parent / "gate"
+    folder.mkdir()
+    plan = PLAN.replace("%s", str(folder))
+    plan = plan.replace("directory}", f"directory, sandbox: {{paths: [{folder}]}}}}")
+    (shell.folder / "plait.yaml").write_text(plan)
+    return folder
+
+
+def test_a_run_in_the_engine_of_another_is_followed_to_its_end(shell: Shell, gate: Path):
+    with shell.running(*RUN) as first:
+        wait_event(first, "WorkerMoved", after="RUNNING")
+        with shell.running(*RUN) as second:
+            wait_event(second, "WorkerMoved", after="RUNNING")
+            (gate / "go").touch()
+            assert rest_of(second)[-1]["type"] == "RunFinished"
+            assert second.wait() == 0
+        assert rest_of(first)[-1]["type"] == "RunFinished"
+        assert first.wait() == 0
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_goes_on_when_the_engine_it_was_given_to_ends(shell: Shell, gate: Path, ending: int):
+    with shell.running(*RUN) as first:
+        wait_event(first, "WorkerMoved", after="RUNNING")
+        with shell.running(*RUN) as second:
+            begun = wait_event(second, "WorkerMoved", after="RUNNING")
+            os.kill(first.pid, ending)
+            (gate / "go").touch()
+            events = rest_of(second)
+            assert second.wait() == 0
+    assert events[-1]["type"] == "RunFinished"
+    assert {event["run"] for event in events} == {begun["run"]}
+    seqs = [begun["seq"], *(event["seq"] for event in events if "seq" in event)]
+    assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
+
+
+@pytest.mark.parametrize(
+    "words", ["logs a", "logs --raw a", "diff a", "resume", "land a", "check a"]
+)
+def test_a_command_that_needs_a_run_says_that_there_is_none(shell: Shell, words: str):
+    done = shell.plait(*words.split())
+    assert (done.code, done.out) == (2, "")
+    assert "there is no run" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("words", ["status nope", "resume nope", "logs nope/a/worker_1"])
+def test_a_run_that_is_not_there_is_named(shell: Shell, words: str):
+    done = shell.plait(*words.split())
+    assert (done.code, done.out) == (2, "")
+    assert "there is no run 'nope'" in done.err
+
+
+def test_a_worker_that_is_not_there_is_told_and_so_are_those_that_are(shell: Shell, gate: Path):
+    (gate / "go").touch()
+    assert shell.plait(*RUN).code == 0
+    done = shell.plait("logs", "b/worker_1")
+    assert done.code == 2
+    assert "a/worker_1" in done.err
+
+
+def test_prompts_beside_a_plan_are_refused_rather_than_unheard(shell: Shell, gate: Path):
+    done = shell.plait(*RUN, "-p", "and this", "-n", "2")
+    assert done.code == 2
+    assert "-p and -n would not be heard" in done.err
+
+
+def test_a_place_for_state_that_depends_on_the_folder_is_refused(shell: Shell):
+    shell.env["PLAIT_STATE_HOME"] = "state"
+    done = shell.plait("status")
+    assert "no absolute path" in done.err
+    assert list(shell.folder.iterdir()) == []
