@@ -29,8 +29,13 @@ _LOOKS = itertools.count()
 _LONGEST = 150
 
 
-def confine(machine: Machine, request: ConfineRequest) -> Profile:
+def confine(machine: Machine, request: ConfineRequest, view: View | None = None) -> Profile:
     """The profile of one attempt; asking again for a living one gives the same.
+
+    Args:
+        machine: Where it will run.
+        request: What it may do.
+        view: What it sees, where that is known already.
 
     Raises:
         MechanismMissing: What is asked for in so many words cannot be had here.
@@ -39,7 +44,7 @@ def confine(machine: Machine, request: ConfineRequest) -> Profile:
     """
     rung = ladder.files_rung(machine)
     _check_network(machine, request)
-    view = look(machine, request)
+    view = view or look(machine, request)
     link_into_home(request)
     caches.prepare(machine, request)
     places = ladder.limiters(machine)

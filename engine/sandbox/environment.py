@@ -4,15 +4,17 @@ An allow-list, because variables hold tokens, sockets and paths into the user's 
 that an agent needs are named by its adapter or by the user, and come in as `extra`.
 """
 
-from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import translate
+from functools import lru_cache
 
 from engine.sandbox import caches, outlet
 from engine.sandbox.holes import docker_socket
 from engine.sandbox.ladder import files_rung
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest
-from engine.sandbox.view import look
+from engine.sandbox.view import View, look
 
 _KEPT = (
     *("LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI"),
@@ -33,7 +35,11 @@ _NEVER = ("GIT_*", "HOME", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "PLAIT_*")
 
 
 def environment(
-    machine: Machine, request: ConfineRequest, extra: Mapping[str, str] | None = None
+    machine: Machine,
+    request: ConfineRequest,
+    extra: Mapping[str, str] | None = None,
+    *,
+    view: View | None = None,
 ) -> tuple[tuple[str, str], ...]:
     """The whole environment of an attempt, sorted by name.
 
@@ -41,13 +47,13 @@ def environment(
         machine: Where it will run.
         request: The same one that is given to `confine`.
         extra: What the adapter and the engine add; it has the last word.
+        view: What the attempt sees, where that is known already.
     """
+    is_kept, is_refused = _named((*_KEPT, *request.holes.env)), _named(_NEVER)
     found = {
-        name: value
-        for name, value in request.env.items()
-        if _is_named(name, (*_KEPT, *request.holes.env)) and not _is_named(name, _NEVER)
+        name: value for name, value in request.env.items() if is_kept(name) and not is_refused(name)
     }
-    found.update(_own(machine, request))
+    found.update(_own(machine, request, view or look(machine, request)))
     if request.holes.docker:
         found["DOCKER_HOST"] = f"unix://{docker_socket(request)}"
     if request.holes.ssh_agent and "SSH_AUTH_SOCK" in request.env:
@@ -56,8 +62,7 @@ def environment(
     return tuple(sorted(found.items()))
 
 
-def _own(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, str]]:
-    view = look(machine, request)
+def _own(machine: Machine, request: ConfineRequest, view: View) -> Iterator[tuple[str, str]]:
     is_mounted = files_rung(machine) is Mechanism.BWRAP
     temp = view.temp if is_mounted or request.temp is None else request.temp
     yield from view.toolchains.variables
@@ -70,5 +75,7 @@ def _own(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, str]]
     yield "GIT_CEILING_DIRECTORIES", str(request.workspace.resolve().parent)
 
 
-def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+@lru_cache(maxsize=16)
+def _named(patterns: tuple[str, ...]) -> Callable[[str], object]:
+    """Whether a name matches one of these."""
+    return re.compile("|".join(map(translate, patterns))).match

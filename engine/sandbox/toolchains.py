@@ -8,6 +8,7 @@ what PATH leads to. It shows programs, never configuration or credentials.
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 _INSTALLERS: tuple[tuple[str, str], ...] = (
@@ -61,16 +62,34 @@ class Toolchains:
 
 def find_toolchains(env: Mapping[str, str], shown: Iterable[Path]) -> Toolchains:
     """The user's toolchains that lie outside the folders that are shown anyway."""
-    home = Path(env.get("HOME") or "/nonexistent").resolve()
-    visible = frozenset(shown)
+    named = tuple(env.get(variable, "") for variable, _ in _INSTALLERS)
+    path, home = env.get("PATH", ""), env.get("HOME") or "/nonexistent"
+    places = (*path.split(":"), *named, *(f"{home}/{name}" for _, name in _INSTALLERS if name))
+    return _found(path, home, named, frozenset(shown), tuple(map(_changed, places)))
+
+
+def _changed(place: str) -> int:
+    """When a folder last changed: whatever is installed later or taken away shows in this."""
+    try:
+        return Path(place).stat().st_mtime_ns if place else 0
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=16)
+def _found(
+    path: str, user: str, named: tuple[str, ...], visible: frozenset[Path], _: tuple[int, ...]
+) -> Toolchains:
+    """Looking costs milliseconds and hundreds of files, and every attempt asks the same."""
+    home = Path(user).resolve()
     folders: list[Path] = []
     variables: list[tuple[str, str]] = []
-    for variable, default in _INSTALLERS:
-        value = env.get(variable) or (str(home / default) if default else "")
+    for (variable, default), own in zip(_INSTALLERS, named, strict=True):
+        value = own or (str(home / default) if default else "")
         if value and Path(value).is_dir() and not _is_broad(Path(value).resolve(), home):
             folders.append(Path(value).resolve())
             variables.append((variable, value))
-    entries = [entry for entry in env.get("PATH", "").split(":") if entry.startswith("/")]
+    entries = [entry for entry in path.split(":") if entry.startswith("/")]
     entries = [entry for entry in dict.fromkeys(entries) if Path(entry).is_dir()]
     for entry in entries:
         if not is_below(Path(entry).resolve(), visible):

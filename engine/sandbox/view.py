@@ -29,6 +29,7 @@ SYSTEM_FOLDERS = tuple(
 """Programs and what they need, of many distributions. Not `/run`, nor the whole of `/var` or
 `/nix`: there lie the sockets of daemons that would do for an agent what it may not."""
 
+_SYSTEM = frozenset(SYSTEM_FOLDERS)
 _TMP = Path("/tmp")  # noqa: S108 - the attempt's own; nothing of the machine's is seen there
 _RESOLVER_FOLDER = Path("/run/systemd/resolve")
 
@@ -90,7 +91,7 @@ def look(machine: Machine, request: ConfineRequest) -> View:
             # bubblewrap would follow it and make its mount point wherever it leads.
             raise WorkspaceError(f"{dot_git} is a link, which no git made: somebody tampered")
         sights.append(Sight(inside=dot_git, outside=request.git_file, access=Access.READ))
-    crowded = any(_TMP in sight.inside.parents for sight in sights)
+    crowded = any(_is_inside_tmp(sight.inside) for sight in sights)
     own_tmp = not crowded or request.temp is None
     if request.temp is not None:
         inside = _TMP if own_tmp else request.temp.resolve()
@@ -99,6 +100,10 @@ def look(machine: Machine, request: ConfineRequest) -> View:
     return View(
         sights=tuple(_in_order(sights)), toolchains=toolchains, temp=temp, has_own_tmp=own_tmp
     )
+
+
+def _is_inside_tmp(path: Path) -> bool:
+    return len(path.parts) > len(_TMP.parts) and path.parts[: len(_TMP.parts)] == _TMP.parts
 
 
 def _in_order(sights: Iterable[Sight]) -> list[Sight]:
@@ -121,7 +126,7 @@ def _in_order(sights: Iterable[Sight]) -> list[Sight]:
 def _same(paths: Iterable[Path], access: Access) -> Iterator[Sight]:
     for path in paths:
         # A system folder may be a link (`/bin` to `usr/bin`): it is shown under its own name.
-        real = path if path in SYSTEM_FOLDERS else path.resolve()
+        real = path if path in _SYSTEM else path.resolve()
         yield Sight(inside=real, outside=real, access=access)
 
 

@@ -33,6 +33,7 @@ SCHEMA = Schema(
         ),
     ),
 )
+_LAST = "SELECT (SELECT max(seq) FROM fact), (SELECT max(seq) FROM event)"
 
 
 class Entry(NamedTuple):
@@ -112,8 +113,8 @@ class RunStore:
             StoreError: they could not be written, and nothing of them is kept.
         """
         with self._database.transaction(durable=durable) as connection:
-            next_fact = _next(connection, "SELECT max(seq) FROM fact")
-            next_event = _next(connection, "SELECT max(seq) FROM event")
+            fact, event = connection.execute(_LAST).fetchone()
+            next_fact, next_event = (fact or 0) + 1, (event or 0) + 1
             connection.executemany(
                 "INSERT INTO fact VALUES (?, ?, ?, ?)", numbered(facts, next_fact, at)
             )
@@ -142,7 +143,3 @@ class RunStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _next(connection: sqlite3.Connection, query: str) -> int:
-    return (connection.execute(query).fetchone()[0] or 0) + 1

@@ -63,6 +63,21 @@ def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[Launch,
     return adapter.launch(request), adapter.parser(request)
 
 
+async def _launched(
+    tools: Tools, state: RunState, w: Worker, request: LaunchRequest
+) -> tuple[Launch, StreamParser]:
+    """Adapters look at files; a command step has nothing to look for."""
+    if state.plan.step(w.id.step).run is not None:
+        return _launch(state, w, request)
+    home = tools.layout.home(state.run, w.id)
+
+    def launch() -> tuple[Launch, StreamParser]:
+        tools.layout.make(home)
+        return _launch(state, w, request)
+
+    return await anyio.to_thread.run_sync(launch)
+
+
 def parser_for(tools: Tools, state: RunState, w: Worker) -> StreamParser:
     """A parser for what this worker's agent wrote or will write."""
     return _launch(state, w, launch_request(tools, state, w))[1]
@@ -91,11 +106,10 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         run.feed(f.AttemptEnded(**base, ok=False, cause=cause))
         return
     try:
-        launch, parser = await anyio.to_thread.run_sync(_launch, state, w, request)
+        launch, parser = await _launched(tools, state, w, request)
     except EngineError as error:
         run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
         return
-    await anyio.to_thread.run_sync(tools.layout.make, tools.layout.home(state.run, w.id))
     watch = Watch(
         attempt=attempt,
         host=tools.starter.host,
@@ -135,9 +149,10 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: Launch
     finally:
         activity.watch = None
     run.feed(ended)
-    await watch.put_away()
+    activity.done.set()  # it is dead: its work may be collected while its notes are written down
     await tools.starter.host.forget(watch.attempt)
     await tools.starter.shelter.release(sheltered)
+    await watch.put_away()
 
 
 def _env(tools: Tools, state: RunState, w: Worker) -> dict[str, str]:

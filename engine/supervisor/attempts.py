@@ -70,15 +70,7 @@ class Starter:
     async def start(self, state: RunState, job: Job, launch: Launch) -> Sheltered:
         """Start an attempt, or find it started."""
         mark = f"{state.run}:{job.attempt}"
-        sheltered = await self.shelter.make(
-            state,
-            job,
-            reads=launch.reads,
-            extra={**launch.env, **job.env, MARK: mark},
-            has_terminal=launch.terminal is not None,
-        )
-        home = self._layout.home(job.attempt.run, job.attempt.worker)
-        await anyio.to_thread.run_sync(place, str(home), launch.files)
+        sheltered = await anyio.to_thread.run_sync(self._surround, state, job, launch, mark)
         await self.host.start(
             AttemptSpec(
                 attempt=job.attempt,
@@ -95,6 +87,18 @@ class Starter:
                 profile=sheltered.profile,
             )
         )
+        return sheltered
+
+    def _surround(self, state: RunState, job: Job, launch: Launch, mark: str) -> Sheltered:
+        sheltered = self.shelter.make(
+            state,
+            job,
+            reads=launch.reads,
+            extra={**launch.env, **job.env, MARK: mark},
+            has_terminal=launch.terminal is not None,
+        )
+        home = self._layout.home(job.attempt.run, job.attempt.worker)
+        place(str(home), launch.files)
         return sheltered
 
     async def is_known(self, attempt: AttemptId) -> bool:

@@ -4,6 +4,7 @@ Everything in it comes from the recording, so it may lag behind: it is written i
 rows at a time, and never holds the event loop up.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +19,7 @@ from engine.store.agent_store import AgentRow, AgentStore, Table
 from engine.store.codec import to_json
 
 _BATCH = 64
+_WRITING = threading.Lock()
 
 
 @dataclass
@@ -66,8 +68,11 @@ class Notebook:
 
 
 def _record(path: Path, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]) -> None:
-    store = AgentStore.open(path)
-    try:
-        store.record(attempt, parsed_offset, rows)
-    finally:
-        store.close()
+    # The end of one attempt may be written down while the next of its worker already runs, and a
+    # log that two connections write at once is not safe with every SQLite.
+    with _WRITING:
+        store = AgentStore.open(path)
+        try:
+            store.record(attempt, parsed_offset, rows)
+        finally:
+            store.close()

@@ -239,7 +239,8 @@ class Performer:
         w = self._worker(effect)
         self._tools.ports.release(f"{self._run.state.run}/{w.id}")
         with suppress(EngineError, OSError):
-            if w.workspace is not None and await anyio.Path(w.workspace).is_dir():
+            has_teardown = self._run.state.plan.workspace.teardown is not None
+            if has_teardown and w.workspace and await anyio.Path(w.workspace).is_dir():
                 await Checking(self._run, self._tools, effect).teardown(w.workspace)
             await self._tools.workshop.release(self._run.state, effect)
 

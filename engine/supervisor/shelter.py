@@ -4,7 +4,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import anyio
@@ -19,6 +19,7 @@ from engine.sandbox.ladder import check_required, doctor, files_rung
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, Holes, Network
+from engine.sandbox.view import look
 from engine.store.layout import Layout
 
 _NETWORKS = {"open": Network.OPEN, "none": Network.NONE, "allow": Network.ALLOW_LIST}
@@ -63,12 +64,12 @@ class Shelter:
         self._layout = layout
         self._project = project
 
-    @property
+    @cached_property
     def report(self) -> tuple[Enforcement, ...]:
         """How each dimension holds on this machine, for a worker's report."""
         return doctor(self.machine)
 
-    @property
+    @cached_property
     def can_confine(self) -> bool:
         """Files and git can be enforced here."""
         held = {row.dimension for row in self.report if row.level is Level.ENFORCED}
@@ -88,20 +89,6 @@ class Shelter:
             MechanismMissing: The first thing that is not, with what to do about it.
         """
         check_required([Dimension(name) for name in wanted], rows or self.report)
-
-    async def make(
-        self,
-        state: RunState,
-        job: Job,
-        *,
-        reads: tuple[str, ...] = (),
-        extra: Mapping[str, str] | None = None,
-        has_terminal: bool = False,
-    ) -> Sheltered:
-        """The surroundings of one attempt; making them again gives the same."""
-        find = partial(self._request, state, job, reads=reads, has_terminal=has_terminal)
-        request = await anyio.to_thread.run_sync(find)
-        return await anyio.to_thread.run_sync(partial(self._make, request, dict(extra or {})))
 
     @asynccontextmanager
     async def looking(
@@ -161,9 +148,24 @@ class Shelter:
         """Where an attempt's connections to the outside are noted, a JSON line each."""
         return self._layout.attempt(attempt) / "egress.log"
 
-    def _make(self, request: ConfineRequest, extra: Mapping[str, str]) -> Sheltered:
-        profile = confine(self.machine, request)
-        return Sheltered(profile=profile, env=environment(self.machine, request, extra))
+    def make(
+        self,
+        state: RunState,
+        job: Job,
+        *,
+        reads: tuple[str, ...] = (),
+        extra: Mapping[str, str] | None = None,
+        has_terminal: bool = False,
+    ) -> Sheltered:
+        """The surroundings of one attempt; making them again gives the same.
+
+        It looks at many files, so it belongs in a thread.
+        """
+        request = self._request(state, job, reads=reads, has_terminal=has_terminal)
+        view = look(self.machine, request)
+        profile = confine(self.machine, request, view)
+        env = environment(self.machine, request, extra, view=view)
+        return Sheltered(profile=profile, env=env)
 
     def _hidden(self) -> tuple[Path, ...]:
         places = (self._project, self._layout.common_dir)
