@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -57,12 +58,13 @@ def reference_of(function: Callable[..., Any]) -> str:
 
 
 _HERE = "this-process:"
+_numbers = count(1)
 _known_here: "WeakValueDictionary[str, Callable[..., Any]]" = WeakValueDictionary()
 
 
 def in_this_process(function: Callable[..., Any]) -> str:
     """A name for a function that only a thread of this process can call, as long as it lives."""
-    reference = f"{_HERE}{id(function)}"
+    reference = f"{_HERE}{next(_numbers)}"
     try:
         _known_here[reference] = function
     except TypeError as error:

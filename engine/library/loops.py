@@ -151,7 +151,7 @@ class LoopThread(Generic[R]):
     def close(self, seconds: float | None = None) -> None:
         """Close the thing and end the thread; what is asked of it still is cancelled."""
         try:
-            portal, _ = self._ready.result()
+            portal, _ = self._ready.result(seconds)
             portal.start_task_soon(self._begin_end)
         except BaseException:  # noqa: BLE001, S110 - it has ended, or never opened: as is wanted
             pass
