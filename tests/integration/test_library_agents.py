@@ -326,3 +326,20 @@ async def test_what_a_function_raises_is_its_failure(bench: Workbench, functions
     async with Agent(call=functions.fail, repo=bench.project, isolation="directory") as one:
         with pytest.raises(AgentRunFailed, match="ValueError: cannot do it"):
             await one.prompt("do it")
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_agents_work_on_the_other_loop_as_well(bench: Workbench) -> None:
+    seen: list[str] = []
+    words: dict[str, Any] = {"isolation": "directory"}
+    async with agent(bench, subscribers=[lambda told: seen.append(told.run)], **words) as one:
+        assert (await one.prompt("a")).text == "did a"
+        assert seen
+        one.subscribe(lambda _: scope.cancel())
+        with anyio.CancelScope() as scope:
+            await one.prompt("b")
+        assert scope.cancelled_caught
+    async with agent(bench, **words) as one:
+        results = await one.run_parallel_prompts(["c", "d"])
+        assert [r.value.text for r in results if isinstance(r, Success)] == ["did c", "did d"]
+    assert await bench.survivors() == set()

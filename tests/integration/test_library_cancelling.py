@@ -40,7 +40,7 @@ class CutOff:
             self.scope.cancel()
 
 
-@pytest.mark.parametrize("moment", [1, 3, 4, 5, 6, 7, 8, 9, 10])
+@pytest.mark.parametrize("moment", [1, 3, 4, 6, 7, 9])
 async def test_a_prompt_cancelled_at_any_event_leaves_nothing(
     bench: Workbench, moment: int
 ) -> None:
