@@ -186,6 +186,7 @@ class AgentOutcome:
         needs_proof: Nothing but the exit code speaks for it: a change or a check must prove it.
         limit: It ended because an allowance was used up; to be resumed, not retried.
         needs_login: It ended because its login was refused or has expired.
+        lost_network: It ended because it could not reach its model.
         last_events: What its unfinished last line still told.
     """
 
@@ -197,4 +198,5 @@ class AgentOutcome:
     needs_proof: bool = False
     limit: RateLimited | None = None
     needs_login: bool = False
+    lost_network: bool = False
     last_events: tuple[AgentEvent, ...] = ()

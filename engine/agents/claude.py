@@ -37,8 +37,10 @@ _VARIABLES = (
     *("CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"),
     *("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
 )
-_CREDENTIALS = ".credentials.json"
-LOGIN_OF_CLAUDE = LoginTraces(variables=(*_LOGINS, *_CLOUDS), files=(f".claude/{_CREDENTIALS}",))
+CREDENTIALS_OF_CLAUDE = ".credentials.json"
+LOGIN_OF_CLAUDE = LoginTraces(
+    variables=(*_LOGINS, *_CLOUDS), files=(f".claude/{CREDENTIALS_OF_CLAUDE}",)
+)
 # Not `--dangerously-skip-permissions`: it is refused to root, which containers often run as.
 _UNASKED = (
     *("--permission-mode", "acceptEdits", "--allowedTools"),
@@ -116,7 +118,7 @@ def _token(request: LaunchRequest) -> dict[str, str]:
         return {}
     try:
         folder = request.environment.get("CLAUDE_CONFIG_DIR") or f"{request.user_home}/.claude"
-        kept = json.loads(Path(folder, _CREDENTIALS).read_bytes())
+        kept = json.loads(Path(folder, CREDENTIALS_OF_CLAUDE).read_bytes())
     except (OSError, ValueError):
         return {}
     token, expires_ms = (at(kept, "claudeAiOauth", key) for key in ("accessToken", "expiresAt"))

@@ -3,6 +3,7 @@
 A parser of one agent adds only what a record of that agent means.
 """
 
+import re
 from collections import deque
 from dataclasses import dataclass
 from typing import TypeVar
@@ -25,6 +26,13 @@ from engine.limits import Usage
 
 INTERRUPTED = "the agent was interrupted"
 _STDERR_LINES = 12
+_NETWORK = re.compile(
+    r"E(?:CONN\w+|NOTFOUND|TIMEDOUT|AI_AGAIN|HOSTUNREACH|NETUNREACH)\b|getaddrinfo"
+    r"|fetch failed|stream (?:disconnected|closed)|error sending request|dns error"
+    r"|network (?:error|is unreachable)"
+    r"|connection (?:error|reset|refused|closed|timed out)|unable to connect|socket hang up",
+    re.IGNORECASE,
+)
 _Number = TypeVar("_Number", int, float)
 
 
@@ -188,6 +196,7 @@ class Reading:
             needs_proof=self.needs_proof,
             limit=self.limit if error else None,
             needs_login=bool(error) and closing.needs_login,
+            lost_network=bool(_NETWORK.search(error)),
             last_events=tuple(events),
         )
 

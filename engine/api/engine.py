@@ -32,6 +32,7 @@ from engine.supervisor.bus import Bus
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.coordinator import Coordinator
 from engine.supervisor.live_run import LiveRun
+from engine.supervisor.logins import Logins
 from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
 from engine.supervisor.shelter import Shelter
@@ -132,6 +133,7 @@ class Engine:
             clock=clock,
             project=place.project,
             environ=env,
+            logins=Logins(env, folder=state_home(env) / "logins", clock=clock),
             repo=place.repo,
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())

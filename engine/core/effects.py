@@ -75,9 +75,14 @@ class Land(_WorkerEffect):
 
 @dataclass(frozen=True, kw_only=True)
 class StartTimer(_WorkerEffect):
-    """Say `BackoffElapsed` at this wall-clock time, or at once if it has passed."""
+    """Say `BackoffElapsed` at this wall-clock time, or at once if it has passed.
+
+    Attributes:
+        is_for_login: Say it when the agent's login is another one, whatever the time.
+    """
 
     until: float
+    is_for_login: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from engine.core.effects import (
 )
 from engine.core.state import RunState, Worker
 from engine.phases import Phase, StopCause
+from engine.results import Badge
 
 
 def entry_effect(state: RunState, worker: Worker) -> EntryEffect | None:
@@ -63,7 +64,10 @@ def _land(_: RunState, worker: Worker) -> Land:
 
 def _timer(state: RunState, worker: Worker) -> StartTimer:
     until = state.now if worker.not_before is None else worker.not_before
-    return StartTimer(worker=worker.id, attempt=worker.attempt, until=until)
+    is_for_login = Badge.NEEDS_LOGIN in worker.badges
+    return StartTimer(
+        worker=worker.id, attempt=worker.attempt, until=until, is_for_login=is_for_login
+    )
 
 
 _ENTRY: Mapping[Phase, Callable[[RunState, Worker], EntryEffect]] = {

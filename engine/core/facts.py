@@ -54,6 +54,8 @@ class AttemptEnded(_WorkerFact):
         cause: Why it was ended from outside, if it was.
         needs_proof: A change or a passed check must show that it did something.
         retry_at: The agent ended because of a rate limit that ends then.
+        needs_login: Its login was refused, or has run out.
+        is_asleep: It lost its network, and the machine had just slept.
     """
 
     ok: bool
@@ -66,6 +68,7 @@ class AttemptEnded(_WorkerFact):
     needs_proof: bool = False
     retry_at: float | None = None
     needs_login: bool = False
+    is_asleep: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """What the facts of an attempt's own life do: prepared, ended, collected, checked."""
 
+from typing import Any
+
 from engine.core import facts as f
 from engine.core.outcome import LOST, has_commit
 from engine.core.state import RunState, Worker
@@ -9,6 +11,9 @@ from engine.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWan
 from engine.phases import Phase, StopCause
 from engine.plan.model import MergeMode, RetryMode
 from engine.results import Badge
+
+_UNTIL_NETWORK_S = 10.0
+"""How long a machine that just woke is given to find its network again."""
 
 
 def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
@@ -76,16 +81,35 @@ def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
     cause = (w.stop.cause if w.stop else None) or ended.cause
     if cause is not None:
         _stopped(turn, w, cause, ended)
-    elif ended.retry_at is not None:
-        _wait_for_vendor(turn, w, ended.retry_at)
-    elif ended.ok and fact.error is None and _has_unheard_words(w):
-        fields = turn.requeue(w.id, mode=RetryMode.RESUME)
-        turn.tell(w.id, Phase.BACKING_OFF, **{**fields, "not_before": turn.state.now})
+    elif (wait := _wait_of(turn, w, ended, is_kept=fact.error is None)) is not None:
+        turn.tell(w.id, Phase.BACKING_OFF, **wait)
     elif not ended.ok or fact.error is not None:
         error = ended.error if not ended.ok else fact.error
         _failed(turn, w, StopCause.AGENT, error or "the agent failed without saying why")
     else:
         _ended_well(turn, w, ended)
+
+
+def _wait_of(
+    turn: Turn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool
+) -> dict[str, Any] | None:
+    """What it waits for before it is taken up where it stopped; None if it is not.
+
+    None of this is the agent's failure, so no try is counted.
+    """
+    if ended.retry_at is not None:
+        until = ended.retry_at
+        fields = turn.requeue(w.id, mode=RetryMode.RESUME, failure="the vendor's limit was met")
+        return {**fields, "not_before": until, "rate_limited_until": until}
+    if ended.needs_login and not ended.ok:
+        fields = turn.requeue(w.id, mode=RetryMode.RESUME, failure="its login had run out")
+        return {**fields, "badges": fields["badges"] | {Badge.NEEDS_LOGIN}, "error": ended.error}
+    if ended.is_asleep and not ended.ok:
+        fields = turn.requeue(w.id, mode=RetryMode.RESUME, failure="the network was lost in sleep")
+        return {**fields, "not_before": turn.state.now + _UNTIL_NETWORK_S}
+    if ended.ok and is_kept and _has_unheard_words(w):
+        return {**turn.requeue(w.id, mode=RetryMode.RESUME), "not_before": turn.state.now}
+    return None
 
 
 def _has_unheard_words(w: Worker) -> bool:
@@ -103,13 +127,6 @@ def _stopped(turn: Turn, w: Worker, cause: StopCause, ended: f.AttemptEnded) -> 
 def _failed(turn: Turn, w: Worker, cause: StopCause, error: str) -> None:
     tries = w.tries if cause in LOST else w.tries + 1
     turn.tell(w.id, Phase.FAILED, cause=cause, error=error, tries=tries)
-
-
-def _wait_for_vendor(turn: Turn, w: Worker, until: float) -> None:
-    fields = turn.requeue(w.id, mode=RetryMode.RESUME, failure="the vendor's rate limit was met")
-    turn.tell(
-        w.id, Phase.BACKING_OFF, **{**fields, "not_before": until, "rate_limited_until": until}
-    )
 
 
 def _ended_well(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:

@@ -4,7 +4,7 @@ from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outc
 from engine.core.state import RunState, Worker
 from engine.limits import Usage
 from engine.phases import HOLDING, Phase
-from engine.results import RunReport, StepResult, WorkerResult
+from engine.results import Badge, RunReport, StepResult, WorkerResult
 
 
 def report(state: RunState) -> RunReport:
@@ -67,7 +67,9 @@ def waits_for(state: RunState) -> tuple[str, ...]:
 
 def _goes_on(state: RunState) -> bool:
     crew = state.crew
-    if crew.count((Phase.LANDING, Phase.BACKING_OFF)):
+    if crew.count((Phase.LANDING,)):
+        return True
+    if any(Badge.NEEDS_LOGIN not in w.badges for w in crew.standing((Phase.BACKING_OFF,))):
         return True
     holding = crew.standing(HOLDING)
     if holding:
@@ -79,6 +81,8 @@ def _goes_on(state: RunState) -> bool:
 def _wants(w: Worker) -> str:
     if w.questions:
         return f"{w.id} asks: {w.questions[0].text}"
+    if w.phase is Phase.BACKING_OFF and Badge.NEEDS_LOGIN in w.badges:
+        return f"log in for {w.id}: {w.error}"
     if w.phase is Phase.REVIEWING:
         return f"review {w.id}"
     if w.phase is Phase.CONFLICTED:

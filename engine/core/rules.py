@@ -192,10 +192,10 @@ def hold_for_vendor(turn: Turn) -> None:
     for w in turn.state.crew.standing((Phase.BACKING_OFF,)):
         agent = turn.state.agent_of(w.id)
         if agent and w.rate_limited_until is not None:
-            until[agent.name] = max(until.get(agent.name, 0.0), w.rate_limited_until)
+            until[agent.login] = max(until.get(agent.login, 0.0), w.rate_limited_until)
     for w in turn.state.crew.standing((Phase.QUEUED,)) if until else ():
         agent = turn.state.agent_of(w.id)
-        end = until.get(agent.name) if agent else None
+        end = until.get(agent.login) if agent else None
         if end is not None and end > turn.state.now:
             turn.rule(w.id, Phase.BACKING_OFF, not_before=end, rate_limited_until=end)
 

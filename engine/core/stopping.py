@@ -92,4 +92,7 @@ def _is_choice_dead(turn: Turn, own: StepState) -> bool:
 def backoff_elapsed(turn: Turn, w: Worker, fact: f.BackoffElapsed) -> None:
     """The wait is over."""
     del fact
-    turn.tell(w.id, Phase.QUEUED, not_before=None, rate_limited_until=None)
+    badges = w.badges - {Badge.NEEDS_LOGIN}
+    turn.tell(
+        w.id, Phase.QUEUED, not_before=None, rate_limited_until=None, error=None, badges=badges
+    )

@@ -114,6 +114,16 @@ class AgentChoice:
     env: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def login(self) -> str:
+        """By whose allowance it works: one vendor's agents share it, whatever name and model."""
+        if self.adapter in _OF_NO_VENDOR:
+            return self.name
+        return f"{self.adapter.removesuffix('-acp')} {sorted(self.env.items())}"
+
+
+_OF_NO_VENDOR = frozenset({"scripted", "command", "acp", "jsonl", "callable"})
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedWorker:

@@ -143,7 +143,9 @@ class LiveRun:
 
     def _is_waited_for(self, timer: e.StartTimer) -> bool:
         w = self._state.workers[timer.worker]
-        return w.phase is Phase.BACKING_OFF and w.not_before == timer.until
+        if w.phase is not Phase.BACKING_OFF or timer.is_for_login != _wants_login(w):
+            return False
+        return timer.is_for_login or w.not_before == timer.until
 
     def mention(self, event: LatestWins) -> None:
         """Tell observers something of which only the newest counts."""
@@ -161,7 +163,7 @@ class LiveRun:
     def is_at_rest(self) -> bool:
         """Nothing is under way but what waits for a human."""
         awaited = sum(
-            bool(w.questions) or (Badge.PAUSED in w.badges and w.phase is Phase.RUNNING)
+            bool(w.questions) or _is_frozen(w) or _wants_login(w)
             for w in self._state.workers.values()
         )
         return (
@@ -208,6 +210,7 @@ class LiveRun:
             await self._tools.clock.sleep(_TICK_S)
             if self._is_closed:
                 return
+            self._tools.clock.has_just_woken()  # looked at often, it knows when that was
             self._look_for_stalls()
             await self._look_outside()
             self._look_at_the_clock()
@@ -260,3 +263,11 @@ class LiveRun:
         """Give the journal back; nothing more can be fed."""
         self._is_closed = True
         self._journal.close()
+
+
+def _is_frozen(w: Worker) -> bool:
+    return Badge.PAUSED in w.badges and w.phase is Phase.RUNNING
+
+
+def _wants_login(w: Worker) -> bool:
+    return Badge.NEEDS_LOGIN in w.badges and w.phase is Phase.BACKING_OFF

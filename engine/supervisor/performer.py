@@ -125,6 +125,7 @@ class Performer:
             if error is not None:
                 self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
                 return
+        await self._tools.logins.keep_fresh(self._run.state.agent_of(effect.worker))
         self._run.feed(
             f.WorkspaceReady(
                 **self._base(effect),
@@ -232,7 +233,12 @@ class Performer:
         return ready if is_ours and w.prepared == ready.detail else None
 
     async def _wait(self, effect: e.StartTimer) -> None:
-        await self._tools.clock.sleep_until(effect.until)
+        if effect.is_for_login:
+            w = self._worker(effect)
+            agent = self._run.state.agent_of(w.id)
+            await self._tools.logins.wait_renewed(agent, since=w.attempt_since or 0.0)
+        else:
+            await self._tools.clock.sleep_until(effect.until)
         self._run.feed(f.BackoffElapsed(**self._base(effect)))
 
     async def _release(self, effect: e.ReleaseWorkspace) -> None:

@@ -11,6 +11,7 @@ from engine.store.layout import Layout
 from engine.supervisor.attempts import Starter
 from engine.supervisor.bus import Bus
 from engine.supervisor.clock import Clock
+from engine.supervisor.logins import Logins
 from engine.supervisor.ports import Ports
 from engine.supervisor.workshop import Workshop
 
@@ -26,6 +27,7 @@ class Tools:
     clock: Clock
     project: Path
     environ: Mapping[str, str]
+    logins: Logins
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
     ports: Ports = field(default_factory=Ports)

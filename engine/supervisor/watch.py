@@ -346,6 +346,7 @@ class Watch:
             needs_proof=outcome.needs_proof,
             retry_at=self._retry_at(outcome),
             needs_login=outcome.needs_login,
+            is_asleep=outcome.lost_network and self.clock.has_just_woken(),
         )
 
     def _retry_at(self, outcome: a.AgentOutcome) -> float | None:

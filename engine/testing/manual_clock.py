@@ -12,6 +12,7 @@ class ManualClock:
     def __init__(self, at: float = _START) -> None:
         self._began = at
         self._passed = 0.0
+        self.has_slept = False
         self._sleepers: dict[anyio.Event, float] = {}
 
     @property
@@ -26,6 +27,10 @@ class ManualClock:
     def monotonic(self) -> float:
         """Seconds that only grow."""
         return self._passed
+
+    def has_just_woken(self) -> bool:
+        """As a test says."""
+        return self.has_slept
 
     async def sleep_until(self, at: float) -> None:
         """Return when the hands have been turned to `at`."""

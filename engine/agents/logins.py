@@ -1,0 +1,115 @@
+"""The logins that agents keep in a file of the user's, and how their own programs renew them.
+
+A refresh token can be used once: whoever renews a login must write the new one back, so only the
+agent's own program does it, on the user's own file. Nothing here reads or shows such a token.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import DEVNULL  # noqa: TID251  a number; anyio starts the program
+
+import anyio
+
+from engine.agents.claude import CREDENTIALS_OF_CLAUDE, LOGIN_OF_CLAUDE
+from engine.agents.codex import LOGIN_OF_CODEX
+from engine.agents.records import at, number_of, read_record, text_of
+from engine.plan.model import AgentChoice
+
+_LONGEST_RENEWAL_S = 60.0
+# The smallest request there is: only a request makes claude look at how old its login is.
+_RENEWS_CLAUDE = (
+    *("claude", "-p", "--model", "haiku", "--tools", "", "--strict-mcp-config"),
+    *("--no-session-persistence", "--settings", '{"disableAllHooks": true}', "Say ok."),
+)
+_QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+# Asks for the list of models, not for an answer of one.
+_RENEWS_CODEX = ("codex", "debug", "models")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptLogin:
+    """A login in a file.
+
+    Attributes:
+        renewal: The words by which the agent's own program renews it.
+    """
+
+    agent: str
+    file: Path
+    renewal: tuple[str, ...]
+
+    def ends_at(self) -> float | None:
+        """When its access token ends, on the wall clock; None where nothing says so.
+
+        Reads a file, so call it outside an event loop.
+        """
+        try:
+            kept = read_record(self.file.read_bytes())
+        except OSError:
+            return None
+        if self.agent == "claude":
+            ends_ms = number_of(at(kept, "claudeAiOauth", "expiresAt"))
+            return None if ends_ms is None else ends_ms / 1000
+        return _end_of_token(text_of(at(kept, "tokens", "access_token")))
+
+    def written_at(self) -> float | None:
+        """When the file was last written; None where there is none."""
+        try:
+            return self.file.stat().st_mtime
+        except OSError:
+            return None
+
+    async def renew(self, environment: Mapping[str, str], *, folder: Path) -> None:
+        """Let the agent's own program renew it; whether it did, the file tells.
+
+        Args:
+            environment: The user's own, in which the program finds its login.
+            folder: Where it works: an empty one, so that no project has a say in it.
+        """
+        # Broken off in the middle, it might not write down the token that it was given.
+        with anyio.move_on_after(_LONGEST_RENEWAL_S, shield=True):
+            try:
+                await anyio.run_process(
+                    self.renewal,
+                    stdin=DEVNULL,
+                    check=False,
+                    cwd=folder,
+                    env={**environment, **_QUIET},
+                    start_new_session=True,
+                )
+            except OSError:
+                return  # the program is not there: the login stays as it is
+
+
+def kept_login(choice: AgentChoice, environment: Mapping[str, str]) -> KeptLogin | None:
+    """The login in a file that this agent would use; None where a variable says how to log in."""
+    family = choice.adapter.removesuffix("-acp")
+    known = {
+        "claude": (LOGIN_OF_CLAUDE, "CLAUDE_CONFIG_DIR", CREDENTIALS_OF_CLAUDE, _RENEWS_CLAUDE),
+        "codex": (LOGIN_OF_CODEX, "CODEX_HOME", "auth.json", _RENEWS_CODEX),
+    }
+    if family not in known:
+        return None
+    traces, variable, name, renewal = known[family]
+    given = {**environment, **choice.env}
+    if any(given.get(v) for v in traces.variables) or not environment.get("HOME"):
+        return None
+    folder = environment.get(variable) or f"{environment['HOME']}/.{family}"
+    # A program named for an ACP agent is another one.
+    program = choice.options.get("program", family) if choice.adapter == family else family
+    return KeptLogin(agent=family, file=Path(folder, name), renewal=(program, *renewal[1:]))
+
+
+def _end_of_token(token: str) -> float | None:
+    """What a token says of its own end; it is not checked, only read."""
+    parts = token.split(".")
+    if len(parts) != 3:  # noqa: PLR2004  head, claims and signature of a JSON Web Token
+        return None
+    padded = parts[1] + "=" * (-len(parts[1]) % 4)
+    try:
+        return number_of(at(json.loads(base64.urlsafe_b64decode(padded)), "exp"))
+    except ValueError:
+        return None
