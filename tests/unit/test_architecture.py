@@ -1,0 +1,84 @@
+"""The house keeps its own rules: sizes, imports at run time, and pages that tell the truth."""
+
+import subprocess  # noqa: TID251  imports must be watched in a fresh interpreter
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from engine.events import Event, public_name
+from tui.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [
+    path
+    for room in ("engine", "tui", "themes")
+    for path in (ROOT / room).rglob("*.py")
+    if "demo/project" not in path.as_posix()
+]
+TESTS = [path for path in (ROOT / "tests").rglob("*.py") if "fixtures" not in path.parts]
+MOST_LINES, MOST_TEST_LINES = 400, 600
+EXCEPTIONS: dict[str, str] = {}
+"""Files over their size, each with its reason."""
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def test_no_file_outgrows_its_size():
+    too_long = {
+        path.relative_to(ROOT).as_posix(): lines(path)
+        for paths, most in ((SOURCES, MOST_LINES), (TESTS, MOST_TEST_LINES))
+        for path in paths
+        if lines(path) > most
+    }
+    assert too_long.keys() == EXCEPTIONS.keys()
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+@pytest.mark.parametrize(
+    "room", ["engine.api.engine", "engine.remote.client", "engine.core.advance", "engine.merge"]
+)
+def test_a_room_of_the_engine_loads_no_terminal(room: str):
+    assert not loaded_by(f"import {room}") & {"textual", "rich"}
+
+
+def test_help_loads_next_to_nothing():
+    loaded = loaded_by("from tui.cli import help_text; help_text()")
+    assert not loaded & {"textual", "rich", "anyio", "pydantic", "argparse", "engine"}
+
+
+def test_every_command_has_a_module_and_a_row():
+    page = (ROOT / "docs/commands.md").read_text()
+    for name in COMMANDS:
+        assert f"plait {name}" in page, f"docs/commands.md says nothing of {name}"
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: plait")
+
+
+def test_every_event_is_documented():
+    page = (ROOT / "docs/events.md").read_text()
+    for event in get_args(Event):
+        assert f"`{public_name(event)}`" in page
+
+
+def test_every_link_of_the_readme_leads_somewhere():
+    text = (ROOT / "README.md").read_text()
+    for part in text.split("](")[1:]:
+        target = part.partition(")")[0]
+        assert target.startswith("http") or (ROOT / target).exists(), target
