@@ -343,3 +343,14 @@ async def test_agents_work_on_the_other_loop_as_well(bench: Workbench) -> None:
         results = await one.run_parallel_prompts(["c", "d"])
         assert [r.value.text for r in results if isinstance(r, Success)] == ["did c", "did d"]
     assert await bench.survivors() == set()
+
+
+async def test_a_repository_that_another_engine_has_is_said_and_can_be_had_later(
+    bench: Workbench,
+) -> None:
+    one = agent(bench, isolation="directory")
+    async with bench.engine():
+        with pytest.raises(LockHeld, match="is held by"):
+            await one.prompt("x")
+    async with one:
+        assert (await one.prompt("y")).text == "did y"
