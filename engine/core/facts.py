@@ -5,22 +5,87 @@ A worker's fact names the attempt it speaks of; one that speaks of an older atte
 
 from dataclasses import dataclass
 
+from engine.core.fact_base import WorkerFactBase
+from engine.core.run_facts import (
+    CapSet,
+    PauseRequested,
+    ResumeRequested,
+    RunBegan,
+    RunStopRequested,
+    StepAdded,
+    WorkerAdded,
+)
+from engine.core.talk_facts import (
+    AgentAsked,
+    AgentInterrupted,
+    AgentSteered,
+    HumanAnswered,
+    LimitsSet,
+    QuestionWithdrawn,
+    RateLimitSeen,
+    StallSeen,
+    ViolationSeen,
+    WorkerPaused,
+    WorkerResumed,
+)
 from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.phases import StopCause
-from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode
-from engine.results import Change, CheckResult, Question
+from engine.plan.model import AgentChoice, PlannedWorker, RetryMode
+from engine.results import Change, CheckResult
+
+__all__ = [
+    "ActivityEnded",
+    "AgentAsked",
+    "AgentInterrupted",
+    "AgentSteered",
+    "ApprovalNoted",
+    "Approved",
+    "AttemptEnded",
+    "BackoffElapsed",
+    "BaseConflicted",
+    "CapSet",
+    "CheckFailed",
+    "CheckPassed",
+    "Chosen",
+    "Collected",
+    "CompositeWoven",
+    "ConflictsFound",
+    "HumanAnswered",
+    "LandPrepared",
+    "LandRefused",
+    "Landed",
+    "LandingUndone",
+    "LimitsSet",
+    "PauseRequested",
+    "PrepareFailed",
+    "QuestionWithdrawn",
+    "RateLimitSeen",
+    "Rechecked",
+    "Rejected",
+    "Resolved",
+    "ResumeRequested",
+    "RetryRequested",
+    "RunBegan",
+    "RunFact",
+    "RunStopRequested",
+    "StallSeen",
+    "SteerUnheard",
+    "StepAdded",
+    "StopRequested",
+    "UndoRefused",
+    "UndoRequested",
+    "ViolationSeen",
+    "WorkerAdded",
+    "WorkerFact",
+    "WorkerPaused",
+    "WorkerResumed",
+    "WorkspaceReady",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _WorkerFact:
-    worker: WorkerId
-    attempt: int
-    at: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkspaceReady(_WorkerFact):
+class WorkspaceReady(WorkerFactBase):
     """The workspace is filled, set up, and the prompt is final."""
 
     workspace: str
@@ -32,21 +97,21 @@ class WorkspaceReady(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseConflicted(_WorkerFact):
+class BaseConflicted(WorkerFactBase):
     """The changes this worker builds on conflict with each other."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrepareFailed(_WorkerFact):
+class PrepareFailed(WorkerFactBase):
     """The workspace could not be made or set up."""
 
     error: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttemptEnded(_WorkerFact):
+class AttemptEnded(WorkerFactBase):
     """The agent is gone, with all its processes.
 
     Attributes:
@@ -72,12 +137,12 @@ class AttemptEnded(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActivityEnded(_WorkerFact):
+class ActivityEnded(WorkerFactBase):
     """A preparation or a check that was to stop has stopped."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collected(_WorkerFact):
+class Collected(WorkerFactBase):
     """What the attempt left is kept on its refs; None where it left nothing to merge."""
 
     change: Change | None = None
@@ -85,21 +150,21 @@ class Collected(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckPassed(_WorkerFact):
+class CheckPassed(WorkerFactBase):
     """The check passed on the worker's own tree."""
 
     check: CheckResult
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckFailed(_WorkerFact):
+class CheckFailed(WorkerFactBase):
     """The check failed, on the worker's own tree or on the one to be landed."""
 
     check: CheckResult
 
 
 @dataclass(frozen=True, kw_only=True)
-class Approved(_WorkerFact):
+class Approved(WorkerFactBase):
     """A human wants the change landed."""
 
     to: str | None = None
@@ -108,22 +173,22 @@ class Approved(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApprovalNoted(_WorkerFact):
+class ApprovalNoted(WorkerFactBase):
     """A human marked the change as good; it lands later."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rejected(_WorkerFact):
+class Rejected(WorkerFactBase):
     """A human gave the change up."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen(_WorkerFact):
+class Chosen(WorkerFactBase):
     """A human chose this candidate of its step."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LandPrepared(_WorkerFact):
+class LandPrepared(WorkerFactBase):
     """All is ready to move the target; from here on a landing is rolled forward, never stopped."""
 
     target: str
@@ -133,7 +198,7 @@ class LandPrepared(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Landed(_WorkerFact):
+class Landed(WorkerFactBase):
     """The change is on the target branch."""
 
     target: str
@@ -142,40 +207,40 @@ class Landed(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UndoRequested(_WorkerFact):
+class UndoRequested(WorkerFactBase):
     """A human wants a landing taken back."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LandingUndone(_WorkerFact):
+class LandingUndone(WorkerFactBase):
     """The target is as if the change had never landed."""
 
     target: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class UndoRefused(_WorkerFact):
+class UndoRefused(WorkerFactBase):
     """The landing could not be taken back; nothing was moved."""
 
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConflictsFound(_WorkerFact):
+class ConflictsFound(WorkerFactBase):
     """The change cannot be merged into the target without a human."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LandRefused(_WorkerFact):
+class LandRefused(WorkerFactBase):
     """The landing could not go on; nothing was moved."""
 
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resolved(_WorkerFact):
+class Resolved(WorkerFactBase):
     """A human resolved the conflicts.
 
     Attributes:
@@ -188,7 +253,7 @@ class Resolved(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rechecked(_WorkerFact):
+class Rechecked(WorkerFactBase):
     """A human had the check run again, on the worker's own tree or on the one to be landed."""
 
     check: CheckResult
@@ -196,7 +261,7 @@ class Rechecked(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryRequested(_WorkerFact):
+class RetryRequested(WorkerFactBase):
     """A human wants another attempt, with words about the last one or with a new prompt."""
 
     mode: RetryMode = RetryMode.FRESH
@@ -207,12 +272,12 @@ class RetryRequested(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackoffElapsed(_WorkerFact):
+class BackoffElapsed(WorkerFactBase):
     """The wait before the next attempt is over."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class StopRequested(_WorkerFact):
+class StopRequested(WorkerFactBase):
     """The worker is to stop; a kill spares the grace."""
 
     cause: StopCause = StopCause.USER
@@ -220,83 +285,10 @@ class StopRequested(_WorkerFact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentAsked(_WorkerFact):
-    """The agent waits for an answer."""
-
-    question: Question
-
-
-@dataclass(frozen=True, kw_only=True)
-class HumanAnswered(_WorkerFact):
-    """A human, or a rule, answered; `by` says who."""
-
-    question: str
-    answer: str
-    by: str = "human"
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionWithdrawn(_WorkerFact):
-    """The agent no longer waits for this answer."""
-
-    question: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgentSteered(_WorkerFact):
-    """A human said something to the running agent."""
-
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class SteerUnheard(_WorkerFact):
+class SteerUnheard(WorkerFactBase):
     """What a human said did not reach the agent: it hears it when its session is taken up again."""
 
     text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgentInterrupted(_WorkerFact):
-    """A human broke off what the agent was doing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RateLimitSeen(_WorkerFact):
-    """The agent waits for its vendor; None means it no longer does."""
-
-    until: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class StallSeen(_WorkerFact):
-    """Nothing has moved for long (or again does): first a badge, then a question."""
-
-    is_stalled: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViolationSeen(_WorkerFact):
-    """Something changed that this worker must not reach."""
-
-    path: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkerPaused(_WorkerFact):
-    """A human froze the worker where it stands."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkerResumed(_WorkerFact):
-    """A human let a frozen worker go on."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LimitsSet(_WorkerFact):
-    """A human changed a worker's limits."""
-
-    limits: Limits
 
 
 WorkerFact = (
@@ -337,65 +329,6 @@ WorkerFact = (
     | WorkerResumed
     | LimitsSet
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunBegan:
-    """The run is to start."""
-
-    at: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunStopRequested:
-    """Everything that has not settled is to stop."""
-
-    cause: StopCause = StopCause.USER
-    is_kill: bool = False
-    at: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class CapSet:
-    """How many workers of this run may hold a slot from now on.
-
-    Attributes:
-        is_share: What several runs of one engine leave to this one, not what a human asked for.
-    """
-
-    cap: int
-    is_share: bool = False
-    at: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class PauseRequested:
-    """Nothing new is to be dispatched."""
-
-    at: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResumeRequested:
-    """Dispatching goes on."""
-
-    at: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepAdded:
-    """A step joined the live run."""
-
-    step: PlannedStep
-    at: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkerAdded:
-    """A worker joined a step of the live run."""
-
-    planned: PlannedWorker
-    at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

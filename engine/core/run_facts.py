@@ -1,0 +1,65 @@
+"""Facts without a worker: what a human or the clock wants of a run as a whole."""
+
+from dataclasses import dataclass
+
+from engine.phases import StopCause
+from engine.plan.model import PlannedStep, PlannedWorker
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunBegan:
+    """The run is to start."""
+
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStopRequested:
+    """Everything that has not settled is to stop."""
+
+    cause: StopCause = StopCause.USER
+    is_kill: bool = False
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapSet:
+    """How many workers of this run may hold a slot from now on.
+
+    Attributes:
+        is_share: What several runs of one engine leave to this one, not what a human asked for.
+    """
+
+    cap: int
+    is_share: bool = False
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PauseRequested:
+    """Nothing new is to be dispatched."""
+
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeRequested:
+    """Dispatching goes on."""
+
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepAdded:
+    """A step joined the live run."""
+
+    step: PlannedStep
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerAdded:
+    """A worker joined a step of the live run."""
+
+    planned: PlannedWorker
+    at: float = 0.0
