@@ -1,10 +1,13 @@
 """The door of an engine: a socket on which consoles and second shells see and steer it."""
 
+import errno
 import json
 import os
 import secrets
 import shutil
+import socket
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -25,13 +28,17 @@ from engine.store.layout import Layout
 from engine.supervisor.coordinator import Coordinator
 from engine.supervisor.merging.queue import LandingOrder
 
+_SOCKET = "engine.sock"
+_STARTING_S = 600.0
+"""An engine that is younger may not listen yet."""
+
 
 class Door:
     """Where an engine listens; opened once there is an engine behind it."""
 
     def __init__(self, layout: Layout, folder: Path) -> None:
         self._layout = layout
-        self.socket = str(folder / "engine.sock")
+        self.socket = str(folder / _SOCKET)
         self.asked_to_leave = anyio.Event()
         self.clients = 0
 
@@ -79,16 +86,32 @@ def _socket_folder(environ: Mapping[str, str]) -> Path:
         raise EngineError(
             f"{base} can be entered by others", hint=f"Remove it, or `chmod 700 {base}`."
         )
+    _sweep(base)
     folder = base / secrets.token_hex(4)
     folder.mkdir(mode=0o700)
     return folder
 
 
-def _forget(layout: Layout, socket: str) -> None:
+def _sweep(base: Path) -> None:
+    """Remove the folders of engines that were killed: nobody listens in them any more."""
+    old = time.time() - _STARTING_S
+    for folder in base.iterdir():
+        with suppress(OSError):
+            if folder.stat().st_mtime < old and not _is_heard(folder / _SOCKET):
+                shutil.rmtree(folder)
+
+
+def _is_heard(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(0)
+        return probe.connect_ex(str(path)) not in {errno.ENOENT, errno.ECONNREFUSED}
+
+
+def _forget(layout: Layout, path: str) -> None:
     with suppress(OSError, ValueError, AttributeError):
-        if json.loads(layout.engine_json.read_bytes()).get("socket") == socket:
+        if json.loads(layout.engine_json.read_bytes()).get("socket") == path:
             layout.engine_json.unlink()
-    shutil.rmtree(Path(socket).parent, ignore_errors=True)
+    shutil.rmtree(Path(path).parent, ignore_errors=True)
 
 
 async def _talk(coordinator: Coordinator, door: Door, stream: SocketStream) -> None:

@@ -22,6 +22,7 @@ PREFIX = "plait-"
 _PERIOD_US = 100_000
 _V1_NO_LIMIT = 1 << 62
 _REMOVAL_S = 2.0
+_FORGOTTEN_S = 3600.0
 
 
 class CgroupRefused(EngineError):
@@ -111,6 +112,21 @@ def names(hierarchies: Iterable[Hierarchy]) -> frozenset[str]:
         for entry in os.listdir(hierarchy.parent)  # noqa: PTH208 - names are wanted, not paths
         if entry.startswith(PREFIX)
     )
+
+
+def sweep(hierarchies: Iterable[Hierarchy], *, older_than_s: float = _FORGOTTEN_S) -> None:
+    """Remove the empty groups that engines left when they were killed.
+
+    The kernel refuses to remove one with a process in it, frozen ones too; those of attempts that
+    are only being prepared are younger.
+    """
+    now = time.time()
+    for hierarchy in hierarchies:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(hierarchy.parent):
+                if entry.name.startswith(PREFIX) and entry.stat().st_mtime < now - older_than_s:
+                    with contextlib.suppress(OSError):
+                        os.rmdir(entry.path)  # noqa: PTH106 - a path object says no more
 
 
 def read(path: Path) -> str:

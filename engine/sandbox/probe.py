@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from engine.sandbox.cgroups import sweep
 from engine.sandbox.machine import Finding, Machine, Mechanism, forced
 from engine.sandbox.probe_cgroups import mounts, probe_cgroups
 from engine.sandbox.request import Network
@@ -52,6 +53,7 @@ def probe(env: Mapping[str, str], cache_dir: Path) -> Machine:
     if machine is None:
         machine = _probed(env, cache_dir.resolve(), identity)
         _remember(file, machine)
+    sweep(machine.hierarchies)
     return forced(machine, env)
 
 
