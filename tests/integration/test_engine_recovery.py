@@ -180,10 +180,6 @@ def strike(place: Place, name: str, dice: random.Random | None = None) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def names(place: Place) -> set[str]:
-    return {process.name for process in map(proc.look, place.living()) if process is not None}
-
-
 def kill_from_above(place: Place) -> None:
     """Kill everybody, nobody before who would write down how it ended."""
     for name in (ZYGOTE, KEEPER):
@@ -269,7 +265,7 @@ async def test_whoever_is_looked_for_is_found_while_it_lives(place: Place, engin
     """Else none of the tests above would kill or miss anybody."""
     await to_thread.run_sync(engines.start, "detached")
     with anyio.fail_after(10):
-        while not {KEEPER, ZYGOTE} <= await to_thread.run_sync(names, place):  # noqa: ASYNC110
+        while not {KEEPER, ZYGOTE} <= await to_thread.run_sync(place.names):  # noqa: ASYNC110
             # they set no event of ours
             await anyio.sleep(0.01)
     await to_thread.run_sync(kill_from_above, place)

@@ -78,6 +78,10 @@ class Place:
                     found.add(pid)
         return found
 
+    def names(self) -> set[str]:
+        """What those who live are called."""
+        return {process.name for process in map(proc.look, self.living()) if process is not None}
+
     def _is_ours(self, process: Path, name: str) -> bool:
         wanted = os.fsencode(self.tmp_path)
         told = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
