@@ -107,7 +107,7 @@ async def test_whatever_an_agent_does_its_files_and_commits_arrive(tmp_path: Pat
     lab = await Lab.open(tmp_path, built)
     space = await lab.prepare()
     root = tmp_path / "spaces/r1/fix/worker_1/attempt_1"
-    commits = live(lab, space, random.Random(seed))  # noqa: S311 (a seed that can be repeated)
+    commits = live(lab, space, random.Random(seed))
     wanted = expected(lab, root)
     before = snapshot_of(root)
 

@@ -67,7 +67,7 @@ async def test_a_landing_killed_at_every_step_is_whole_after_recovery(tmp_path: 
 
 
 async def test_a_landing_killed_at_random_while_it_writes_many_files_is_whole(tmp_path: Path):
-    dice = random.Random(7)  # noqa: S311 (a seed that can be repeated, not a secret)
+    dice = random.Random(7)
     target = Target(tmp_path)
     built = target.built
     for number in range(300):

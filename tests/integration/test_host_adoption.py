@@ -243,7 +243,7 @@ async def test_an_attempt_lost_once_is_not_started_again(host: LocalHost, tmp_pa
 async def test_killing_engines_and_zygotes_at_random_moments_loses_no_line(
     host: LocalHost, engines: Engines, tmp_path: Path, seed: int
 ) -> None:
-    dice = random.Random(seed)  # noqa: S311 - moments, not secrets
+    dice = random.Random(seed)
     engine = await engines.start("detached", 3, "sh", "-c", COUNTING)
     wanted = specs(tmp_path, 3)
     await anyio.sleep(dice.random() * 0.03)
@@ -264,7 +264,7 @@ async def test_killing_engines_and_zygotes_at_random_moments_loses_no_line(
 async def test_killing_keepers_at_random_moments_leaves_nobody(
     host: LocalHost, tmp_path: Path, seed: int
 ) -> None:
-    dice = random.Random(seed)  # noqa: S311 - moments, not secrets
+    dice = random.Random(seed)
     spec = attempt(tmp_path, "sh", "-c", "setsid sleep 600 & (sleep 600 &) ; echo on; wait")
     async with anyio.create_task_group() as group:
         group.start_soon(host.start, spec)

@@ -32,7 +32,7 @@ while True:
 def test_a_writer_killed_at_any_moment_loses_and_tears_nothing(tmp_path: Path):
     path = tmp_path / "run.db"
     RunStore.create(path, plan_json="{}", core_version=1, meta={}).close()
-    random = Random(7)  # noqa: S311 - the same moments in every run
+    random = Random(7)
     for _ in range(12):
         writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE)
         assert writer.stdout is not None

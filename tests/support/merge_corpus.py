@@ -65,7 +65,7 @@ EDITS: tuple[Edit, ...] = (
 
 def cases(modules: tuple[ModuleType, ...], *, seed: int = 1, most: int = 400) -> Iterator[Case]:
     """Conflicts from the source of these modules: two edits of one line, in either order alike."""
-    dice = random.Random(seed)  # noqa: S311 - a corpus, not a secret
+    dice = random.Random(seed)
     lines = [
         line for module in modules for line in inspect.getsource(module).splitlines(keepends=True)
     ]

@@ -164,7 +164,7 @@ STORIES: tuple[Story, ...] = (
 
 def random_trees(seed: int) -> tuple[Tree, Tree, Tree]:
     """Some files of code-like lines, edited, moved, added and deleted on both sides."""
-    dice = random.Random(seed)  # noqa: S311 - a test corpus, not a secret
+    dice = random.Random(seed)
     base: Tree = {}
     for number in range(6):
         lines = [b"file %d, line %d\n" % (number, n) for n in range(dice.randrange(5, 30))]
