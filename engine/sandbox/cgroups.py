@@ -122,10 +122,10 @@ def sweep(hierarchies: Iterable[Hierarchy], *, older_than_s: float = _FORGOTTEN_
     """
     now = time.time()
     for hierarchy in hierarchies:
-        with contextlib.suppress(OSError):
-            for entry in os.scandir(hierarchy.parent):
-                if entry.name.startswith(PREFIX) and entry.stat().st_mtime < now - older_than_s:
-                    with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), os.scandir(hierarchy.parent) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):  # another engine may have removed it by now
+                    if entry.name.startswith(PREFIX) and entry.stat().st_mtime < now - older_than_s:
                         os.rmdir(entry.path)  # noqa: PTH106 - a path object says no more
 
 
