@@ -169,3 +169,11 @@ def test_what_has_no_conflicts_is_refused_in_words(place: MergingPlace, plait: S
     assert "REVIEWING: it has no conflicts" in plait.err
     assert plait("check", "s1") == 2
     assert "has no check" in plait.err
+
+
+def test_several_land_on_a_branch_that_they_make(place: MergingPlace, plait: Shell):
+    prepared(place, _reviewed, MINE, {"other": changed(5, "second")})
+    before = place.built.rev("main")
+    assert plait("land", "s2", "s1", "--to", "fresh") == 0
+    assert (place.text(revision="fresh"), place.built.rev("main")) == (MINE, before)
+    assert place.text("other", "fresh") == changed(5, "second")

@@ -85,14 +85,16 @@ async def _in_order(port: EnginePort, args: argparse.Namespace, run: str) -> lis
     view = await port.view(run)
     names = [_full_name(view, worker.removeprefix(f"{run}/")) for worker in args.workers]
     places = [w.worker for w in view.workers]
-    if len(names) == 1 or any(name not in places for name in names):
+    if any(name not in places for name in names):
         return names
-    able = [n for n in names if view.worker(n).change is not None]
+    names = sorted(dict.fromkeys(names), key=places.index)
+    if args.order == LandingOrder.PLAN or len(names) == 1:
+        return names
+    able = [name for name in names if view.worker(name).change is not None]
     order = await port.landing_order(run, able, LandingOrder(args.order))
-    if args.order == LandingOrder.FEWEST_CONFLICTS:
-        for planned in order:
-            told = f"{some(planned.hunks, 'conflict')} expected" if planned.hunks else "no conflict"
-            say(f"{planned.worker}: {told}")
+    for planned in order:
+        told = f"{some(planned.hunks, 'conflict')} expected" if planned.hunks else "no conflict"
+        say(f"{planned.worker}: {told}")
     return [planned.worker for planned in order] + [name for name in names if name not in able]
 
 
