@@ -5,11 +5,12 @@ from dataclasses import replace
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import candidates
+from engine.events import CheckFinished
 from engine.ids import WOVEN, WorkerId
 from engine.phases import Phase
 from engine.plan.model import Policy, PolicyKind
 from engine.results import Badge, Change, CheckResult
-from tests.support.core_runs import a_run
+from tests.support.core_runs import a_run, who
 from tests.support.plans import a_step
 
 
@@ -34,6 +35,9 @@ def test_a_check_run_again_is_kept_and_told_and_moves_nobody():
     assert told.phase("a") is Phase.REVIEWING
     told.tell(f.Rechecked, "a", check=failed("t"))
     assert told.phase("a") is Phase.REVIEWING
+    assert told.events == [
+        CheckFinished(worker=str(who("a")), attempt=1, check=failed("t"), is_for_landing=True)
+    ]
     assert told.worker("a").check == failed("t")
     assert Badge.CHECK_FAILED in told.worker("a").badges
     told.tell(f.Rechecked, "a", check=CheckResult(command="true", passed=True, tree="t"))
@@ -81,3 +85,17 @@ def test_a_composite_woven_anew_takes_the_place_of_the_old_one():
     told.feed(f.Approved(worker=composite.id, attempt=2))
     told.feed(woven(3))
     assert told.state.workers[composite.id].change.head == "h2"
+
+
+def test_a_resolution_whose_check_failed_is_decided_anew_and_not_landed_again():
+    told = a_run(a_step("a", check="true"))
+    told.does("a")
+    told.tell(f.Approved, "a")
+    told.tell(f.ConflictsFound, "a", paths=("x",))
+    told.tell(f.Resolved, "a", tree="t", onto="c")
+    told.tell(f.CheckFailed, "a", check=failed("t"))
+    assert told.phase("a") is Phase.REVIEWING
+    told.tell(f.Approved, "a")
+    (land,) = told.acts
+    assert isinstance(land, e.Land)
+    assert (land.resolved, land.resolved_onto) == (None, None)
