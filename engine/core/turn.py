@@ -152,6 +152,7 @@ class Turn:
         """The fields that make a worker ready for another attempt, or for another prompt."""
         w = self.worker(worker)
         unheard = [said.text for said in w.said if not said.is_heard]
+        is_fresh = mode is RetryMode.FRESH
         return {
             "outcome": Outcome.PENDING,
             "cause": None,
@@ -163,7 +164,8 @@ class Turn:
             "check": None,
             "questions": (),
             "said": (),
-            "badges": w.badges - _OF_ONE_ATTEMPT,
+            "badges": w.badges - _OF_ONE_ATTEMPT - ({Badge.VIOLATION} if is_fresh else set()),
+            "violations": () if is_fresh else w.violations,
             "land": None,
             "resolved": None,
             "prepared": None,

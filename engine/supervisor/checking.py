@@ -31,13 +31,14 @@ class Checking:
         self._effect = effect
 
     async def setup(
-        self, folder: str, git: GitPlaces | None, *, role: str = "land-setup"
+        self, folder: str, git: GitPlaces | None, *, role: str | None = None
     ) -> str | None:
         """Make a tree ready by the manifest's setup; None, or why it could not be."""
         command = self._run.state.plan.workspace.setup
         if command is None:
             return None
-        end = await self._command(folder, git, command, role)
+        # A tree to be landed is another one each time: what was set up before says nothing of it.
+        end = await self._command(folder, git, command, role or f"land-setup-{token_hex(3)}")
         return None if end.is_ok else f"setup {end.why}\n{end.tail[-_TOLD_TAIL:]}".rstrip()
 
     async def teardown(self, folder: str) -> None:
