@@ -59,6 +59,8 @@ def test_empty_old_groups_go_and_nothing_else(tmp_path: Path):
         (tmp_path / name).mkdir(parents=True)
     for name in ("plait-old", "plait-used", "somebodys"):
         os.utime(tmp_path / name, (0, 0))
-    here = Hierarchy(mechanism=Mechanism.CGROUP1, parent=str(tmp_path), controllers=("pids",))
+    here = Hierarchy(
+        mechanism=Mechanism.CGROUP1, version=1, parent=str(tmp_path), controllers=("pids",)
+    )
     sweep([here])
     assert {left.name for left in tmp_path.iterdir()} == {"plait-used", "plait-young", "somebodys"}
