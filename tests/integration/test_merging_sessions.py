@@ -7,6 +7,7 @@ import pytest
 from engine import commands as c
 from engine.errors import WorkspaceError
 from engine.phases import Phase
+from engine.supervisor.merging import sessions
 from engine.supervisor.merging.views import ConflictView
 from tests.support.merging_runs import (
     SOURCE,
@@ -264,3 +265,21 @@ async def test_a_failed_check_of_the_resolution_leads_back_to_it(place: MergingP
         await engine.port.resolve(run.id, WHO, c.FinishResolving())
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.text() == THEIRS
+
+
+async def test_very_many_hunks_get_their_proposals_look_by_look(
+    place: MergingPlace, monkeypatch: pytest.MonkeyPatch
+):
+    texts = [
+        changed(9, f"{who} 9", changed(6, f"{who} 6", changed(3, f"{who} 3")))
+        for who in ("mine", "theirs")
+    ]
+    async with place.engine() as engine:
+        run = await conflicted(engine, place, *texts)
+        monkeypatch.setattr(sessions, "_THINKS_S", -1.0)
+        view = await engine.port.conflicts(run.id, WHO)
+        assert (view.is_thinking, len(view.file("code").hunks)) == (True, 3)
+        monkeypatch.setattr(sessions, "_THINKS_S", 5.0)
+        view = await engine.port.conflicts(run.id, WHO)
+        assert not view.is_thinking
+        assert all(found.proposals for found in view.file("code").hunks)

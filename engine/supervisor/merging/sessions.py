@@ -6,6 +6,7 @@ merge made again, wherever they still fit.
 """
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,6 +38,7 @@ from engine.supervisor.merging.views import ConflictView, file_views, shown_path
 
 _VERSION = 1
 _FILE = "resolution.json"
+_THINKS_S = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,9 +228,9 @@ class Resolutions:
     ) -> ConflictView:
         memory = await self.memory.read()
         session, question = opened.session, opened.question
-        offer = partial(_offer, opened.offers, memory)
+        offers = _Offers(opened.offers, memory)
         text_of = path.encode(errors="surrogateescape") or None
-        files = await to_thread.run_sync(partial(file_views, session, offer, with_text=text_of))
+        files = await to_thread.run_sync(partial(file_views, session, offers.of, with_text=text_of))
         tree, problem = None, ""
         if session.is_resolved:
             try:
@@ -252,6 +254,7 @@ class Resolutions:
             opened=opened.opened,
             to_look_at=opened.to_look_at,
             problem=problem,
+            is_thinking=offers.is_cut,
         )
 
     def _path(self, state: RunState, w: Worker) -> Path:
@@ -264,13 +267,23 @@ class Resolutions:
         await to_thread.run_sync(partial(write_atomically, path, data))
 
 
-def _offer(
-    known: dict[HunkKey, tuple[Proposal, ...]], memory: Memory, hunk: Hunk
-) -> tuple[Proposal, ...]:
-    """What is offered for a hunk, thought out once."""
-    if hunk.key not in known:
-        known[hunk.key] = propose(hunk, memory=memory)
-    return known[hunk.key]
+class _Offers:
+    """What is offered for each hunk, thought out once; no look may take long over it."""
+
+    def __init__(self, known: dict[HunkKey, tuple[Proposal, ...]], memory: Memory) -> None:
+        self._known = known
+        self._memory = memory
+        self._until = time.monotonic() + _THINKS_S
+        self.is_cut = False
+
+    def of(self, hunk: Hunk) -> tuple[Proposal, ...]:
+        """The proposals for a hunk; none where there is no time left to think."""
+        if hunk.key not in self._known:
+            if time.monotonic() > self._until:
+                self.is_cut = True
+                return ()
+            self._known[hunk.key] = propose(hunk, memory=self._memory)
+        return self._known[hunk.key]
 
 
 def _data(opened: _Open) -> dict[str, Any]:

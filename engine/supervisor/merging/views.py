@@ -143,6 +143,7 @@ class ConflictView:
         opened: Paths whose decisions fell away because the sides have changed since.
         to_look_at: Files set by hand that nobody has compared with the merge made again.
         problem: Why the decisions, although complete, make no tree.
+        is_thinking: Of very many hunks some have no proposals yet: the next look brings more.
     """
 
     run: str
@@ -162,6 +163,7 @@ class ConflictView:
     opened: tuple[str, ...] = ()
     to_look_at: tuple[str, ...] = ()
     problem: str = ""
+    is_thinking: bool = False
 
     @property
     def open_count(self) -> int:
