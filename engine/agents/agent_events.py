@@ -156,6 +156,13 @@ class Raw:
     stream: str = "out"
 
 
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Many lines of output at once, none of which means more: what a flood is told in."""
+
+    lines: tuple[str, ...]
+
+
 AgentEvent = (
     Started
     | Said
@@ -173,6 +180,7 @@ AgentEvent = (
     | TurnEnded
     | Reply
     | Raw
+    | Printed
 )
 
 

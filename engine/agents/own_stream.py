@@ -10,6 +10,7 @@ from engine.agents.agent_events import (
     AgentEvent,
     Asked,
     Decided,
+    Printed,
     Progressed,
     Raw,
     Retrying,
@@ -32,6 +33,8 @@ from engine.agents.records import (
     text_of,
 )
 
+_FLOOD = 32
+"""So many lines in one piece are taken together."""
 _BEGINNINGS = {"started", "running", "called"}
 
 
@@ -74,6 +77,19 @@ class OwnStream(Reading):
     def needs_proof(self) -> bool:
         """Nothing but its exit code speaks for it, and that is not enough for an agent."""
         return self.closing is None and not self._is_proved_by_exit
+
+    def lines(self, lines: list[bytes]) -> list[AgentEvent]:
+        """What several lines mean; a flood that holds no record of ours is not looked at singly."""
+        if len(lines) < _FLOOD or self._speaks:
+            return super().lines(lines)
+        block = b"\n".join(lines)
+        if b'"plait"' in block:
+            return super().lines(lines)
+        text = block.decode("utf-8", "replace")
+        if "\r" in text:
+            text = "\n".join(line.rstrip("\r") for line in text.split("\n"))
+        self._print(text[-LONGEST_TEXT:])
+        return [Printed(tuple(text.split("\n")))]
 
     def line(self, line: bytes) -> list[AgentEvent]:
         """What one line means: a record of ours, or output."""

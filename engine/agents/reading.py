@@ -75,6 +75,13 @@ class Reading:
         """What one JSON record means; None if it means nothing to this parser."""
         raise NotImplementedError
 
+    def lines(self, lines: list[bytes]) -> list[AgentEvent]:
+        """What several lines of output mean."""
+        events: list[AgentEvent] = []
+        for line in lines:
+            events += self.line(line)
+        return events
+
     def line(self, line: bytes) -> list[AgentEvent]:
         """What one line of output means."""
         found = read_record(line)
@@ -168,10 +175,7 @@ class Reading:
             return []
         lines = splitter.feed(data)
         if stream == "out":
-            events: list[AgentEvent] = []
-            for line in lines:
-                events += self.line(line)
-            return events
+            return self.lines(lines)
         return self._aside(stream, lines)
 
     def finish(self, ending: Ending) -> AgentOutcome:

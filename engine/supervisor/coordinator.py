@@ -265,6 +265,8 @@ class Coordinator(Merges):
             logbook = await read_log(self._tools, state, AttemptId(state.run, found.id, number))
             if live is not None:
                 live.logbooks[found.id, number] = logbook
+        if logbook is not None:
+            logbook.last_read = self._tools.clock.monotonic()
         return logbook.read(after) if logbook else LogChunk(next_offset=after)
 
     async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:

@@ -155,8 +155,8 @@ class LiveRun:
         """A fresh log for an attempt that is being watched; only the newest few are kept."""
         logbook = Logbook(attempt)
         self.logbooks[worker, attempt] = logbook
-        for key in [k for k in self.logbooks if k[0] == worker and k[1] < attempt - 1]:
-            del self.logbooks[key]
+        for old in range(1, attempt - 1):
+            self.logbooks.pop((worker, old), None)
         return logbook
 
     @property

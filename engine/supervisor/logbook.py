@@ -4,8 +4,10 @@ Made from the attempt's events as they come; it can always be made again from th
 """
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
+from itertools import islice, repeat
 
 from engine.agents import agent_events as a
 from engine.limits import Usage
@@ -13,6 +15,9 @@ from engine.results import LogChunk, LogKind, LogLine
 
 KEPT_LINES = 10_000
 TAIL_LINES = 12
+_FOCUS_S = 2.0
+_Line = tuple[float, LogKind, str]
+"""A line as it is kept: made into a `LogLine` only when it is read, which most never are."""
 
 
 @dataclass
@@ -24,10 +29,10 @@ class Logbook:
         is_turn_over: The agent has nothing more to do, well or not, and waits for its input to end.
         last_progress: When it last told of something it did, on the monotonic clock.
         last_raw: When it last wrote a plain line, likewise.
+        last_read: When somebody last read it line by line, likewise.
     """
 
     attempt: int
-    lines: deque[LogLine] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
     first: int = 0
     tool: str | None = None
     progress: float | None = None
@@ -35,43 +40,47 @@ class Logbook:
     last_output_at: float | None = None
     last_progress: float | None = None
     last_raw: float | None = None
+    last_read: float | None = None
     sub_agents: int = 0
     cached_tokens: int = 0
     is_ended: bool = False
     is_turn_over: bool = False
     _is_open: bool = False
+    _kept: deque[_Line] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
+
+    @property
+    def next(self) -> int:
+        """The number of the line that is written next."""
+        return self.first + len(self._kept)
+
+    def is_focused(self, monotonic: float) -> bool:
+        """Somebody reads it now, so that what it writes should be seen at once."""
+        return self.last_read is not None and monotonic - self.last_read < _FOCUS_S
 
     def write(self, kind: LogKind, text: str, at: float) -> None:
         """Add a text of one kind, a line a row."""
         self._is_open = False
-        for line in text.split("\n"):
-            self._add(LogLine(at=at, kind=kind, text=line))
+        self._add(text.split("\n"), kind, at)
 
-    def write_raw(self, texts: list[str], at: float, *, monotonic: float) -> None:
-        """Add many lines of plain output at once; only those that can be kept are looked at."""
-        kind = LogKind.OUTPUT
-        skipped = max(0, len(texts) - KEPT_LINES)
-        self.first += skipped
+    def write_raw(self, texts: Sequence[str], at: float, *, monotonic: float) -> None:
+        """Add many lines of plain output at once; none of them is looked at."""
         self._is_open = False
         self.last_raw = monotonic
-        for text in texts[skipped:]:
-            self._add(LogLine(at=at, kind=kind, text=text))
+        self._add(texts, LogKind.OUTPUT, at)
 
     def _go_on(self, kind: LogKind, text: str, at: float) -> None:
-        if self._is_open and self.lines and self.lines[-1].kind is kind:
+        if self._is_open and self._kept and self._kept[-1][1] is kind:
             head, *rest = text.split("\n")
-            last = self.lines[-1]
-            self.lines[-1] = replace(last, text=last.text + head)
-            for line in rest:
-                self._add(LogLine(at=at, kind=kind, text=line))
+            began, _, said = self._kept[-1]
+            self._kept[-1] = (began, kind, said + head)
+            self._add(rest, kind, at)
         else:
             self.write(kind, text, at)
         self._is_open = True
 
-    def _add(self, line: LogLine) -> None:
-        if len(self.lines) == KEPT_LINES:
-            self.first += 1
-        self.lines.append(line)
+    def _add(self, texts: Sequence[str], kind: LogKind, at: float) -> None:
+        self.first += max(0, len(self._kept) + len(texts) - KEPT_LINES)
+        self._kept.extend(zip(repeat(at), repeat(kind), texts))
 
     @singledispatchmethod
     def note(self, event: a.AgentEvent, at: float) -> None:
@@ -175,21 +184,34 @@ class Logbook:
         self.is_ended = True
         self.tool = None
         words = last_words.strip()
-        if words and words not in "\n".join(line.text for line in self.lines):
+        if words and words not in "\n".join(text for _, _, text in self._kept):
             self.write(LogKind.SAYS, words, at)
 
     def read(self, after: int) -> LogChunk:
         """The lines from number `after` on, as far as they are kept."""
         start = max(after, self.first)
         wanted = start - self.first
-        lines = tuple(self.lines)[wanted:] if wanted < len(self.lines) else ()
-        end = self.first + len(self.lines)
-        return LogChunk(lines=lines, next_offset=end, is_end=self.is_ended)
+        lines = tuple(
+            LogLine(at=at, kind=kind, text=text)
+            for at, kind, text in islice(self._kept, wanted, None)
+        )
+        return LogChunk(lines=lines, next_offset=self.next, is_end=self.is_ended)
 
     def tail(self) -> tuple[str, ...]:
         """The last lines, for a tile."""
-        newest = list(self.lines)[-TAIL_LINES:] if self.lines else []
-        return tuple(line.text for line in newest)
+        count = len(self._kept)
+        return tuple(self._kept[n][2] for n in range(max(0, count - TAIL_LINES), count))
+
+
+def raw_lines(events: Iterable[a.AgentEvent]) -> list[str]:
+    """The lines of plain output."""
+    lines: list[str] = []
+    for event in events:
+        if isinstance(event, a.Printed):
+            lines += event.lines
+        elif isinstance(event, a.Raw):
+            lines.append(event.line)
+    return lines
 
 
 def _newer(new: int | None, old: int | None) -> int | None:

@@ -7,6 +7,7 @@ state; facts that the journal has already seen change nothing the second time.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
+from itertools import groupby
 from typing import Any
 
 import anyio
@@ -23,7 +24,7 @@ from engine.limits import Dimension, LimitHit, Limits
 from engine.phases import StopCause
 from engine.results import Badge, LogKind, Question
 from engine.supervisor.clock import Clock
-from engine.supervisor.logbook import Logbook
+from engine.supervisor.logbook import Logbook, raw_lines
 from engine.supervisor.notebook import Notebook
 
 Feed = Callable[[f.Fact], None]
@@ -92,7 +93,8 @@ class Watch:
         offset, told = 0, False
         try:
             while True:
-                chunk = await self.host.read(self.attempt, offset, wait=told)
+                is_focused = self.logbook.is_focused(self.clock.monotonic())
+                chunk = await self.host.read(self.attempt, offset, wait=told, is_focused=is_focused)
                 await self._take(chunk, offset)
                 offset = chunk.next_offset
                 if chunk.end is not None:
@@ -136,7 +138,7 @@ class Watch:
                 OutputAppended(
                     worker=str(self.attempt.worker),
                     attempt=self.attempt.number,
-                    offset=self.logbook.first + len(self.logbook.lines),
+                    offset=self.logbook.next,
                 )
             )
 
@@ -150,19 +152,15 @@ class Watch:
             self.logbook.write(LogKind.NOTE, text, self.started_at + frame.at_s)
 
     def _note(self, events: Sequence[a.AgentEvent], at: float) -> None:
-        raw: list[str] = []
-        for event in events:
-            if isinstance(event, a.Raw):
-                raw.append(event.line)
+        now = self.clock.monotonic()
+        for is_raw, several in groupby(events, key=lambda e: isinstance(e, (a.Raw, a.Printed))):
+            if is_raw:
+                self.logbook.write_raw(raw_lines(several), at, monotonic=now)
                 continue
-            if raw:
-                self.logbook.write_raw(raw, at, monotonic=self.clock.monotonic())
-                raw = []
-            self.logbook.note(event, at)
-            self.logbook.last_progress = self.clock.monotonic()
-            self._act(event, at)
-        if raw:
-            self.logbook.write_raw(raw, at, monotonic=self.clock.monotonic())
+            for event in several:
+                self.logbook.note(event, at)
+                self.logbook.last_progress = now
+                self._act(event, at)
 
     @singledispatchmethod
     def _act(self, event: a.AgentEvent, at: float) -> None:

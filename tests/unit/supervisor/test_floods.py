@@ -1,0 +1,66 @@
+"""Output that comes in floods is taken in one piece, and tells the same as line by line."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from engine.agents.contract import Ending
+from engine.agents.own_stream import OwnStream
+from engine.plan.model import AgentChoice
+from engine.results import LogKind
+from engine.supervisor.logbook import KEPT_LINES, Logbook, raw_lines
+from tests.support.agent_runs import launch_request
+
+PIECES = (
+    b"a line",
+    b"",
+    b"ends\r",
+    b"\xff\xfe no text",
+    "ünï".encode(),
+    b"\xc3",
+    b"  ",
+    b"x" * 500,
+)
+CHOICE = AgentChoice(name="shell", adapter="command")
+RECORD = b'{"plait": "say", "text": "hello"}'
+
+
+def fed(tmp_path: Path, blocks: list[bytes]) -> tuple[list[str], str]:
+    stream = OwnStream(launch_request(tmp_path, choice=CHOICE), is_proved_by_exit=True)
+    lines = [line for block in blocks for line in raw_lines(stream.feed("out", block))]
+    return lines, stream.finish(Ending(exit_code=0)).text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_flood_reads_as_its_lines_do_when_they_come_one_by_one(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    lines = [dice.choice(PIECES) + b"\n" for _ in range(2_000)]
+    assert fed(tmp_path, [b"".join(lines)]) == fed(tmp_path, lines)
+
+
+def test_a_record_in_the_middle_of_a_flood_is_heard(tmp_path: Path) -> None:
+    lines = [b"noise\n"] * 500 + [RECORD + b"\n"] + [b"noise\n"] * 500
+    heard, said = fed(tmp_path, [b"".join(lines)])
+    assert (len(heard), said) == (1_000, "hello")
+
+
+def test_numbers_of_lines_go_on_when_a_flood_passes_what_is_kept() -> None:
+    logbook = Logbook(1)
+    logbook.write(LogKind.NOTE, "first", 0.0)
+    for begin in range(0, 25_000, 5_000):
+        logbook.write_raw([str(n) for n in range(begin, begin + 5_000)], 1.0, monotonic=1.0)
+    logbook.write_raw([str(n) for n in range(25_000, 40_000)], 2.0, monotonic=2.0)
+    chunk = logbook.read(0)
+    assert (logbook.next, chunk.next_offset, len(chunk.lines)) == (40_001, 40_001, KEPT_LINES)
+    assert [line.text for line in chunk.lines] == [str(n) for n in range(30_000, 40_000)]
+    assert [line.text for line in logbook.read(40_000).lines] == ["39999"]
+    assert logbook.tail()[-1] == "39999"
+
+
+def test_a_log_is_focused_while_somebody_reads_it_and_not_for_long_after() -> None:
+    logbook = Logbook(1)
+    assert not logbook.is_focused(10.0)
+    logbook.last_read = 10.0
+    assert logbook.is_focused(10.5)
+    assert not logbook.is_focused(100.0)
