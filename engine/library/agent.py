@@ -27,7 +27,7 @@ from engine.library.making import (
     option_texts,
 )
 from engine.library.replies import History, Reply, Standing, Turn, reply_of
-from engine.library.seats import Act, Seat, seat_for
+from engine.library.seats import CLOSING_S, Act, Seat, seat_for
 from engine.limits import Limits
 from engine.patterns import Outcome as Ended
 from engine.patterns import Progress, settled
@@ -180,10 +180,8 @@ class Agent:
             EngineError: It could not even be tried.
         """
         with self._busy():
-            old, self._worker = self._worker, None
             self._history, self._standing, self._last = History(), Standing(), None
-            if old is not None:
-                await self._seat.do(lambda engine: talks.put_away(engine, old))
+            await self._put_away()
             return await self._take_turn(text)
 
     async def continue_turn(self, text: str) -> Reply:
@@ -269,10 +267,9 @@ class Agent:
 
         It may be used again: then it goes on as a fork would.
         """
-        old, self._worker = self._worker, None
         try:
-            if old is not None:
-                await self._seat.do(lambda engine: talks.put_away(engine, old))
+            with anyio.move_on_after(CLOSING_S, shield=True):
+                await self._put_away()
         finally:
             await self._seat.leave()
 
@@ -292,12 +289,22 @@ class Agent:
 
     async def _take_turn(self, text: str) -> Reply:
         old, self._worker = self._worker, None
-        with plain_errors():
-            async with self._seat.back() as back:
-                hearing = self._listening.hearing(back)
-                act: Act[talks.Ended] = partial(self._turn, text=text, old=old, hearing=hearing)
-                ended = await self._seat.do(act)
+        try:
+            with plain_errors():
+                async with self._seat.back() as back:
+                    hearing = self._listening.hearing(back)
+                    act: Act[talks.Ended] = partial(self._turn, text=text, old=old, hearing=hearing)
+                    ended = await self._seat.do(act)
+        except BaseException:
+            with anyio.CancelScope(shield=True), suppress(EngineError):
+                await self._put_away()  # it ended just when the caller had gone
+            raise
         return self._note(text, ended)
+
+    async def _put_away(self) -> None:
+        old, self._worker = self._worker, None
+        if old is not None:
+            await self._seat.do(lambda engine: talks.put_away(engine, old))
 
     async def _turn(
         self, engine: Engine, *, text: str, old: str | None, hearing: talks.Hearing
@@ -310,12 +317,15 @@ class Agent:
             again = RetryWorker(worker=old, mode=RetryMode.RESUME, prompt=words)
             ended = await talks.go_on(engine, again, hearing)
             if isinstance(ended, talks.Ended):
+                self._worker = ended.worker  # known here even if the caller never hears of it
                 return ended
             is_landed = (await talks.look(engine, old)).phase is Phase.LANDED
             await talks.put_away(engine, old)
             self._standing = Standing() if is_landed else self._standing
         words = self._history.told(text) if self._history.turns else text
-        return await talks.begin(engine, brief.plan(words, standing=self._standing), hearing)
+        ended = await talks.begin(engine, brief.plan(words, standing=self._standing), hearing)
+        self._worker = ended.worker
+        return ended
 
     def _note(self, text: str, ended: talks.Ended) -> Reply:
         result, change = ended.result, ended.change

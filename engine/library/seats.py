@@ -17,6 +17,9 @@ from engine.library.loops import LoopThread
 
 T = TypeVar("T")
 
+CLOSING_S = 60.0
+"""How long even a cancelled caller waits for what has to be put away."""
+
 Act = Callable[[Engine], Awaitable[T]]
 Back = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Calls something in the loop of whoever took the seat, and awaits it where it is to be awaited."""

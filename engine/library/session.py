@@ -8,6 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypedDict
 
+import anyio
+
 from engine.api import Engine, plain_errors
 from engine.commands import Conflicted, Refused, RetryWorker
 from engine.errors import AgentError
@@ -17,7 +19,7 @@ from engine.library import talks
 from engine.library.listening import Answerer, Listening, Subscriber
 from engine.library.making import Brief, How, Who, as_command, check_who, option_texts
 from engine.library.replies import Reply, reply_of
-from engine.library.seats import Seat, seat_for
+from engine.library.seats import CLOSING_S, Seat, seat_for
 from engine.limits import Limits
 from engine.plan.model import RetryMode
 
@@ -123,27 +125,33 @@ class IsolatedAgentSession:
             with plain_errors():
                 async with self._seat.back() as back:
                     hearing = self._listening.hearing(back)
-                    self._place = await self._seat.do(partial(self._open, hearing=hearing))
+                    await self._seat.do(partial(self._open, hearing=hearing))
         except BaseException:
-            await self._seat.leave()
+            await self._close()
             raise
         return self
 
     async def __aexit__(self, *told: object) -> None:
-        worker, self._place = self._open_place.worker, None
+        await self._close()
+
+    async def _close(self) -> None:
+        place, self._place = self._place, None
         try:
-            await self._seat.do(lambda engine: talks.put_away(engine, worker))
+            with anyio.move_on_after(CLOSING_S, shield=True):
+                if place is not None:
+                    await self._seat.do(lambda engine: talks.put_away(engine, place.worker))
         finally:
             await self._seat.leave()
 
-    async def _open(self, engine: Engine, *, hearing: talks.Hearing) -> "_Place":
+    async def _open(self, engine: Engine, *, hearing: talks.Hearing) -> None:
         """A first attempt that does nothing: its workspace is there when it has ended."""
         opening = replace(_OPENING, execution_mode=self._who.execution_mode)
         brief = await Brief.read(engine, opening, self._how)
         plan = brief.plan("", name=self._name, keeps_workspace=True)
         ended = reply_of(await talks.begin(engine, plan, hearing))
         run, _, worker = ended.worker.partition("/")
-        return _Place(ended, engine.database(run, worker))
+        # Known here even if the caller never hears of it.
+        self._place = _Place(ended, engine.database(run, worker))
 
     @property
     def _open_place(self) -> "_Place":
