@@ -23,7 +23,7 @@ from engine.agents.agent_events import (
     Withdrawn,
 )
 from engine.agents.contract import LaunchRequest
-from engine.agents.permitting import decide
+from engine.agents.permitting import decide, verdict_of
 from engine.agents.prompting import system_text, user_text, whole_text
 from engine.agents.reading import INTERRUPTED, Closing, Reading
 from engine.agents.records import (
@@ -130,9 +130,14 @@ class AcpStream(Reading):
     # ------------------------------------------------------------------ talking to it
 
     def answer(self, question: str, answer: str) -> bytes | None:
-        """`allow` or `deny`; anything else denies too, for the protocol carries no words."""
+        """Allowed or denied; the protocol carries no words, so a reason is the next prompt."""
         waiting = self._waiting.pop(question, None)
-        return None if waiting is None else _verdict(waiting, is_allowed=answer == "allow")
+        if waiting is None:
+            return None
+        is_allowed, reason = verdict_of(answer)
+        if reason:
+            self._queue.append(f"The user denied this: {reason}")
+        return _verdict(waiting, is_allowed=is_allowed)
 
     def steer(self, text: str) -> bytes | None:
         """The next prompt: now if it waits for one, else when this turn has ended."""

@@ -23,7 +23,7 @@ from engine.agents.agent_events import (
     Withdrawn,
 )
 from engine.agents.contract import LaunchRequest
-from engine.agents.permitting import decide
+from engine.agents.permitting import decide, verdict_of
 from engine.agents.reading import INTERRUPTED, Closing, Reading
 from engine.agents.records import (
     Record,
@@ -315,9 +315,10 @@ def _state(block: Record, *, is_refused: bool) -> str:
 
 
 def _verdict(given: Record, answer: str) -> dict[str, Any]:
-    if answer == "allow":
+    is_allowed, reason = verdict_of(answer)
+    if is_allowed:
         return {"behavior": "allow", "updatedInput": given}
-    return {"behavior": "deny", "message": "The user denied this." if answer == "deny" else answer}
+    return {"behavior": "deny", "message": reason or "The user denied this."}
 
 
 def _chosen(given: Record, answer: str) -> dict[str, Any]:

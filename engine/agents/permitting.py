@@ -30,6 +30,19 @@ def decide(request: LaunchRequest, tool: str, detail: str) -> tuple[bool, str] |
     return None
 
 
+def verdict_of(answer: str) -> tuple[bool, str]:
+    """What a human's answer to a permission means: allowed or not, and the words to the agent.
+
+    Only `allow` allows. `deny: use uv` denies with a reason; any other words are a reason too.
+    """
+    if answer == "allow":
+        return True, ""
+    word, colon, reason = answer.partition(":")
+    if word.strip().casefold() == "deny":
+        return False, reason.strip() if colon else ""
+    return False, answer.strip()
+
+
 def is_allowed_unasked(request: LaunchRequest) -> bool:
     """Everything may be done without asking, as far as can be said before the start."""
     permissions = request.permissions

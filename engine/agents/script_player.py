@@ -78,6 +78,7 @@ class Player:
                 continue
             if kind == "answer":
                 self.answers[str(record.get("id"))] = str(record.get("answer", ""))
+                self.values["reason"] = str(record.get("reason", ""))
             elif kind == "steer":
                 self.values["steered"] = str(record.get("text", ""))
                 self.say(f"Understood: {self.values['steered']}")

@@ -1,0 +1,75 @@
+"""A human's word on a permission, as each agent hears it: allowed, or denied with the reason."""
+
+import json
+from typing import Any
+
+import pytest
+
+from engine.agents.acp_stream import AcpStream
+from engine.agents.agent_events import Asked
+from engine.agents.contract import LaunchRequest
+from engine.agents.own_stream import OwnStream
+from engine.agents.permitting import verdict_of
+from engine.plan.model import AgentChoice
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("allow", (True, "")),
+        ("deny", (False, "")),
+        ("deny: use uv", (False, "use uv")),
+        ("Deny:  use uv ", (False, "use uv")),
+        ("use uv: it is faster", (False, "use uv: it is faster")),
+        ("allowed", (False, "allowed")),
+    ],
+)
+def test_only_allow_allows(answer: str, verdict: tuple[bool, str]) -> None:
+    assert verdict_of(answer) == verdict
+
+
+def _request(adapter: str) -> LaunchRequest:
+    choice = AgentChoice(name=adapter, adapter=adapter)
+    return LaunchRequest(choice=choice, prompt="Do it.", workspace="/", home="/")
+
+
+def _record(data: bytes | None) -> dict[str, Any]:
+    assert data is not None
+    return dict(json.loads(data))
+
+
+@pytest.mark.parametrize(
+    ("answer", "heard"),
+    [
+        ("allow", {"answer": "allow"}),
+        ("deny", {"answer": "deny"}),
+        ("deny: use uv", {"answer": "deny", "reason": "use uv"}),
+    ],
+)
+def test_a_program_of_one_s_own_hears_the_reason(answer: str, heard: dict[str, str]) -> None:
+    stream = OwnStream(_request("scripted"))
+    asked = {"plait": "ask", "id": "q", "text": "May I?", "permission": True}
+    stream.feed("out", json.dumps(asked).encode() + b"\n")
+    assert _record(stream.answer("q", answer)) == {"plait": "answer", "id": "q", **heard}
+
+
+def test_words_that_answer_no_permission_stay_as_they_are() -> None:
+    stream = OwnStream(_request("scripted"))
+    stream.feed("out", b'{"plait": "ask", "id": "q", "text": "Which?"}\n')
+    assert _record(stream.answer("q", "deny: or not"))["answer"] == "deny: or not"
+
+
+def test_over_acp_the_reason_is_the_next_prompt() -> None:
+    stream = AcpStream(_request("acp"))
+    options = [{"optionId": kind, "kind": kind} for kind in ("allow_once", "reject_once")]
+    asked = {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "session/request_permission",
+        "params": {"sessionId": "s", "toolCall": {"title": "pip"}, "options": options},
+    }
+    (question,) = stream.feed("out", json.dumps(asked).encode() + b"\n")
+    assert isinstance(question, Asked)
+    denied = _record(stream.answer(question.id, "deny: use uv"))
+    assert denied["result"]["outcome"]["optionId"] == "reject_once"
+    assert list(stream._queue) == ["The user denied this: use uv"]
