@@ -46,6 +46,7 @@ class ModelServer:
         logins: What came as authorization, one for each request.
         in_flight: How many requests are being answered now; `peak` is the most there ever were.
         gate: What turns that wait wait for.
+        wanted_login: What must come as authorization, if anything must; all else is refused.
         is_by_conversation: Take turns by what has come back from tools, not by arrival.
     """
 
@@ -53,6 +54,7 @@ class ModelServer:
     is_by_conversation: bool = False
     requests: list[dict[str, Any]] = field(default_factory=list)
     logins: list[str | None] = field(default_factory=list)
+    wanted_login: str = ""
     in_flight: int = 0
     peak: int = 0
     gate: threading.Event = field(default_factory=threading.Event)
@@ -138,7 +140,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.split("?")[0].endswith("count_tokens"):
             self._json({"input_tokens": 10})
             return
-        self.model.logins.append(self.headers.get("authorization"))
+        login = self.headers.get("authorization")
+        self.model.logins.append(login)
+        if self.model.wanted_login not in {"", login}:
+            self._answer(Turn(status=401), body)
+            return
         with self.model.answering():
             self._answer(self.model.next_turn(body), body)
 

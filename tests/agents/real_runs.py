@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,15 @@ class RealRun:
         """What the worker's branch has beside the base."""
         branch = self.shell.git("branch", "--list", "--format=%(refname)", f"*worker_{worker}")
         return self.shell.git("show", f"{branch.split()[-1]}:hello.txt")
+
+    def wait_work(self, name: str) -> Path:
+        """A file of the first worker's, as soon as it is there."""
+        for _ in range(600):
+            workspace = self.status()["workspace"]
+            if workspace and (file := Path(workspace, name)).exists():
+                return file
+            threading.Event().wait(0.1)
+        raise AssertionError(f"no {name} after a minute")
 
     def living(self) -> dict[int, str]:
         """All that was started below this repository and still lives, but for engine and zygote."""

@@ -94,3 +94,18 @@ def test_a_question_that_the_agent_gave_up_is_withdrawn() -> None:
     }
     events, _ = told("claude", asked, {"type": "control_cancel_request", "request_id": "r"})
     assert events[-1] == Withdrawn("r")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_network"),
+    [
+        ("API Error: Unable to connect to API (ECONNREFUSED)", True),
+        ("API Error: Connection error.", True),
+        ("stream disconnected before completion: error sending request for url", True),
+        ("getaddrinfo ENOTFOUND api.example.com", True),
+        ("scripted failure 400", False),
+        ("the tests of the network layer fail", False),
+    ],
+)
+def test_a_lost_network_is_known_by_its_words(words: str, *, is_network: bool) -> None:
+    assert told("claude", refusal(words))[1].lost_network is is_network

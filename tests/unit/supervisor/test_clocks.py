@@ -5,7 +5,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from engine.supervisor.clock import Clock, SystemClock
+from engine.supervisor.clock import Clock, SystemClock, Wakes
 from engine.testing.manual_clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -72,3 +72,18 @@ async def test_a_wall_clock_that_is_set_leaves_the_monotonic_one_alone():
     clock.advance(5)
     clock.set_wall(1_000.0)
     assert (clock.now(), clock.monotonic()) == (1_000.0, 5.0)
+
+
+def test_a_machine_has_just_woken_for_a_while_after_it_slept():
+    wakes = Wakes()
+    assert not wakes.look(slept_s=100, now=0)
+    assert not wakes.look(slept_s=101, now=1)
+    assert wakes.look(slept_s=400, now=2)
+    assert wakes.look(slept_s=400, now=60)
+    assert not wakes.look(slept_s=400, now=200)
+    assert wakes.look(slept_s=500, now=201)
+
+
+def test_a_machine_that_is_awake_has_not_just_woken():
+    clock = SystemClock()
+    assert [clock.has_just_woken() for _ in range(3)] == [False] * 3
