@@ -59,7 +59,9 @@ def _namespaces(machine: Machine, request: ConfineRequest) -> Iterator[str]:
         yield "--unshare-net"
     if not request.needs_own_sandbox:
         yield "--disable-userns"
-    if machine.uid == 0:
+    # A look keeps the user's id: git takes every file of another owner than its index says for
+    # changed, reads all of them again and stores what it cannot freshen a second time.
+    if machine.uid == 0 and not request.is_read_only:
         yield from ("--uid", "1000", "--gid", "1000")
     if not request.has_terminal:
         yield "--new-session"  # a terminal agent would lose its controlling terminal by it
