@@ -24,6 +24,7 @@ from tui.screens.diff import DiffScreen
 from tui.screens.fleet import FleetScreen
 from tui.screens.inbox import InboxScreen
 from tui.screens.others import PlanScreen, RunsScreen
+from tui.screens.review import ReviewScreen
 from tui.screens.session import Session
 from tui.screens.worker import WorkerScreen
 from tui.theming import DEFAULT, Theme, load_all
@@ -39,6 +40,7 @@ _SCREENS: dict[str, type[BoardScreen]] = {
     "fleet": FleetScreen,
     "worker": WorkerScreen,
     "diff": DiffScreen,
+    "review": ReviewScreen,
     "inbox": InboxScreen,
     "plan": PlanScreen,
     "runs": RunsScreen,

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 import anyio
 from textual.message import Message
 
-from engine.commands import Command, Refused, Reply
+from engine.commands import Command, Refused, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import OutputAppended, Told, UsageSampled
-from engine.results import EngineView, LogLine, WorkerView
+from engine.results import CheckResult, EngineView, LogLine, WorkerView
 from tui.present.clean import clean_code, clean_tree
 from tui.present.runs import PastRun
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
-    from engine.api import EnginePort
+    from engine.api import CandidateTable, ConflictView, EnginePort, Wove
 
 _KEPT_EVENTS = 500
 _KEPT_SAMPLES = 120
@@ -105,9 +105,14 @@ class Bridge:
         return frozenset(worker for worker, at in self.output_at.items() if now - at < 0.5)  # noqa: PLR2004
 
     async def command(self, command: Command) -> Reply:
-        """Hand a command on; an engine that is gone refuses it."""
+        """Hand a command on, and see what came of it; an engine that is gone refuses it.
+
+        The view is new when this returns: whoever reads that it was done and presses the same key
+        again means what is then on screen.
+        """
         try:
             reply = await self.port.command(command)
+            await self._see()
         except GONE as error:
             return Refused(reason=f"the engine did not answer: {clean_tree(str(error))}")
         self.nudge()
@@ -119,6 +124,55 @@ class Bridge:
             return clean_tree(await self.port.diff(run, worker, attempt), clean_code)
         except GONE as error:
             return f"the diff could not be had: {clean_tree(str(error))}"
+
+    async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView | str:
+        """A worker's conflicts, byte for byte: what is sent back must name what is really there.
+
+        Whoever draws them cleans them first. Words instead say why they cannot be had.
+        """
+        try:
+            return await self.port.conflicts(run, worker, path)
+        except GONE as error:
+            return _why(error)
+
+    async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView | str:
+        """Decide something about a worker's conflicts; in words, why that was refused."""
+        try:
+            view = await self.port.resolve(run, worker, action)
+        except GONE as error:
+            return _why(error)
+        self.nudge()
+        return view
+
+    async def check(self, run: str, worker: str) -> CheckResult | str:
+        """Run the check on the exact tree that would land now."""
+        try:
+            return clean_tree(await self.port.check(run, worker))
+        except GONE as error:
+            return _why(error)
+
+    async def candidates(self, run: str, step: str) -> CandidateTable | str:
+        """The candidates of a step beside each other."""
+        try:
+            return clean_tree(await self.port.candidates(run, step), clean_code)
+        except GONE as error:
+            return _why(error)
+
+    async def compare(self, run: str, one: str, other: str) -> ChangeDiff | str:
+        """What differs between the changes of two workers."""
+        try:
+            return clean_tree(await self.port.compare(run, one, other), clean_code)
+        except GONE as error:
+            return _why(error)
+
+    async def weave(self, run: str, step: str, hunks: tuple[str, ...]) -> Wove | str:
+        """Make a composite of hunks of a step's candidates, and check it."""
+        try:
+            wove = await self.port.weave(run, step, hunks)
+        except GONE as error:
+            return _why(error)
+        self.nudge()
+        return clean_tree(wove)
 
     async def history(self) -> list[PastRun]:
         """Every run of the repository, newest first; none where the engine cannot be asked."""
@@ -192,16 +246,21 @@ class Bridge:
 
     async def _look(self) -> None:
         try:
-            view = clean_tree(await self.port.snapshot())
+            await self._see()
             await self._read_log()
         except GONE:
             if self.lost_since is None:
                 self.lost_since = self._clock()
         else:
             self.lost_since = None
+        self._post(EngineMoved())
+
+    async def _see(self) -> None:
+        """Take the newest view; one that was overtaken by a newer one is dropped."""
+        view = clean_tree(await self.port.snapshot())
+        if self.view is None or view.at >= self.view.at:
             self.view = view
             self._sample(view)
-        self._post(EngineMoved())
 
     async def _read_log(self) -> None:
         for _ in range(_CHUNKS_PER_FRAME):
@@ -233,3 +292,9 @@ class Bridge:
             share = max(seconds - history.seconds, 0.0) / (now - history.at) * 100
             history.shares.append(share)
             history.seconds, history.at = seconds, now
+
+
+def _why(error: BaseException) -> str:
+    """What an error says, as a reason to be shown."""
+    hint = getattr(error, "hint", "")
+    return clean_tree(f"{error}. {hint}".removesuffix(". ") if hint else str(error))

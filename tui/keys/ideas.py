@@ -100,6 +100,7 @@ EVERYWHERE = (
 PALETTE_ONLY = (
     Idea("cap", (), "how many workers may hold a slot at once"),
     Idea("limits", (), "change the worker's limits, also while it runs"),
+    Idea("forget", (), "never offer the remembered answer under the cursor again"),
     Idea("interrupt", (), "break off what the agent does now, without ending it"),
 )
 """What is needed so seldom that it has no key of its own."""

@@ -91,6 +91,10 @@ def _reject(worker: WorkerView, _: StepView) -> str:
     return "" if worker.phase in {Phase.REVIEWING, Phase.CONFLICTED} else f"{_is(worker)}"
 
 
+def _review(worker: WorkerView, _: StepView) -> str:
+    return "" if worker.phase is Phase.CONFLICTED else f"it has no conflicts; {_is(worker)}"
+
+
 _RULES: Mapping[str, _Reason] = {
     "yes": _allow,
     "yes_wide": _allow_for_run,
@@ -103,4 +107,5 @@ _RULES: Mapping[str, _Reason] = {
     "land": _land,
     "diff": _diff,
     "reject": _reject,
+    "merge": _review,
 }

@@ -65,6 +65,7 @@ class Writing:
     then: Callable[[str], None]
     key: str
     may_be_empty: bool = False
+    is_code: bool = False
 
 
 class BoardScreen(Screen[None]):
@@ -272,6 +273,7 @@ class BoardScreen(Screen[None]):
     def write(self, writing: Writing, draft: str = "") -> None:
         """Open the text box."""
         self.writing = writing
+        self.textbox.is_code = writing.is_code
         self.textbox.text = self.session.drafts.get(writing.key, draft)
         self.textbox.move_cursor(self.textbox.document.end)
         self.textbox.display = True

@@ -44,6 +44,12 @@ class CommonScreen(KeyedScreen):
     def do_go_diff(self) -> None:
         self.go("diff")
 
+    def do_go_review(self) -> None:
+        self.go("review")
+
+    def do_merge(self) -> None:
+        self.go("review")
+
     def do_go_inbox(self) -> None:
         self.go("inbox")
 
@@ -98,7 +104,9 @@ class CommonScreen(KeyedScreen):
         text, problem = await edit_text(self.app, self.textbox.text)
         if problem:
             self.say_refused("ctrl+g", problem)
-        self.textbox.text = clean_block(text).rstrip()
+        self.textbox.text = (
+            text.removesuffix("\n") if self.textbox.is_code else clean_block(text).rstrip()
+        )
         self.textbox.focus()
 
     # Finding.

@@ -26,9 +26,6 @@ READ_ONLY_IDEAS = frozenset(
 
 LATER = {
     "go_compare": "candidates cannot be compared side by side in this console yet",
-    "go_review": "conflicts cannot be resolved in this console yet",
-    "merge": "conflicts cannot be resolved in this console yet",
-    "merge_all": "conflicts cannot be resolved in this console yet",
     "publish": "this console opens no pull requests; `plait pr` does",
     "check": "this console runs no checks by itself; `plait check` does",
     "edit": "files are not edited from this console yet",

@@ -8,7 +8,10 @@ from tui.present.clean import clean_block
 
 
 class TextBox(TextArea):
-    """A small editor: enter sends, ctrl+j makes a new line, escape closes and keeps the draft."""
+    """A small editor: enter sends, ctrl+j makes a new line, escape closes and keeps the draft.
+
+    Code is sent as it is, its blanks included, and is no message to come back to.
+    """
 
     DEFAULT_CSS = """
     TextBox {
@@ -36,6 +39,7 @@ class TextBox(TextArea):
     def __init__(self) -> None:
         super().__init__(soft_wrap=True, show_line_numbers=False, tab_behavior="focus")
         self.past: list[str] = []
+        self.is_code = False
 
     async def _on_key(self, event: events.Key) -> None:
         special = {
@@ -60,8 +64,8 @@ class TextBox(TextArea):
         self.insert(clean_block(event.text))
 
     def _send(self) -> None:
-        text = self.text.strip()
-        if text:
+        text = self.text if self.is_code else self.text.strip()
+        if text and not self.is_code:
             self.past.append(text)
         self.text = ""
         self.post_message(self.Sent(text))

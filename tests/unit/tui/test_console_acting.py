@@ -332,8 +332,8 @@ async def test_a_grey_key_says_why():
         console.screen.session.worker = RUNNING
         await console.do("retry")
         await console.shows("r refused: it is running; stop it first.")
-        await console.do("go_review")
-        await console.shows("cannot be resolved in this console yet")
+        await console.do("merge")
+        await console.shows("it has no conflicts; it is running")
         assert console.port.commands == []
 
 

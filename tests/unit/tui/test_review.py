@@ -1,0 +1,370 @@
+"""Conflicts are decided on screen by single keys, and every decision goes through the port."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine import commands as c
+from engine.merge import Memory
+from engine.phases import Phase
+from tests.support.consoles import opened
+from tests.support.review_consoles import (
+    KINDS,
+    WHO,
+    ReviewPort,
+    conflicted_view,
+    conflicts,
+    imports,
+    io_py,
+    texts,
+)
+from tui.present.ink import row_width
+from tui.present.review_card import Look, card
+from tui.present.review_columns import columns, fits
+from tui.present.review_model import ReviewPane
+from tui.screens.review import ReviewScreen
+
+pytestmark = pytest.mark.anyio
+IO, ERRORS = "src/csvlite/io.py", "src/csvlite/errors.py"
+
+
+def port(*files, **more) -> ReviewPort:
+    return ReviewPort(conflicted_view(), files=files or conflicts(), **more)
+
+
+class Reviewing:
+    """A console that looks at the conflicts of a port."""
+
+    def __init__(self, port: ReviewPort, **more: object) -> None:
+        self.port = port
+        self._opened = opened(port=port, **more)  # type: ignore[arg-type]
+
+    async def __aenter__(self):
+        console = await self._opened.__aenter__()
+        console.app.session.worker = WHO
+        await console.do("go_review")
+        return console
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._opened.__aexit__(*error)  # type: ignore[arg-type]
+
+
+def decided(port: ReviewPort, path: str = IO) -> list[str | None]:
+    """What is decided for each hunk of a file."""
+    return [hunk.choice for hunk in port._view("", "").file(path).hunks]
+
+
+async def test_sides_are_named_and_shown_against_the_base():
+    async with Reviewing(port()) as console:
+        await console.shows(
+            "≠ port/worker_1 → main", "5 open", "main  since base", "data = f.read(size or"
+        )
+        assert "ours" not in console.text
+        assert "theirs" not in console.text
+
+
+@pytest.mark.parametrize(
+    ("idea", "choice"),
+    [
+        ("take_target", "target"),
+        ("take_incoming", "incoming"),
+        ("take_both", "both"),
+        ("take_both_reversed", "both_reversed"),
+        ("take_base", "base"),
+        ("no", "neither"),
+    ],
+)
+async def test_a_key_takes_a_side_and_goes_on_to_the_next(idea: str, choice: str):
+    given = port()
+    async with Reviewing(given) as console:
+        await console.do(idea)
+        assert decided(given) == [choice, None]
+        await console.shows("conflict 2 of 2", "4 open")
+
+
+async def test_space_takes_the_likely_proposal_at_once():
+    given = port(imports())
+    async with Reviewing(given) as console:
+        await console.shows("RESULT if you press space")
+        await console.do("mark")
+        (hunk,) = given._view("", "").file(ERRORS).hunks
+        assert hunk.result is not None
+        assert "LimitError" in hunk.result
+        assert "StreamError" in hunk.result
+        await console.shows("0 open", "✓ both sides' items")
+
+
+async def test_space_takes_nothing_where_nothing_is_likely():
+    given = port(io_py())
+    async with Reviewing(given) as console:
+        await console.do("mark")
+        await console.shows("space refused", "no proposal is sure enough")
+        assert given.actions == []
+        await console.do("down", "mark")
+        assert decided(given)[0] is not None
+
+
+async def test_a_side_that_cannot_be_taken_says_why():
+    given = port(io_py())
+    async with Reviewing(given) as console:
+        await console.do("merge")
+        await console.shows("m refused: both sides changed the same words")
+        assert given.actions == []
+
+
+async def test_undo_brings_the_last_one_back_and_redo_takes_it_again():
+    given = port(io_py())
+    async with Reviewing(given) as console:
+        await console.do("take_target", "take_incoming", "undo")
+        assert decided(given) == ["target", None]
+        await console.shows("conflict 2 of 2")
+        await console.do("undo")
+        assert decided(given) == [None, None]
+        await console.shows("conflict 1 of 2")
+        await console.do("undo")
+        await console.shows("u refused: nothing was decided yet")
+        await console.do("redo")
+        assert decided(given) == ["target", None]
+
+
+async def test_moving_goes_by_conflict_by_file_and_by_what_is_open():
+    async with Reviewing(port()) as console:
+        await console.do("right")
+        await console.shows("conflict 2 of 2")
+        await console.do("unit_down")
+        await console.shows("conflict 1 of 1", "errors.py:3")
+        await console.do("unit_down")
+        await console.shows("main deleted it")
+        await console.do("first", "take_both", "previous")
+        await console.shows("docs/logo.png")
+        await console.do("next")
+        await console.shows("conflict 2 of 2")
+
+
+async def test_whole_files_are_decided_by_the_same_keys():
+    given = port()
+    async with Reviewing(given) as console:
+        await console.do("unit_down", "unit_down", "take_incoming")
+        assert given._view("", "").file("src/csvlite/compat.py").whole == "incoming"
+        await console.shows("docs/logo.png")
+        await console.do("take_target")
+        assert given._view("", "").file("docs/logo.png").whole == "target"
+
+
+async def test_single_lines_are_picked_in_order_and_shown_before_they_count():
+    given = port(io_py())
+    async with Reviewing(given) as console:
+        await console.do("select")
+        await console.shows("LINES 0", "▌")
+        await console.do("select")
+        await console.shows("v refused: no line was picked")
+        await console.do("down", "mark", "down", "mark")
+        await console.shows("LINES 2")
+        assert given.actions == []
+        await console.do("select")
+        (action,) = given.actions
+        assert isinstance(action, c.PickLines)
+        assert [(line.side, line.at) for line in action.lines] == [("target", 0), ("incoming", 0)]
+        assert decided(given) == ["lines", None]
+
+
+async def test_leaving_line_picking_takes_nothing():
+    given = port(io_py())
+    async with Reviewing(given) as console:
+        await console.do("select", "mark", "leave")
+        assert "LINES" not in console.text
+        assert given.actions == []
+
+
+async def test_a_hunk_is_edited_in_a_box_with_its_blanks_kept():
+    given = port(io_py())
+    async with Reviewing(given) as console:
+        await console.do("edit")
+        assert console.screen.textbox.text == "    data = f.read(size or MAX_BLOCK)"
+        console.screen.textbox.text = "    data = mine()"
+        await console.press("enter")
+        (hunk, _) = given._view("", "").file(IO).hunks
+        assert (hunk.choice, hunk.result) == ("own", "    data = mine()\n")
+
+
+async def test_what_cannot_be_typed_is_not_offered_to_be_edited():
+    given = port(texts("a.txt", "one\n", "t\x1b]52;c;AAAA\x07wo\n", "three\n"))
+    async with Reviewing(given) as console:
+        assert "\x1b" not in console.text
+        await console.shows("t␛]52;c;AAAA␇wo")
+        await console.do("edit")
+        await console.shows("holds characters that cannot be typed")
+        await console.do("take_target")
+        assert given.session.results()[0].content == b"t\x1b]52;c;AAAA\x07wo\n"  # type: ignore[index]
+
+
+async def test_the_rest_of_a_file_is_taken_at_once_and_what_is_decided_stays():
+    given = port()
+    async with Reviewing(given) as console:
+        await console.do("take_both", "merge_all")
+        await console.shows("the incoming side, rest of this file")
+        await console.type("incoming side, rest of this")
+        await console.press("enter")
+        assert decided(given) == ["both", "incoming"]
+        assert not given._view("", "").file(ERRORS).is_resolved
+
+
+async def test_the_rest_of_all_files_is_one_choice_too():
+    given = port()
+    async with Reviewing(given) as console:
+        await console.do("merge_all")
+        await console.type("target's side, rest of all")
+        await console.press("enter")
+        assert given.session.is_resolved
+        await console.shows("0 open", "4 of 4 files done")
+
+
+async def test_landing_needs_the_typed_word_where_the_check_was_not_run():
+    given = port(imports())
+    async with Reviewing(given) as console:
+        await console.do("land")
+        await console.shows("L refused: 1 still open")
+        await console.do("mark", "land")
+        await console.shows("was not run on this result: type land")
+        await console.type("no\n")
+        assert not given.is_finished
+        await console.do("land")
+        await console.type("land\n")
+        assert given.is_finished
+
+
+async def test_a_check_that_passed_on_this_result_lands_at_once_and_goes_stale_with_it():
+    given = ReviewPort(_with_check(conflicted_view()), files=(imports(),))
+    async with Reviewing(given) as console:
+        await console.do("mark", "check")
+        await console.shows("✓ check passed")
+        await console.do("undo", "take_target")
+        await console.shows("· check not run")
+        await console.do("undo", "redo", "undo", "mark", "check", "land")
+        assert given.is_finished
+
+
+async def test_a_check_that_failed_is_shown_and_asks_for_the_word():
+    given = ReviewPort(_with_check(conflicted_view()), files=(imports(),), will_pass=False)
+    async with Reviewing(given) as console:
+        await console.do("mark", "check")
+        await console.shows("✗ check failed", "FAILED test_io")
+        await console.do("land")
+        await console.shows("failed on this result: type land")
+        assert not given.is_finished
+
+
+async def test_a_conflict_of_the_base_goes_on_without_a_check():
+    given = port(imports(), is_of_base=True)
+    async with Reviewing(given) as console:
+        await console.do("mark")
+        await console.do("down")
+        await console.shows("lets the worker go on")
+        await console.do("land")
+        assert given.is_finished
+
+
+async def test_leaving_and_coming_back_finds_everything_as_it_was():
+    given = port()
+    async with Reviewing(given) as console:
+        await console.do("take_target", "go_fleet", "go_review")
+        await console.shows("4 open", "conflict 2 of 2")
+    async with Reviewing(given) as console:
+        await console.shows("4 open", "conflict 2 of 2")
+
+
+async def test_the_conflict_in_full_says_who_why_and_the_prompts():
+    async with Reviewing(port()) as console:
+        await console.do("open")
+        await console.shows("BASE", "WHO AND WHY", "Port io.py to the streaming API.")
+        await console.do("page_down", "leave")
+        await console.shows("PROPOSALS")
+
+
+async def test_sides_can_be_set_against_each_other():
+    async with Reviewing(port()) as console:
+        await console.do("diff")
+        await console.shows("against the other side")
+        assert "−     data" not in console.text
+
+
+async def test_giving_the_change_up_asks_first():
+    given = port()
+    async with Reviewing(given) as console:
+        await console.do("no_wide")
+        await console.shows("Give up the change of port/worker_1?")
+        assert given.commands == []
+        await console.do("no_wide")
+        assert given.commands == [c.Reject(worker=WHO, run="2f1c")]
+
+
+async def test_a_remembered_answer_is_shown_confirmed_when_taken_and_can_be_forgotten():
+    hunk = io_py().open.hunks[0]
+    given = port(io_py(), memory=Memory().learned(hunk, b"    data = f.both()\n", note="earlier"))
+    async with Reviewing(given) as console:
+        await console.shows("1 remembered", "as you chose before", "f.both()")
+        assert given.actions == []
+        await console.do("mark")
+        assert isinstance(given.actions[0], c.WriteHunk)
+        assert isinstance(given.actions[1], c.ConfirmAnswer)
+        await console.do("undo")
+        console.screen.perform("forget")
+        await console.until(lambda: isinstance(given.actions[-1], c.ForgetAnswer))
+
+
+async def test_a_worker_without_conflicts_says_so():
+    view = conflicted_view(phase=Phase.REVIEWING)
+    async with opened(port=ReviewPort(view)) as console:
+        console.app.session.worker = WHO
+        await console.do("go_review")
+        await console.shows("Port/worker_1 has no conflicts.")
+        await console.do("take_target")
+        await console.shows("t refused: there is no conflict")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_kind_has_a_card_and_is_decided_by_one_key(kind: str):
+    given = port(KINDS[kind]())
+    async with Reviewing(given, size=(80, 24)) as console:
+        screen = console.screen
+        assert isinstance(screen, ReviewScreen)
+        assert len(screen.pane.offers) >= 2
+        while not given.session.is_resolved:
+            before = len(given.actions)
+            await console.press("t")
+            assert len(given.actions) == before + 1, console.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [(40, 8), (76, 20), (116, 31), (190, 45)])
+def test_every_kind_is_drawn_within_its_room_wherever_the_cursor_is(kind: str, size):
+    pane = ReviewPane()
+    pane.show(port(KINDS[kind]())._view("", ""))
+    keys = {"take_target": "t", "open": "enter"}
+    for _ in range(len(pane.offers) + 1):
+        rows = card(pane, Look(keys), *size)
+        assert len(rows) <= size[1]
+        assert all(row_width(row) <= size[0] for row in rows)
+        if fits(pane, *size):
+            assert all(row_width(row) <= size[0] for row in columns(pane, Look(keys), *size))
+        pane.move(1)
+
+
+def _with_check(view):
+    """The view with a check on the step of the conflicted worker."""
+    run = view.runs[0]
+    steps = tuple(
+        replace(step, check="pytest -q") if step.name == "port" else step for step in run.steps
+    )
+    return replace(view, runs=(replace(run, steps=steps),))
+
+
+def test_marks_move_with_what_grew_before_them():
+    made = ReviewPort(conflicted_view(), files=(texts("a", "\tx = 1\n", "\tx = 2\n", "\tx = 3\n"),))
+    pane = ReviewPane()
+    pane.show(made._view("", ""))
+    hunk = pane.hunk
+    assert hunk is not None
+    (line,) = [line for line in hunk.target if line.sign == "+"]
+    assert line.text == "    x = 2"
+    assert [line.text[a:b] for a, b in line.marks] == ["2"]

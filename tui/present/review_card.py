@@ -1,0 +1,262 @@
+"""A conflict as one card: both sides against the base, what can be chosen, what comes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui.present.cutting import cut_path, wrap
+from tui.present.frames import framed
+from tui.present.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, blank, fit, spread, words
+from tui.present.meters import heading
+from tui.present.review_model import ReviewPane
+from tui.present.review_offers import What
+from tui.present.review_rows import (
+    beside_rows,
+    offer_rows,
+    own_lines,
+    result_rows,
+    side_head,
+    side_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.api import ConflictFileView, HunkView
+
+_ROOMY = 28
+_LEAST_OFFERS = 3
+_MOST_OFFERS = 9
+_LEAST_RESULT = 4
+CHOSEN = {
+    "target": "the target's side",
+    "incoming": "the incoming side",
+    "both": "both, target first",
+    "both_reversed": "both, incoming first",
+    "combined": "both, word by word",
+    "base": "as it was before both",
+    "neither": "neither side",
+    "own": "own text",
+    "lines": "single lines",
+}
+
+
+class Look(NamedTuple):
+    """How the card is to be drawn."""
+
+    keys: Mapping[str, str]
+    context: int = 3
+    scroll: int = 0
+    is_side_to_side: bool = False
+
+
+def card(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
+    """What is looked at, within so many rows."""
+    matter, file, view = pane.matter, pane.file, pane.shown
+    if matter is None or file is None or view is None:
+        return []
+    is_roomy = height >= _ROOMY
+    gap: list[Row] = [()] if is_roomy else []
+    rows = [_title(pane, file, cells), *gap]
+    hunk = pane.hunk
+    if hunk is None:
+        return [*rows, *_whole(pane, look, cells, height - len(rows))]
+    offers = min(len(pane.offers), _MOST_OFFERS if is_roomy else _LEAST_OFFERS + 1)
+    fixed = len(rows) + 2 + offers + 1 + _LEAST_RESULT + 3 * len(gap)
+    sides = _sides(pane, hunk, look, cells=cells, room=(height - fixed) // 2)
+    for part in sides:
+        rows += [*part, *gap]
+    left = height - len(rows) - 2 - len(gap) - _LEAST_RESULT
+    offers = max(min(offers, left), 1)
+    rows += [_offers_head(pane, cells), *offer_rows(pane, cells, offers, look.keys), *gap]
+    rows += _result(pane, hunk, look, cells=cells, height=height - len(rows))
+    return rows[:height]
+
+
+def _title(pane: ReviewPane, file: ConflictFileView, cells: int) -> Row:
+    matter = pane.matter
+    same = [m for m in pane.matters if matter and m.file == matter.file]
+    place = same.index(matter) + 1 if matter else 0
+    is_open = bool(matter and matter.is_open)
+    mark = Span("≠ ", Ink(Role.CLASH, bold=True)) if is_open else Span("✓ ", Ink(Role.ACCENT))
+    what = "conflict" if matter and matter.what is What.HUNK else file.kind
+    name = f"{what} {place} of {len(same)}"
+    where = f"{cut_path(file.path, cells // 2)}{f':{pane.hunk.line}' if pane.hunk else ''}"
+    said = "" if is_open or not matter else f"   {_chosen(pane)}"
+    return spread((mark, Span(name, BOLD), Span(said, Ink(Role.ACCENT))), words(where), cells)
+
+
+def _chosen(pane: ReviewPane) -> str:
+    matter, hunk = pane.matter, pane.hunk
+    if matter is None:
+        return ""
+    source = f", {hunk.source}" if hunk and hunk.source else ""
+    return f"chosen: {CHOSEN.get(matter.decided, matter.decided)}{source}"
+
+
+def _sides(
+    pane: ReviewPane, hunk: HunkView, look: Look, *, cells: int, room: int
+) -> list[list[Row]]:
+    """Both sides with their heads, each cut to its share of the room."""
+    view, file = pane.shown, pane.file
+    if view is None or file is None:
+        return []
+    parts: list[list[Row]] = []
+    lengths = [len(hunk.target), len(hunk.incoming)]
+    room = max(room, 2)
+    picks = picked_marks(pane)
+    for at, (name, idea, lines) in enumerate(
+        ((view.target, "take_target", hunk.target), (view.incoming, "take_incoming", hunk.incoming))
+    ):
+        said = "since base" if not look.is_side_to_side else "against the other side"
+        if not any(line.sign != "-" for line in lines):
+            said = "took these lines away"
+        head = side_head(look.keys.get(idea, ""), name, said, cells, is_target=not at)
+        spare = max(room - lengths[1 - at], 0)
+        if look.is_side_to_side:
+            sides = (own_lines(hunk.target), own_lines(hunk.incoming))
+            body = beside_rows(file.path, sides[at], sides[1 - at], cells, is_target=not at)
+        else:
+            body = side_rows(file.path, lines, cells, scroll=look.scroll, picked=picks[at])
+        parts.append([head, *_cut(body, room + spare, pane.line if pane.picking else 0, look)])
+    return parts
+
+
+def _cut(body: Sequence[Row], room: int, line: int, look: Look) -> list[Row]:
+    """As many of the lines as there is room for, and a word on those left out."""
+    if len(body) <= room:
+        return list(body)
+    top = max(min(line - room // 2, len(body) - room), 0) if line else 0
+    shown = list(body[top : top + room - 1])
+    key = Span(look.keys.get("open", ""), KEY)
+    return [*shown, words(f"     {len(body) - len(shown)} more lines  ", key, " shows all")]
+
+
+def picked_marks(pane: ReviewPane) -> tuple[dict[int, str], dict[int, str]]:
+    """The marks of picked lines, and of the line under the cursor, for each side."""
+    hunk = pane.hunk
+    if hunk is None or not pane.picking:
+        return {}, {}
+    marks: tuple[dict[int, str], dict[int, str]] = ({}, {})
+    for at, (line, _) in enumerate(pane.pickable()):
+        side, place = (0, at) if at < len(hunk.target) else (1, at - len(hunk.target))
+        mark = "■" if line in pane.picked else " "
+        marks[side][place] = ("▌" if at == pane.line else " ") + mark
+    return marks
+
+
+def _offers_head(pane: ReviewPane, cells: int) -> Row:
+    if pane.picking:
+        return heading("LINES", cells, Role.ACCENT, figure=str(len(pane.picked)), note="picked")
+    offered = sum(not offer.idea for offer in pane.offers)
+    note = "surest first, none is taken by itself" if offered else "nothing is likely right"
+    return heading("PROPOSALS", cells, figure=str(offered), note=note)
+
+
+def result_title(pane: ReviewPane, look: Look) -> tuple[Row, Row]:
+    """What the result's frame says: what it is the result of, and whether it counts yet."""
+    matter, offer = pane.matter, pane.offer
+    if pane.picking:
+        key = Span(look.keys.get("select", ""), KEY)
+        return words(Span("RESULT", BOLD), " of these lines, taken with ", key), words("picking")
+    if offer is not None and offer.text is not None:
+        key = Span(look.keys.get(offer.idea or "mark", ""), KEY)
+        name = words(Span("RESULT", BOLD), " if you press ", key)
+    else:
+        name = words(Span("RESULT", BOLD))
+    if matter is not None and matter.is_open:
+        return name, (Span("still open", Ink(Role.CLASH)),)
+    return name, (Span(_chosen(pane), Ink(Role.ACCENT)),)
+
+
+def _result(pane: ReviewPane, hunk: HunkView, look: Look, *, cells: int, height: int) -> list[Row]:
+    file = pane.file
+    if file is None or height < 2:  # noqa: PLR2004 - a heading and one line
+        return []
+    inner = cells - 4
+    rows = result_rows(
+        file.path, hunk, pane.preview(), inner, context=look.context, scroll=look.scroll
+    )
+    title, ending = result_title(pane, look)
+    if height >= len(rows) + 2 or height > _LEAST_RESULT:
+        size = (cells, min(height, len(rows) + 2))
+        return framed(rows[: height - 2], size, title=title, ending=ending)
+    return [spread(title, ending, cells), *rows[: height - 1]]
+
+
+def _whole(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
+    """A path that is decided as a whole: who did what, what each choice would do."""
+    view, file = pane.shown, pane.file
+    if view is None or file is None:
+        return []
+    gap: list[Row] = [()] if height >= _ROOMY - 4 else []
+    rows: list[Row] = []
+    for at, (name, idea) in enumerate(
+        ((view.target, "take_target"), (view.incoming, "take_incoming"))
+    ):
+        verb, role, rest = did(file, is_target=not at)
+        head = side_head(look.keys.get(idea, ""), name, "", cells, is_target=not at)
+        head = head[:3] if head else head
+        rows += [
+            fit((*head, Span(f" {verb}", Ink(role, bold=True)), Span(f" {rest}", TEXT)), cells)
+        ]
+        rows += gap
+    rows.append(heading("CHOOSE", cells, figure=str(len(pane.offers))))
+    evidence = _evidence(pane, cells, gap)
+    full = _choices(pane, look, cells, is_full=True)
+    has_room = len(rows) + len(full) + len(evidence) <= height
+    rows += full if has_room else _choices(pane, look, cells, is_full=False)
+    rows += evidence
+    return rows[:height]
+
+
+def _choices(pane: ReviewPane, look: Look, cells: int, *, is_full: bool) -> list[Row]:
+    """Every choice, with all of what it would do: of each one, or of the one at the cursor."""
+    rows: list[Row] = []
+    drawn = offer_rows(pane, cells, len(pane.offers), look.keys, has_notes=not is_full)
+    for row, offer in zip(drawn, pane.offers, strict=True):
+        rows.append(row)
+        if offer.note and (is_full or offer is pane.offer):
+            rows += [(blank(6), Span(text, MUTED)) for text in wrap(offer.note, cells - 8, 3)]
+    if not rows:
+        rows.append(words("  its text was written by hand; ", Span("u", KEY), " takes that back"))
+    return rows
+
+
+_TYPES = {"120000": "link", "160000": "submodule", "100755": "executable file", "100644": "file"}
+
+
+def did(file: ConflictFileView, *, is_target: bool) -> tuple[str, Role, str]:
+    """What a side did to the path: the verb, its colour, and the rest of the sentence."""
+    path = file.target_path if is_target else file.incoming_path
+    mode = file.target_mode if is_target else file.incoming_mode
+    if path is None:
+        return ("deleted", Role.REMOVED, "it") if file.base_path else ("has", Role.MUTED, "none")
+    kind = _TYPES.get(mode or "", "file")
+    if file.base_path is None:
+        return "added", Role.ADDED, f"it as {path}, a {kind} ({mode})"
+    if path != file.base_path:
+        return "moved", Role.ADDED, f"it to {path}"
+    if file.kind == "mode":
+        return "made", Role.ADDED, f"it {mode}"
+    return "changed", Role.ADDED, f"it, a {kind} ({mode})"
+
+
+def _evidence(pane: ReviewPane, cells: int, gap: list[Row]) -> list[Row]:
+    """What was chosen, and what is known about the path on all three sides."""
+    file = pane.file
+    if file is None:
+        return []
+    rows: list[Row] = [*gap]
+    if pane.matter and not pane.matter.is_open:
+        chosen = Ink(Role.ACCENT)
+        rows += [(Span("✓ ", chosen), Span(_chosen(pane), chosen)), *gap]
+    rows.append(heading("EVIDENCE", cells))
+    for name, path, mode in (
+        ("base", file.base_path, ""),
+        ("target", file.target_path, file.target_mode or ""),
+        ("incoming", file.incoming_path, file.incoming_mode or ""),
+    ):
+        said = Span(path, TEXT) if path else Span("no such file", MUTED)
+        rows.append((Span(f"  {name:<10}", MUTED), said, Span(f"  {mode}", MUTED)))
+    return rows

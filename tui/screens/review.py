@@ -1,0 +1,256 @@
+"""Review: the conflicts of a worker, decided one after another; every decision is kept at once."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.commands import (
+    FinishResolving,
+    Reject,
+)
+from engine.phases import Phase
+from tui.present.ink import BOLD, LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
+from tui.present.review_card import Look, card
+from tui.present.review_columns import COLUMNS_FROM, columns, fits
+from tui.present.review_page import (
+    LEFT,
+    left_pane,
+    review_subject,
+    sentence,
+    step_command,
+    whole_page,
+)
+from tui.present.review_rows import edge_map
+from tui.present.scene import Scene
+from tui.screens.base import Writing
+from tui.screens.review_moves import ReviewMoves, keys_of
+
+_LEFT_FROM = 100
+_TAKING = frozenset(
+    {
+        *("take_target", "take_incoming", "take_both", "take_both_reversed", "take_base"),
+        *("merge", "no"),
+    }
+)
+_NEEDS_CONFLICT = _TAKING | {
+    *("mark", "open", "next", "previous", "left", "right", "merge_all", "edit", "edit_all"),
+    *("select", "copy", "copy_name", "check", "land", "undo", "redo", "forget", "no_wide", "diff"),
+}
+_NO_AGENT = "no agent is asked for proposals; R sends the worker back with your words"
+
+
+class ReviewScreen(ReviewMoves):
+    """A worker's conflicts, as a card or in three columns."""
+
+    kind = "review"
+
+    # Drawing.
+
+    def subject(self, scene: Scene, cells: int) -> Row:
+        return review_subject(self.pane, cells) or super().subject(scene, cells)
+
+    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+        self.load_if_moved()
+        run, step = scene.run, self.session.step_view
+        if self.pane.shown is None or run is None:
+            worker = self.session.worker_view
+            name = worker.worker if worker else "There"
+            waits = f"{name} has no conflicts" if worker else "there is no worker yet"
+            said = self.reason or ("asking for the conflicts" if self.is_loading else waits)
+            return Page(((), words(f"  {said[0].upper()}{said[1:]}.")))
+        has_left = cells >= _LEFT_FROM and not self.is_zoomed
+        width = cells - (LEFT + 5 if has_left else 2) - 2
+        rows = self._rows(scene, width, height)
+        edge = edge_map(self.pane, height)
+        body = [
+            (*fit(rows[y] if y < len(rows) else (), width), blank(1), edge[y], blank(1))
+            for y in range(height)
+        ]
+        if not has_left:
+            return Page(tuple((blank(1), *row) for row in body))
+        worker = self.session.worker_view
+        listed, places = left_pane(
+            self.pane, run, worker.check if worker else None, step_command(step), now=scene.now
+        )
+        at = places[self.pane.matter.file] if self.pane.matter and places else 0
+        top = max(at + 3 - height, 0)
+        bar = (blank(1), Span("│", LINE), blank(1))
+        drawn = [
+            (blank(1), *fit(listed[top + y] if top + y < len(listed) else (), LEFT), *bar, *row)
+            for y, row in enumerate(body)
+        ]
+        zones = [Zone(0, y - top, LEFT, 1, f"file:{n}") for n, y in enumerate(places) if y >= top]
+        return Page(tuple(drawn), tuple(zones))
+
+    def _rows(self, scene: Scene, width: int, height: int) -> list[Row]:
+        if self.top is not None and scene.run is not None:
+            rows = whole_page(self.pane, scene.run, width, now=scene.now)
+            self.top = max(min(self.top, len(rows) - height), 0)
+            return rows[self.top : self.top + height]
+        look = Look(keys_of(self), self.context, self.scroll, self.is_side_to_side)
+        is_wide = self.mode == "columns" or (
+            self.mode == "auto" and self.app.size.width >= COLUMNS_FROM
+        )
+        draw = columns if is_wide and fits(self.pane, width, height) else card
+        return draw(self.pane, look, width, height)
+
+    def sentence(self, scene: Scene) -> Row:
+        del scene
+        return sentence(self.pane, keys_of(self))
+
+    def hints(self) -> Sequence[str]:
+        if self.pane.picking:
+            return ("down", "mark", "select")
+        if self.pane.shown is not None and self.pane.shown.is_resolved:
+            return ("down", "land", "check", "undo", "next", "open", "no_wide")
+        ideas = [idea for idea in _ORDER if idea not in _TAKING or self.pane.offer_of(idea)]
+        return ("down", *ideas)
+
+    def why_not(self, idea: str) -> str:
+        if idea == "steer":
+            return _NO_AGENT
+        if idea in {"comment", "send"}:
+            return "a conflict takes no comments; R sends the worker back with your words"
+        if idea == "show_space":
+            return "blanks always count in a merge"
+        if self.pane.matter is None and idea in _NEEDS_CONFLICT:
+            return "there is no conflict"
+        if idea in _TAKING:
+            return self.why_not_take(idea)
+        if idea in _RULES:
+            return _RULES[idea](self)
+        return "" if idea in _NEEDS_CONFLICT else super().why_not(idea)
+
+    def why_not_take(self, idea: str) -> str:
+        """Why a side's key takes nothing here."""
+        offer = self.pane.offer_of(idea)
+        return offer.reason if offer else "this conflict offers no such choice"
+
+    def why_not_mark(self) -> str:
+        """Why nothing can be taken from under the cursor."""
+        if self.pane.picking:
+            return ""
+        offer = self.pane.offer
+        if offer is None:
+            return "nothing is under the cursor: no proposal is sure enough to be"
+        return offer.reason
+
+    def why_not_yes(self) -> str:
+        """Approving is landing here, or letting the worker go on."""
+        view = self.pane.shown
+        if view is None or not view.is_of_base:
+            return f"{self._key('land')} lands the result; that approves it"
+        return self.why_not_land()
+
+    def why_not_land(self) -> str:
+        """Why it cannot go on yet."""
+        view = self.pane.shown
+        if view is None or view.is_resolved:
+            return view.problem if view else "there is no conflict"
+        return f"{self.pane.open_count} still open"
+
+    def label_of(self, idea: str) -> str:
+        """`no` gives up nothing here: it takes neither side, or deletes."""
+        action = self.action(idea)
+        return action.label if action else ""
+
+    def pointed(self, target: str, times: int) -> None:
+        del times
+        kind, _, rest = target.partition(":")
+        if kind == "file":
+            self.pane.to_path(int(rest))
+
+    # Going on.
+
+    def do_land(self) -> None:
+        view = self.pane.shown
+        if view is None:
+            return
+        if view.is_of_base or (view.check is not None and view.check.passed):
+            self.finish()
+            return
+        fault = "was not run on this result" if view.check is None else "failed on this result"
+        title = f"the check {fault}: type land"
+        note = "the landing runs it first; where it fails nothing lands"
+        self.write(Writing(title, note, self._land_by_word, key=f"land {view.worker}"))
+
+    def _land_by_word(self, text: str) -> None:
+        if text.strip().casefold() != "land":
+            self.say_refused(self._key("land"), "the word was not typed")
+            return
+        self.finish()
+
+    def finish(self) -> None:
+        """Go on with exactly the tree that the decisions make."""
+        view = self.pane.shown
+        is_base = view is not None and view.is_of_base
+        said = "the worker goes on from it" if is_base else "landing exactly this"
+        self.decide((FinishResolving(),), said)
+
+    def do_yes(self) -> None:
+        self.finish()
+
+    def do_check(self) -> None:
+        self.say("the check runs on exactly this result")
+        self.begin(self.check, group="check", exclusive=True)
+
+    def do_no_wide(self) -> None:
+        worker = self._here()
+        said = words(
+            Span("Give up the change of ", TEXT),
+            Span(worker.worker, BOLD),
+            Span("? It stays on its ref.", TEXT),
+        )
+        command = Reject(worker=worker.worker, run=self.run_id)
+        self.ask_first("no_wide", said, lambda: self.send(command, f"{worker.worker} is given up"))
+
+    def do_back(self) -> None:
+        self.top = None
+        super().do_back()
+
+
+def _why_not_edit(screen: ReviewScreen) -> str:
+    return "" if screen.pane.hunk else "this conflict is decided as a whole"
+
+
+def _why_not_forget(screen: ReviewScreen) -> str:
+    offer = screen.pane.offer
+    return "" if offer and offer.remembered else "no remembered answer is under the cursor"
+
+
+def _why_not_undo(screen: ReviewScreen) -> str:
+    view = screen.pane.shown
+    return "" if view and view.can_undo else "nothing was decided yet"
+
+
+def _why_not_redo(screen: ReviewScreen) -> str:
+    view = screen.pane.shown
+    return "" if view and view.can_redo else "nothing was taken back"
+
+
+def _why_not_give_up(screen: ReviewScreen) -> str:
+    worker = screen.session.worker_view
+    return "" if worker and worker.phase is Phase.CONFLICTED else "it has no conflict any more"
+
+
+def _why_not_check(screen: ReviewScreen) -> str:
+    if not step_command(screen.session.step_view):
+        return "this step has no check"
+    return screen.why_not_land()
+
+
+_RULES: Mapping[str, Callable[[ReviewScreen], str]] = {
+    "mark": ReviewScreen.why_not_mark,
+    "yes": ReviewScreen.why_not_yes,
+    "land": ReviewScreen.why_not_land,
+    "edit": _why_not_edit,
+    "select": _why_not_edit,
+    "diff": _why_not_edit,
+    "forget": _why_not_forget,
+    "undo": _why_not_undo,
+    "redo": _why_not_redo,
+    "no_wide": _why_not_give_up,
+    "check": _why_not_check,
+}
+_ORDER = (
+    *("mark", "take_target", "take_incoming", "take_both", "no", "merge", "next", "edit"),
+    *("select", "undo", "merge_all", "open", "land", "check", "take_base"),
+)

@@ -1,0 +1,284 @@
+"""What Review asks of the engine, and the texts, lines and files that a reviewer makes."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from engine.commands import ChooseRest, EditFile, PickLines, ResolutionAction, WriteHunk
+from engine.errors import EngineError
+from engine.phases import Phase
+from tui.present.clean import clean_tree
+from tui.present.ink import TEXT, Ink, Role, Span
+from tui.present.pickers import Choice, Picker
+from tui.present.review_model import ReviewPane
+from tui.present.review_offers import side_text
+from tui.screens.acting import ActingScreen
+from tui.screens.base import Writing
+from tui.screens.outside import edit_text
+from tui.screens.session import Session
+
+if TYPE_CHECKING:
+    from engine.api import ConflictView
+
+_Wanted = tuple[str, str, int, object]
+_NOTHING: _Wanted = ("", "", 0, None)
+_REST = (
+    ("target", "the target's side"),
+    ("incoming", "the incoming side"),
+    ("both", "both sides, target first"),
+    ("combined", "both, word by word, wherever that can be"),
+)
+
+
+class ReviewActs(ActingScreen):
+    """Conflicts as they come from the engine, and decisions as they go to it."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.pane = ReviewPane()
+        self.reason = ""
+        self.is_loading = False
+        self._loaded = _NOTHING
+
+    # Loading.
+
+    def on_screen_resume(self) -> None:
+        self._loaded = _NOTHING
+        self.load_if_moved()
+        super().on_screen_resume()
+
+    def load_if_moved(self) -> None:
+        """Ask for the conflicts when the worker, its attempt or its conflicts are others."""
+        here, run = self.session.worker_view, self.session.run
+        if here is None or run is None:
+            return
+        wanted = (run.run, here.worker, here.attempt, (here.phase, here.conflicts, here.check))
+        if wanted == self._loaded:
+            return
+        if wanted[:3] != self._loaded[:3] or here.phase is not Phase.CONFLICTED:
+            self._forget()
+        self._loaded = wanted
+        if here.phase is Phase.CONFLICTED:
+            self.is_loading = True
+            self.begin(partial(self._load, wanted), group="conflicts", exclusive=True)
+
+    def _forget(self) -> None:
+        raw, here = self.pane.raw, self.session.worker_view
+        if (
+            raw is None
+            or here is None
+            or raw.worker != here.worker
+            or (here.phase is not Phase.CONFLICTED)
+        ):
+            self.pane.show(None)
+            self.reason = ""
+
+    async def _load(self, wanted: _Wanted) -> None:
+        found = await self.session.bridge.conflicts(wanted[0], wanted[1])
+        if wanted == self._loaded:
+            self.is_loading = False
+            self._take_in(found)
+        self.draw()
+
+    def _take_in(self, found: "ConflictView | str") -> bool:
+        """Show what the engine answered; False where it refused."""
+        if isinstance(found, str):
+            self.reason = found if self.pane.raw is None else ""
+            return False
+        self.reason = ""
+        self.pane.show(found)
+        return True
+
+    # Deciding.
+
+    def decide(
+        self,
+        actions: tuple[ResolutionAction, ...],
+        said: str,
+        *,
+        goes_on: bool = False,
+        shows_changed: bool = False,
+    ) -> None:
+        """Hand decisions to the engine; `goes_on` looks at the next open conflict then."""
+        self.begin(
+            partial(self._decide, actions, said, goes_on=goes_on, shows_changed=shows_changed)
+        )
+
+    async def _decide(
+        self,
+        actions: tuple[ResolutionAction, ...],
+        said: str,
+        *,
+        goes_on: bool,
+        shows_changed: bool,
+    ) -> None:
+        raw = self.pane.raw
+        if raw is None:
+            return
+        before = self.pane.matters
+        for action in actions:
+            found = await self.session.bridge.resolve(raw.run, raw.worker, action)
+            if isinstance(found, str):
+                self.say_refused("that", found)
+                return
+            self.pane.show(found)
+        if shows_changed:
+            after = self.pane.matters
+            changed = (
+                i for i, (one, two) in enumerate(zip(before, after, strict=False)) if one != two
+            )
+            self.pane.to(next(changed, self.pane.at))
+        elif goes_on and self.pane.matter and not self.pane.matter.is_open:
+            self.pane.to_open(1)
+        self.say(Span("✓ ", Ink(Role.DONE)), Span(clean_tree(said), TEXT))
+
+    async def check(self) -> None:
+        """Run the check on exactly the tree that the decisions make."""
+        raw = self.pane.raw
+        if raw is None:
+            return
+        found = await self.session.bridge.check(raw.run, raw.worker)
+        if isinstance(found, str):
+            self.say_refused(self._key("check"), found)
+            return
+        self._take_in(await self.session.bridge.conflicts(raw.run, raw.worker))
+        mark = Span("✓ ", Ink(Role.DONE)) if found.passed else Span("✗ ", Ink(Role.FAILED))
+        summary = found.summary.split("\n")[0]
+        self.say(mark, Span(f"the check: {summary}", TEXT), " on exactly this result")
+
+    # Rest of a file, or of all.
+
+    def do_merge_all(self) -> None:
+        raw = self.pane.raw
+        if raw is None:
+            return
+        choices = [
+            Choice(f"{choice}:{scope}", f"{what}, {where}", "what is decided stays")
+            for scope, where in (("file", "rest of this file"), ("all", "rest of all files"))
+            for choice, what in _REST
+        ]
+        self.choose(Picker("Everything still open", choices), self._take_rest)
+
+    def _take_rest(self, target: str) -> None:
+        from engine.api import side_actions  # noqa: PLC0415 - brings the engine's rooms along
+
+        raw, matter = self.pane.raw, self.pane.matter
+        if raw is None or matter is None:
+            return
+        choice, _, scope = target.partition(":")
+        files = raw.files if scope == "all" else (raw.files[matter.file],)
+        actions: list[ResolutionAction] = []
+        for file in files:
+            if file.is_resolved:
+                continue
+            if choice == "combined":
+                actions.append(ChooseRest(choice=choice, paths=(file.path,)))
+                continue
+            try:
+                actions += side_actions(file, choice)
+            except EngineError as error:
+                self.say_refused(self._key("merge_all"), clean_tree(str(error)))
+                return
+        where = "everywhere" if scope == "all" else "in this file"
+        self.decide(tuple(actions), f"{choice} {where}, wherever that was open", goes_on=True)
+
+    # Single lines.
+
+    def do_select(self) -> None:
+        """Begin to pick single lines, or take those that were picked."""
+        pane, matter = self.pane, self.pane.matter
+        if not pane.picking:
+            pane.begin_lines()
+            return
+        if not pane.picked or pane.raw is None or matter is None:
+            self.say_refused(self._key("select"), "no line was picked")
+            return
+        file = pane.raw.files[matter.file]
+        key = file.hunks[matter.hunk].key
+        lines = tuple(pane.picked)
+        pane.leave_lines()
+        self.decide(
+            (PickLines(path=file.path, hunk=key, lines=lines),), "single lines", goes_on=True
+        )
+
+    # Own text.
+
+    def do_edit(self) -> None:
+        """This hunk in a box, beginning with what it comes to so far."""
+        pane, matter, hunk = self.pane, self.pane.matter, self.pane.raw_hunk
+        if pane.raw is None or matter is None or hunk is None:
+            return
+        offer = pane.offer.text if pane.offer else None
+        draft = hunk.result if hunk.result is not None else offer
+        draft = side_text(hunk.target) if draft is None else draft
+        if not _can_be_typed(draft):
+            self.say_refused(
+                self._key("edit"),
+                "it holds characters that cannot be typed",
+                "t, i and b keep them",
+            )
+            return
+        path, line = pane.raw.files[matter.file].path, hunk.line
+        writing = Writing(
+            f"{clean_tree(path)}:{line}",
+            "this text stands in the conflict's place",
+            lambda text: self._write_hunk(path, hunk.key, text),
+            key=f"hunk {hunk.key}",
+            may_be_empty=True,
+            is_code=True,
+        )
+        self.write(writing, draft.removesuffix("\n"))
+
+    def _write_hunk(self, path: str, key: str, text: str) -> None:
+        if not _can_be_typed(text):
+            self.say_refused(self._key("edit"), "it holds characters that cannot be shown")
+            return
+        text = f"{text}\n" if text else ""
+        self.decide((WriteHunk(path=path, hunk=key, text=text),), "own text", goes_on=True)
+
+    def do_edit_all(self) -> None:
+        self.begin(self._edit_file)
+
+    async def _edit_file(self) -> None:
+        """The file in the user's editor; markers that are left are left open."""
+        raw, matter = self.pane.raw, self.pane.matter
+        if raw is None or matter is None:
+            return
+        path = raw.files[matter.file].path
+        found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
+        text = None if isinstance(found, str) else found.file(path).text
+        if text is None or not _is_utf8(text):
+            why = found if isinstance(found, str) else "it is no text that an editor could keep"
+            self.say_refused(self._key("edit_all"), why)
+            return
+        edited, problem = await edit_text(self.app, text)
+        if problem:
+            self.say_refused(self._key("edit_all"), problem)
+        elif edited == text:
+            self.say("nothing was changed")
+        else:
+            await self._decide(
+                (EditFile(path=path, text=edited),), "edited", goes_on=True, shows_changed=False
+            )
+
+    # Copying.
+
+    def do_copy(self) -> None:
+        self.copy(self.pane.preview() or "")
+
+    def do_copy_name(self) -> None:
+        file, hunk = self.pane.file, self.pane.hunk
+        if file is not None:
+            self.copy(f"{file.path}:{hunk.line}" if hunk else file.path)
+
+
+def _can_be_typed(text: str) -> bool:
+    """A box shows all of it, and gives the same back."""
+    return all(char.isprintable() or char in "\n\t" for char in text)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\r" not in text
