@@ -227,9 +227,14 @@ def _pause(state: RunState, command: c.Pause, at: float) -> Verdict:
 
 def _resume(state: RunState, command: c.Resume, at: float) -> Verdict:
     del command
-    if not state.is_paused and state.stop is None:
-        return c.Refused("the run is not paused")
-    return Ruling((f.ResumeRequested(at=at),), "goes on")
+    is_held = state.is_paused or state.stop is not None
+    facts: tuple[f.Fact, ...] = (f.ResumeRequested(at=at),) if is_held else ()
+    facts += tuple(
+        f.BackoffElapsed(worker=w.id, attempt=w.attempt, at=at)
+        for w in state.workers.values()
+        if _wants_login(w)
+    )
+    return Ruling(facts, "goes on") if facts else c.Refused("the run is not paused")
 
 
 def _pause_worker(_: RunState, w: Worker, command: c.Pause, base: dict[str, Any]) -> Verdict:
@@ -241,9 +246,15 @@ def _pause_worker(_: RunState, w: Worker, command: c.Pause, base: dict[str, Any]
 
 def _resume_worker(_: RunState, w: Worker, command: c.Resume, base: dict[str, Any]) -> Verdict:
     del command
+    if _wants_login(w):
+        return Ruling((f.BackoffElapsed(**base),), "goes on, by the login that is there now")
     if Badge.PAUSED not in w.badges:
         return _not_now(w, "it is not paused")
     return Ruling((f.WorkerResumed(**base),), "goes on")
+
+
+def _wants_login(w: Worker) -> bool:
+    return w.phase is Phase.BACKING_OFF and Badge.NEEDS_LOGIN in w.badges
 
 
 def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:

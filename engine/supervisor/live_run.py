@@ -102,8 +102,11 @@ class LiveRun:
     def feed(self, fact: f.Fact) -> None:
         """Tell the core what happened: journalled first, then acted upon.
 
-        While the journal cannot be written, facts wait in order and nothing is done.
+        While the journal cannot be written, facts wait in order and nothing is done. One that comes
+        while the engine closes is found again by the next engine.
         """
+        if self._is_closed:
+            return
         self._backlog.append(fact)
         if not self._is_draining and self.trouble is None:
             self._drain()

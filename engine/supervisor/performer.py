@@ -239,7 +239,8 @@ class Performer:
             await self._tools.logins.wait_renewed(agent, since=w.attempt_since or 0.0)
         else:
             await self._tools.clock.sleep_until(effect.until)
-        self._run.feed(f.BackoffElapsed(**self._base(effect)))
+        if self._worker(effect).phase is Phase.BACKING_OFF:  # else a human was quicker
+            self._run.feed(f.BackoffElapsed(**self._base(effect)))
 
     async def _release(self, effect: e.ReleaseWorkspace) -> None:
         w = self._worker(effect)

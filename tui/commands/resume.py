@@ -5,6 +5,7 @@ from functools import partial
 
 from engine import commands as c
 from engine.api import EnginePort, reach
+from engine.results import Badge
 from tui.commands.acting import tell
 from tui.commands.base import EXIT_OK, add_repo, in_loop
 from tui.commands.following import Following, carry
@@ -45,6 +46,7 @@ async def _go_on(args: argparse.Namespace, port: EnginePort) -> str:
     if not run:
         run = next((summary.id for summary in await port.history()), "")
     run = await port.resume(run)
-    if (await port.view(run)).is_paused:
+    view = await port.view(run)
+    if view.is_paused or any(Badge.NEEDS_LOGIN in w.badges for w in view.workers):
         await port.command(c.Resume(run=run))
     return run

@@ -170,3 +170,14 @@ def test_nothing_joins_a_run_that_was_stopped():
     assert "stopped" in refusal(told, c.AddWorker(step="a")).reason
     ruling(told, c.Resume())
     ruling(told, c.AddStep(step=a_step("b")))
+
+
+@pytest.mark.parametrize("command", [c.Resume(), c.Resume(worker="a")])
+def test_who_waits_for_a_login_is_resumed_by_a_word(command: c.Command):
+    told = a_run(a_step("a"))
+    told.ready("a")
+    told.ended("a", ok=False, needs_login=True)
+    told.collected("a")
+    assert ruling(told, command) == f.BackoffElapsed(worker=who("a"), attempt=1, at=told.at)
+    assert told.phase("a") is Phase.PREPARING
+    refusal(told, command)
