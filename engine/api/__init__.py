@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.looking import machine_rows, make_repository, raw_output
-    from engine.api.plans import plan_from, plans_in, read_inside
+    from engine.api.plans import plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.reaching import attach, engine_key, reach
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
@@ -50,7 +50,7 @@ _HOMES = {
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
     "engine.api.looking": "machine_rows make_repository raw_output",
-    "engine.api.plans": "plan_from plans_in read_inside",
+    "engine.api.plans": "plan_for_prompts plan_from plans_in read_inside",
     "engine.api.reaching": "attach engine_key reach",
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
@@ -105,6 +105,7 @@ __all__ = [
     "make_repository",
     "open_merge",
     "plain_errors",
+    "plan_for_prompts",
     "plan_from",
     "plan_from_prompts",
     "plans_in",

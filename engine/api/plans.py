@@ -1,11 +1,12 @@
 """From manifests to plans, with the files that they name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from engine.plan.from_prompts import plan_from_prompts
 from engine.plan.make import PlanDefaults, make_plan
 from engine.plan.model import Plan
 from engine.spec.load import load_manifest, manifest_from
@@ -49,6 +50,30 @@ def plan_from(
         name = "<text>" if is_text else text
         manifest = load_manifest(data, file=name, read=partial(read_inside, base))
     return make_plan(manifest, pipeline=pipeline, defaults=defaults, source=name)
+
+
+def plan_for_prompts(
+    prompts: Sequence[str],
+    agents: Sequence[str] = (),
+    *,
+    folder: Path,
+    replicas: int | None = None,
+    defaults: PlanDefaults | None = None,
+) -> Plan:
+    """The plan of prompts in a folder; agents and limits are those of its `plait.yaml`, if any.
+
+    Raises:
+        SpecError: That manifest is wrong.
+        PlanError: No plan can be made; AgentNotFound where an agent is none.
+    """
+    path = folder / "plait.yaml"
+    manifest = None
+    if path.is_file():
+        read = partial(read_inside, folder)
+        manifest = load_manifest(path.read_bytes(), file="plait.yaml", read=read)
+    return plan_from_prompts(
+        prompts, agents, replicas=replicas, manifest=manifest, defaults=defaults
+    )
 
 
 def read_inside(base: Path, path: str) -> bytes:

@@ -95,3 +95,34 @@ def test_a_place_for_state_that_depends_on_the_folder_is_refused(shell: Shell):
     done = shell.plait("status")
     assert "no absolute path" in done.err
     assert list(shell.folder.iterdir()) == []
+
+
+def test_a_prompt_may_name_an_agent_of_the_manifest_beside_it(shell: Shell, gate: Path):
+    (gate / "go").touch()
+    done = shell.plait("run", "-", "-a", "slow", "--headless", "--json", stdin="do it")
+    assert done.code in {0, 3}, done.err
+    assert done.events[-1]["report"]["steps"]["task"]["success_count"] == 1
+    wrong = shell.plait("run", "-a", "nobody", "--headless", "do it")
+    assert wrong.code == 2
+    assert "slow" in wrong.err
+
+
+def test_a_word_that_is_no_command_is_named(shell: Shell):
+    done = shell.plait("nonsense")
+    assert done.code == 2
+    assert "nonsense is neither a command nor a folder" in done.err
+
+
+def test_a_paused_worker_and_an_interrupted_run_are_told(shell: Shell, gate: Path):
+    with shell.running(*RUN) as first:
+        wait_event(first, "WorkerMoved", after="RUNNING")
+        assert shell.plait("pause", "a").code == 0
+        assert "paused" in shell.plait("status").out
+        first.kill()
+        first.wait()
+    left = shell.plait("status")
+    assert "plait resume" in left.err
+    (gate / "go").touch()
+    run_id = left.out.split()[1]
+    assert shell.plait("resume", run_id).code == 0
+    assert "plait resume" not in shell.plait("status").err

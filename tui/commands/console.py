@@ -3,6 +3,7 @@
 import argparse
 import signal
 from functools import partial
+from pathlib import Path
 
 import anyio
 
@@ -27,8 +28,12 @@ def run(args: argparse.Namespace) -> int:
     """Open it."""
     if args.command == "serve":
         return in_loop(partial(_serve, args.repo))
+    repo = args.repo
+    if not Path(repo).is_dir():
+        say(f"{repo} is neither a command nor a folder; `plait --help` lists the commands")
+        return EXIT_USAGE
     watch = getattr(args, "watch", False)
-    return in_loop(partial(open_console, args.repo, read_only=watch, theme=args.theme))
+    return in_loop(partial(open_console, repo, read_only=watch, theme=args.theme))
 
 
 async def open_console(

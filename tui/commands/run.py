@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from engine.api import Plan, PlanDefaults, attach, plan_from, plan_from_prompts
+from engine.api import Plan, PlanDefaults, attach, plan_for_prompts, plan_from
 from engine.errors import PlanError
 from tui.commands.base import (
     EXIT_OK,
@@ -76,7 +76,9 @@ def make(args: argparse.Namespace) -> Plan:
         path = Path(what or "plait.yaml")
         _refuse_mixed(args, path)
         return plan_from(path, folder=Path.cwd(), pipeline=args.pipeline, defaults=defaults)
-    return plan_from_prompts(prompts, args.agents, replicas=args.replicas, defaults=defaults)
+    return plan_for_prompts(
+        prompts, args.agents, folder=Path.cwd(), replicas=args.replicas, defaults=defaults
+    )
 
 
 def _refuse_mixed(args: argparse.Namespace, path: Path) -> None:

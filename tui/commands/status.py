@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 
 from engine.api import RunSummary, reach, view_json
-from engine.results import RunView, WorkerView
+from engine.results import Badge, RunView, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.present.clean import clean
 
@@ -24,12 +24,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _status(args: argparse.Namespace) -> int:
-    async with reach(args.repo) as (port, _):
+    async with reach(args.repo) as (port, has_lived):
         if not args.run_id and not await port.history():
             say("no run has been started here; `plait run` starts one")
             return EXIT_OK
         view = await port.view(args.run_id)
     put_json(view_json(view)) if args.json else put(status_text(view))
+    if not has_lived and any(worker.is_live for worker in view.workers):
+        say(f"no engine works on it: `plait resume {view.run}` or a console goes on")
     return EXIT_OK
 
 
@@ -56,6 +58,8 @@ def _worker_line(worker: WorkerView) -> str:
         parts.append(f"attempt {worker.attempt}")
     if worker.cause:
         parts.append(str(worker.cause))
+    if Badge.PAUSED in worker.badges:
+        parts.append("paused")
     if worker.questions:
         parts.append(f"asks: {first_line(worker.questions[0].text)}")
     elif worker.error:
