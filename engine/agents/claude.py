@@ -82,6 +82,7 @@ class ClaudeAdapter:
                 *(_UNASKED if is_allowed_unasked(request) else ()),
                 *flag("--model", request.choice.model),
                 *flag("--append-system-prompt", system_text(request)),
+                *_budget(request),
                 *flag("--resume", request.session),
                 *(("--fork-session",) if request.session and request.is_fork else ()),
                 *more_arguments(request),
@@ -101,6 +102,11 @@ class ClaudeAdapter:
         """Its program, version and login."""
         search = Search(program="claude", driven="stream-json, both ways", traces=LOGIN_OF_CLAUDE)
         return await find_agent(self, search, environment)
+
+
+def _budget(request: LaunchRequest) -> tuple[str, ...]:
+    """It tells what it has spent when its turn is over, so it has to look itself meanwhile."""
+    return () if request.budget_usd is None else ("--max-budget-usd", f"{request.budget_usd:f}")
 
 
 def environment_of_claude(request: LaunchRequest) -> dict[str, str]:

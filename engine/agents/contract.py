@@ -81,6 +81,7 @@ class LaunchRequest:
         folder: Where relative paths in the agent's options begin: the manifest's folder.
         is_confined: Files and git are enforced by the sandbox this attempt runs in.
         terminal: Rows and columns for an agent that wants a terminal.
+        budget_usd: What it may spend, for an agent that counts by itself while it works.
     """
 
     choice: AgentChoice
@@ -103,6 +104,7 @@ class LaunchRequest:
     folder: str = ""
     is_confined: bool = False
     terminal: tuple[int, int] = (40, 120)
+    budget_usd: float | None = None
 
     @property
     def is_elsewhere(self) -> bool:

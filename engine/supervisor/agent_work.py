@@ -52,6 +52,7 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         user_home=user_home(tools.environ),
         folder=str(tools.project),
         is_confined=tools.starter.shelter.can_confine and not is_in_thread(state, w.id),
+        budget_usd=state.limits_of(w.id).budget_usd,
     )
 
 

@@ -75,6 +75,16 @@ def test_claude_goes_on_when_its_user_has_logged_in_again(folder: Path, serve: S
     assert set(server.logins) == {"Bearer stale", "Bearer good"}
 
 
+def test_claude_itself_looks_at_what_it_spends(folder: Path, serve: Serve) -> None:
+    server = serve([Turn(text="I look.", runs="echo looked"), WORK[1]])
+    real = RealRun(folder, "claude", server)
+    real.plan(runtime={"limits": {"budget_usd": 0.001}})
+    result = real.run()
+    assert (result["outcome"], result["cause"]) == ("failed", "BUDGET"), result
+    assert (result["limit_hit"]["allowed"], result["limit_hit"]["unit"]) == (0.001, "USD")
+    assert len(server.requests) == 1
+
+
 def test_a_budget_ends_claude(folder: Path, serve: Serve) -> None:
     server = serve([Turn(text="I look.", runs="until test -e never; do sleep 0.1; done"), WORK[1]])
     real = RealRun(folder, "claude", server)

@@ -207,6 +207,11 @@ def test_claude_acts_unasked_only_where_it_is_confined_and_nothing_is_denied() -
     assert "acceptEdits" not in launch("claude", is_confined=True, permissions=denying).argv
 
 
+def test_claude_is_told_its_budget_in_full() -> None:
+    assert after(launch("claude", budget_usd=0.00001).argv, "--max-budget-usd") == "0.000010"
+    assert "--max-budget-usd" not in launch("claude").argv
+
+
 def test_claude_is_taken_up_again_with_what_is_new() -> None:
     given = {"mode": RetryMode.CONTINUE, "session": "s-1", "feedback": "More tests."}
     launched = launch("claude", **given)
