@@ -1,0 +1,82 @@
+"""Attempts that end by nobody's fault: taken up where they stopped, in a real engine."""
+
+import time
+from typing import Any
+
+import pytest
+
+from engine.core import lifecycle
+from engine.phases import Phase
+from engine.results import Outcome
+from engine.supervisor.clock import SystemClock
+from tests.support.engine_runs import Place, scripted, wait_view, wait_worker
+
+pytestmark = pytest.mark.anyio
+
+DONE = [{"result": "done"}]
+
+
+@pytest.fixture
+def place(tmp_path: Any) -> Place:
+    return Place(tmp_path)
+
+
+def worker(report: Any, step: str = "work", number: int = 1) -> Any:
+    return report.steps[step].worker_results[number - 1]
+
+
+async def test_a_limit_with_a_known_end_is_waited_for_and_holds_all_of_that_login(
+    place: Place,
+) -> None:
+    until = time.time() + 3
+    limited = [{"rate_limit": {"until": until, "ends": True}}]
+    agent = scripted(attempts={"1": limited, "2": DONE})
+    cells = {"matrix": {"items": ["a", "b", "c"]}}
+    other = scripted({"result": "done"})
+    manifest = place.manifest(
+        {"name": "work", "agent": agent, "merge": "none", "strategy": cells},
+        {"name": "elsewhere", "agent": other, "merge": "none"},
+        max_concurrent_workers=1,
+    )
+    async with place.engine() as engine:
+        run = await engine.start(manifest)
+        waiting = await wait_worker(
+            engine, run, "work/worker_1", lambda w: w.phase is Phase.BACKING_OFF
+        )
+        assert waiting.retry_at == pytest.approx(until)
+        view = await wait_view(
+            engine, run, lambda view: view.worker("elsewhere/worker_1").phase is Phase.FINISHED
+        )
+        held = [view.worker(f"work/worker_{n}") for n in (2, 3)]
+        assert [(w.phase, w.attempt) for w in held] == [(Phase.BACKING_OFF, 0)] * 2
+        report = await run.wait()
+    assert report.outcome is Outcome.SUCCESS
+    assert time.time() >= until
+    assert worker(report).attempts == 2
+
+
+@pytest.mark.parametrize(("has_slept", "attempts"), [(True, 2), (False, 1)])
+async def test_a_network_lost_in_sleep_costs_no_attempt(
+    has_slept: bool,  # noqa: FBT001  pytest names it
+    attempts: int,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SystemClock, "has_just_woken", lambda _: has_slept)
+    monkeypatch.setattr(lifecycle, "_UNTIL_NETWORK_S", 0.05)
+    agent = scripted(attempts={"1": [{"fail": "fetch failed: ECONNRESET"}], "2": DONE})
+    manifest = place.manifest({"name": "work", "agent": agent, "merge": "none"})
+    async with place.engine() as engine:
+        report = await (await engine.start(manifest)).wait()
+    assert worker(report).attempts == attempts
+    assert (report.outcome is Outcome.SUCCESS) is has_slept
+
+
+async def test_a_cost_that_no_agent_tells_stays_unknown(place: Place) -> None:
+    manifest = place.manifest(
+        {"name": "work", "agent": scripted({"result": "done"}), "merge": "none"},
+    )
+    async with place.engine() as engine:
+        report = await (await engine.start(manifest)).wait()
+    assert worker(report).usage.usd is None
+    assert worker(report).usage.input_tokens is None
