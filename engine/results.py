@@ -158,6 +158,23 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Entrance:
+    """What starts a program inside a worker's sandbox, in a terminal of the human's.
+
+    Attributes:
+        argv: Words to put before the program; whoever starts them must wait for their end.
+        env: The program's whole environment.
+        folder: Where it begins.
+        note: What its user should know beforehand.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    folder: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Clash:
     """A predicted conflict with another worker (or `you`, or the target)."""
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "reject": "give a change up; it stays on its ref",
     "preview": "the conflicts of a merge, in memory, nothing written",
     "check": "run the check again, on the exact tree that would land",
+    "shell": "a shell inside a worker's sandbox",
     "resolve": "decide the conflicts of a worker, without the console",
     "land": "move changes onto their target branch, one after another",
     "undo": "take the last landing back",

@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from engine.events import Told
 from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, ProtocolError, Wire
-from engine.results import CheckResult, EngineView, LogChunk, RunReport, RunView
+from engine.results import CheckResult, EngineView, Entrance, LogChunk, RunReport, RunView
 from engine.store.codec import dump, load
 from engine.store.history import RunSummary
 from engine.store.layout import Layout
@@ -169,6 +169,10 @@ class RemoteEngine:
         """What a worker's attempt changed, once it is collected."""
         fields = {"run": run, "worker": worker, "attempt": attempt}
         return load(ChangeDiff, await self._ask("diff", **fields))
+
+    async def enter(self, run: str, worker: str) -> Entrance:
+        """What starts a program inside a worker's sandbox."""
+        return load(Entrance, await self._ask("enter", run=run, worker=worker))
 
     async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
         """A worker's conflicts and what is decided; with the text of one file if it is named."""

@@ -150,6 +150,7 @@ class _Conversation:
             "view": self._view,
             "report": self._report,
             "diff": self._diff,
+            "enter": self._enter,
             "conflicts": self._conflicts,
             "resolve": self._resolve,
             "check": self._check,
@@ -220,6 +221,10 @@ class _Conversation:
     async def _diff(self, message: dict[str, Any]) -> Any:
         run, worker = str(message["run"]), str(message["worker"])
         return dump(await self._coordinator.diff(run, worker, message.get("attempt")))
+
+    async def _enter(self, message: dict[str, Any]) -> Any:
+        run, worker = str(message["run"]), str(message["worker"])
+        return dump(await self._coordinator.enter(run, worker))
 
     async def _conflicts(self, message: dict[str, Any]) -> Any:
         run, worker = str(message["run"]), str(message["worker"])

@@ -22,10 +22,11 @@ from engine.host.threads import REPORT
 from engine.ids import AttemptId, RunId
 from engine.phases import Phase
 from engine.plan.model import Plan
-from engine.results import EngineView, LogChunk, Machine, RunReport, RunView
+from engine.results import EngineView, Entrance, LogChunk, Machine, RunReport, RunView
 from engine.store.history import RunSummary, Standing, list_runs
 from engine.supervisor.allotment import admitted, allot
 from engine.supervisor.cleaning import CleanItem, TrashItem, bring_back, clean, trash_items
+from engine.supervisor.entering import entrance
 from engine.supervisor.journal import Journal
 from engine.supervisor.judge import find_worker, judge
 from engine.supervisor.live_run import LiveRun
@@ -277,6 +278,15 @@ class Coordinator(Merges):
         """
         state, found = await self._seen(run, worker)
         return await self._tools.workshop.diff(state, found, attempt or found.attempt)
+
+    async def enter(self, run: str, worker: str) -> Entrance:
+        """What starts a program inside a worker's sandbox.
+
+        Raises:
+            WorkspaceError: There is no such worker, or no way in.
+        """
+        state, found = await self._seen(run, worker)
+        return await entrance(self._tools, state, found)
 
     async def _state_of(self, run: str) -> RunState:
         """A run's state, living or read from its journal."""

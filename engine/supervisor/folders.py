@@ -165,6 +165,11 @@ class FolderWorkshop:
         del state, worker
         return None
 
+    async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
+        """Plain folders have no repository."""
+        del state, w
+        return None
+
 
 def _count(folder: Path) -> int:
     return sum(not path.is_dir() for path in folder.rglob("*"))

@@ -236,6 +236,10 @@ class GitWorkshop:
         space = self._spaces.get(AttemptId(state.run, worker, number))
         return None if space is None else _places(space)
 
+    async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
+        """The same, looked up for a worker of which this engine has seen nothing yet."""
+        return _places(await self._space_of(state, w))
+
     @asynccontextmanager
     async def _inside(
         self, state: RunState, space: Workspace, *, role: str = "git"

@@ -7,7 +7,7 @@ from engine.commands import Command, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.events import Told
 from engine.plan.model import Plan
-from engine.results import CheckResult, EngineView, LogChunk, RunReport, RunView
+from engine.results import CheckResult, EngineView, Entrance, LogChunk, RunReport, RunView
 from engine.store.history import RunSummary
 from engine.supervisor.cleaning import CleanItem, TrashItem
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
@@ -34,6 +34,9 @@ class EnginePort(Protocol):
 
     async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
         """What a worker's attempt changed, once it is collected."""
+
+    async def enter(self, run: str, worker: str) -> Entrance:
+        """What starts a program inside a worker's sandbox."""
 
     async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
         """A worker's conflicts and what is decided; with the text of one file if it is named."""

@@ -11,9 +11,10 @@ import anyio
 import anyio.to_thread
 
 from engine.core.state import RunState
+from engine.errors import WorkspaceError
 from engine.ids import AttemptId
 from engine.limits import Dimension, Enforcement, Level, Limits
-from engine.sandbox.confine import confine, looking, release, set_limits
+from engine.sandbox.confine import confine, looking, one_off, release, set_limits
 from engine.sandbox.environment import environment
 from engine.sandbox.ladder import check_required, doctor, files_rung
 from engine.sandbox.machine import Machine, Mechanism
@@ -103,6 +104,38 @@ class Shelter:
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(view.__exit__, None, None, None)
+
+    def enter(
+        self, state: RunState, job: Job
+    ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+        """Words that put a human's program into an attempt's view, and its environment.
+
+        Nothing is left behind, so nothing has to be taken away: there are no cgroups. Where only
+        some hosts are allowed there is no network, for the one who lets them through is not there.
+
+        Raises:
+            WorkspaceError: No rung of file isolation holds here.
+        """
+        rung = files_rung(self.machine)
+        if rung is None:
+            raise WorkspaceError(
+                "nothing on this machine would hold a program inside the worker's files",
+                hint="`plait doctor` says what is missing.",
+            )
+        asked = self._request(state, job, has_terminal=True)
+        is_listed = asked.network is Network.ALLOW_LIST
+        asked = replace(
+            asked,
+            network=Network.NONE if is_listed else asked.network,
+            allowed_hosts=(),
+            egress_dir=None,
+            cache_dir=None,
+            limits=Limits(),
+        )
+        machine = replace(self.machine, hierarchies=())
+        view = look(machine, asked)
+        profile = confine(machine, asked, view)
+        return one_off(machine, profile), environment(machine, asked, view=view)
 
     def _request(
         self,

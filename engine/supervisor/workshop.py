@@ -135,3 +135,6 @@ class Workshop(Protocol):
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies, if it has one."""
+
+    async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
+        """The same, looked up for a worker of which this engine has seen nothing yet."""

@@ -114,3 +114,7 @@ class Workshops:
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies, if it has one."""
         return self._for(state.plan).git_places(state, worker)
+
+    async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
+        """The same, looked up for a worker of which this engine has seen nothing yet."""
+        return await self._for(state.plan).find_places(state, w)

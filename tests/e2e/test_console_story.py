@@ -1,0 +1,137 @@
+"""A day at the console: the installed program in a real terminal, on an engine of its own."""
+
+import json
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.support.console_story import StoryConsole, console_story
+from tests.support.shells import Shell
+
+PLAN = """
+runtime: {max_concurrent_workers: 8, permissions: ask}
+agents:
+  asker:
+    adapter: scripted
+    script: |
+      steps:
+        - ask:
+            text: "May I write allowed.txt?"
+            permission: true
+            on: {allow: [{write: {path: allowed.txt, text: "yes"}}]}
+        - ask:
+            text: "May I install left-pad?"
+            permission: true
+            on: {deny: [{write: {path: denied.txt, text: "{reason}"}}]}
+        - result: "asked twice"
+  sleeper:
+    adapter: scripted
+    script: |
+      steps: [{say: I sleep now}, {hang: true}]
+  stubborn:
+    adapter: scripted
+    script: |
+      steps: [{ignore_term: true}, {say: I stay}, {sleep: 3000}]
+  learner:
+    adapter: scripted
+    script: |
+      attempts:
+        1: [{fail: "I know nothing yet."}]
+        2: [{write: {path: learnt.txt, text: "{feedback}"}}, {result: "learnt"}]
+  shouter:
+    adapter: scripted
+    script: |
+      steps:
+        - replace: {path: a.txt, old: two, new: "TWO by {index}"}
+        - result: "shouted"
+pipelines:
+  - name: day
+    steps:
+      - {name: ask, agent: asker, prompt: "ask"}
+      - {name: nap, agent: sleeper, prompt: "sleep"}
+      - {name: dig, agent: stubborn, prompt: "stay"}
+      - {name: learn, agent: learner, prompt: "learn"}
+      - {name: shout, agent: shouter, prompt: "shout", concurrency: 2, check: "grep TWO a.txt"}
+"""
+
+
+@pytest.fixture
+def day(repository: Shell) -> Iterator[Shell]:
+    """A repository with the plan of the day; its engine is ended afterwards."""
+    (repository.folder / "plait.yaml").write_text(PLAN)
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "plan")
+    yield repository
+    _end_engine(repository)
+
+
+def _end_engine(shell: Shell) -> None:
+    """End the detached engine and the agents it would leave alive."""
+    shell.plait("cancel", "--all", "--kill")
+    named = shell.folder / ".git" / "plait" / "engine.json"
+    if named.exists():
+        engine = psutil.Process(json.loads(named.read_text())["pid"])
+        engine.terminate()
+        psutil.wait_procs([engine], timeout=20)
+
+
+def _pick(console: StoryConsole, worker: str) -> StoryConsole:
+    """Put the cursor on a worker by its name."""
+    console.do("fleet.pick").shows("type a name")
+    console.press(worker.encode())
+    console.shows(worker)
+    console.press(b"\r")
+    return console
+
+
+def test_a_day_at_the_console(day: Shell) -> None:
+    with console_story(day, "run", "plait.yaml") as console:
+        console.shows("ASKS YOU", "May I write allowed.txt?", "I sleep now")
+
+        _pick(console, "ask").do("fleet.yes").shows("allowed once")
+        console.shows("May I install left-pad?").do("fleet.no").shows("deny ask/worker_1")
+        console.enters("use the standard library").shows("answered")
+
+        _pick(console, "nap").do("fleet.no").shows("Stop nap/worker_1?")
+        console.do("fleet.no").shows("is asked to stop")
+
+        _pick(console, "dig").do("fleet.no", "fleet.no").shows("dig/worker_1 is asked to stop")
+        console.do("fleet.no").shows("Kill dig/worker_1 now?").do("fleet.no").shows("is killed")
+
+        _pick(console, "learn").do("fleet.retry_with").shows("retry learn/worker_1 with")
+        console.enters("read the manual").shows("begins again")
+
+        _pick(console, "shout/worker_1").do("fleet.diff").shows("TWO by 1", "choose")
+        console.do("diff.yes").shows("is chosen").do("diff.yes").shows("is approved")
+        console.do("diff.land").shows("landing shout/worker_1")
+        console.do("everywhere.go_fleet").shows("LANDED")
+        console.do("everywhere.quit_now")
+        assert console.end() == 0
+
+    steps = day.plait("status", "--json").json()["steps"]
+    phases = {w["worker"]: w["phase"] for step in steps for w in step["workers"]}
+    assert phases["nap/worker_1"] == phases["dig/worker_1"] == "CANCELLED"
+    assert phases["shout/worker_1"] == "LANDED"
+    assert (day.folder / "a.txt").read_text() == "one\nTWO by 1\nthree\n"
+    assert "+use the standard library" in day.plait("diff", "ask/worker_1").out
+    assert "+read the manual" in day.plait("diff", "learn/worker_1").out
+
+
+def test_a_console_is_left_and_come_back_to(day: Shell) -> None:
+    with console_story(day, "run", "plait.yaml") as console:
+        console.shows("I sleep now", "ASKS YOU").do("fleet.pause_run").shows("run is paused")
+        console.do("fleet.pause_run").shows("run goes on")
+        _pick(console, "nap").do("fleet.pause").shows("nap/worker_1 is paused", "PAUSED")
+        console.do("everywhere.back").shows("leave")
+        console.press(b"l")
+        assert console.end() == 0
+    with console_story(day, "attach") as console:
+        console.shows("PAUSED", "ASKS YOU")
+        _pick(console, "nap").do("fleet.pause").shows("goes on")
+        console.do("everywhere.quit_now")
+        assert console.end() == 0
+    with console_story(day, "attach", "--watch") as console:
+        console.shows("WATCHING", "ASKS YOU").do("fleet.yes").shows("only watches")
+        console.do("everywhere.quit_now")
+        assert console.end() == 0

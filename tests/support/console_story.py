@@ -1,0 +1,101 @@
+"""The installed console in a real terminal, read as a user reads it: by what is on screen."""
+
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import ioctl
+from pathlib import Path
+from typing import Self
+
+import pyte
+
+from tests.support.console_pty import PtyConsole
+from tests.support.shells import Shell
+from tui.keys import default_keymap
+
+PATIENCE_S = 30.0
+_BYTES = {"escape": b"\x1b", "enter": b"\r", "space": b" ", "ctrl+q": b"\x11", "tab": b"\t"}
+
+
+class StoryConsole(PtyConsole):
+    """A console that is pressed by what keys mean, and whose terminal is a grid of characters."""
+
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", master: int, size: tuple[int, int]
+    ) -> None:
+        super().__init__(process, master)
+        self._screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self._screen)
+        self._fed = 0
+
+    @property
+    def text(self) -> str:
+        """Everything on screen."""
+        self._stream.feed(self.written[self._fed :])
+        self._fed = len(self.written)
+        return "\n".join(self._screen.display)
+
+    def shows(self, *texts: str, seconds: float = PATIENCE_S) -> Self:
+        """Wait until every text is on screen at once."""
+        deadline = time.monotonic() + seconds
+        while not all(text in self.text for text in texts) and time.monotonic() < deadline:
+            if not self._read(0.1):
+                break
+        missing = [text for text in texts if text not in self.text]
+        assert not missing, f"{missing} not on screen:\n{self.text}"
+        return self
+
+    def do(self, *actions: str) -> Self:
+        """Press the keys of actions (`fleet.retry_with`, `everywhere.quit`)."""
+        for action in actions:
+            key = default_keymap().of(action)[0]
+            self.press(_BYTES.get(key, key.encode()))
+        return self
+
+    def enters(self, text: str) -> Self:
+        """Type a text into the box that is open, and send it."""
+        self.press(text.encode())
+        self.shows(text)
+        self.press(_BYTES["enter"])
+        return self
+
+
+@contextmanager
+def console_story(
+    shell: Shell, *words: str, size: tuple[int, int] = (120, 36)
+) -> Iterator[StoryConsole]:
+    """`plait WORDS` in a terminal, in a shell's folder; killed with the block if it still lives."""
+    master, slave = pty.openpty()
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+    process = subprocess.Popen(
+        [str(Path(sys.executable).with_name("plait")), *words],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=shell.folder,
+        env={
+            **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
+            "HOME": str(shell.state.parent),
+            "PLAIT_STATE_HOME": str(shell.state),
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "TEXTUAL_ANIMATIONS": "none",
+            **shell.env,
+        },
+        start_new_session=True,
+    )
+    os.close(slave)
+    console = StoryConsole(process, master, size)
+    try:
+        yield console
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        os.close(master)

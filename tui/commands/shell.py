@@ -1,0 +1,87 @@
+"""`plait shell`: a shell, or any program, inside a worker's sandbox.
+
+It gets a terminal of its own, whose text is passed on: on the user's terminal itself, whatever
+runs inside could type into the shell that plait was started from.
+"""
+
+import argparse
+import fcntl
+import os
+import pty
+import signal
+import sys
+import termios
+from collections.abc import Sequence
+from functools import partial
+
+from engine.api import reach
+from engine.results import Entrance
+from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+
+_SHELLS = ("bash", "sh")
+_OF_THE_TERMINAL = ("TERM", "COLORTERM", "NO_COLOR")
+_READ = 65_536
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whose sandbox, and which program."""
+    add_repo(parser)
+    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    parser.add_argument("worker", metavar="WORKER", help="[RUN/]STEP/worker_I, or its tail")
+    parser.add_argument(
+        "program", nargs="*", metavar="PROGRAM", help="instead of a shell; `--` before its options"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Go in; the exit code is the program's."""
+    if not args.program and not sys.stdin.isatty():
+        say("a shell needs a terminal; a program may be named instead: plait shell WORKER PROGRAM")
+        return EXIT_USAGE
+    found: list[Entrance] = []
+    code = in_loop(partial(_find, args, found))
+    return enter(found[0], args.program or _shell()) if found else code
+
+
+async def _find(args: argparse.Namespace, found: list[Entrance]) -> int:
+    async with reach(args.repo) as (port, _):
+        found.append(await port.enter(args.run, args.worker))
+    return EXIT_OK
+
+
+def _shell() -> list[str]:
+    """The user's own shell where the sandbox has it too, else one that every machine has."""
+    tries = " || ".join(f"exec {name} -i" for name in _SHELLS)
+    return ["sh", "-c", f'command -v "$SHELL" >/dev/null && exec "$SHELL" -i; {tries}']
+
+
+def enter(entrance: Entrance, program: Sequence[str]) -> int:
+    """Run a program in there, on a terminal of its own if there is one here."""
+    if entrance.note:
+        say(entrance.note)
+    kept = {name: os.environ[name] for name in _OF_THE_TERMINAL if name in os.environ}
+    words = [*entrance.argv, *program]
+    os.chdir(entrance.folder)
+    os.environ.clear()
+    os.environ.update({**entrance.env, **kept})
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        os.execvp(words[0], words)  # noqa: S606  words made by the engine, and no shell
+    return os.waitstatus_to_exitcode(pty.spawn(words, _Passing().read)) % 256
+
+
+class _Passing:
+    """Passes the program's text on, and the size of the user's terminal to the program's."""
+
+    def __init__(self) -> None:
+        self._master = -1
+
+    def read(self, master: int) -> bytes:
+        if self._master < 0:
+            self._master = master
+            signal.signal(signal.SIGWINCH, self._resize)
+            self._resize()
+        return os.read(master, _READ)
+
+    def _resize(self, *_: object) -> None:
+        size = fcntl.ioctl(0, termios.TIOCGWINSZ, bytes(8))
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, size)
