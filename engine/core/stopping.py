@@ -63,8 +63,10 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
     own = turn.state.steps[w.id.step]
     if own.chosen == w.id or _is_choice_dead(turn, own):
         turn.change_step(w.id.step, chosen=None)
-    # Who is asked something else is not told how it failed at what it was asked before.
-    failure = w.error or (w.cause or "") if fact.prompt is None else ""
+    # Who is asked something else is not told how it failed at what it was asked before, and nobody
+    # is told why a landing was refused: that is about the target, not about the agent's work.
+    is_its_own = fact.prompt is None and Badge.LAND_REFUSED not in w.badges
+    failure = w.error or (w.cause or "") if is_its_own else ""
     fields = turn.requeue(
         w.id, mode=fact.mode, words=fact.feedback, failure=failure, prompt=fact.prompt
     )
