@@ -35,6 +35,7 @@ from engine.supervisor.live_run import LiveRun
 from engine.supervisor.logins import Logins
 from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
+from engine.supervisor.seeds import Seeds
 from engine.supervisor.shelter import Shelter
 from engine.supervisor.tools import Tools
 from engine.supervisor.workshops import Workshops
@@ -135,6 +136,7 @@ class Engine:
             environ=env,
             logins=Logins(env, folder=state_home(env) / "logins", clock=clock),
             repo=place.repo,
+            seeds=Seeds(place.workspaces / ".seeds"),
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         coordinator = Coordinator(tools, tasks, cap=max_workers)

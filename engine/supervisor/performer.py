@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from engine.core import effects as e
 from engine.core import facts as f
@@ -120,8 +122,7 @@ class Performer:
             self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
             return
         if made.path != self._worker(effect).workspace:
-            checking = Checking(self._run, self._tools, effect)
-            error = await checking.setup(made.path, None, role="setup")
+            error = await self._set_up(effect, made.path)
             if error is not None:
                 self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
                 return
@@ -137,6 +138,19 @@ class Performer:
                 enforcement=self._enforcement(effect),
             )
         )
+
+    async def _set_up(self, effect: e.PrepareWorkspace, path: str) -> str | None:
+        """Run the manifest's setup, on top of what it made for others with the same lock files."""
+        command = self._run.state.plan.workspace.setup
+        if command is None:
+            return None
+        seeds = self._tools.seeds
+        seedling = await anyio.to_thread.run_sync(seeds.begin, Path(path), command)
+        checking = Checking(self._run, self._tools, effect)
+        error = await checking.setup(path, None, role="setup")
+        if error is None and seedling is not None:
+            await anyio.to_thread.run_sync(seeds.keep, seedling)
+        return error
 
     def _enforcement(self, effect: e.PrepareWorkspace) -> tuple[Enforcement, ...]:
         if is_in_thread(self._run.state, effect.worker):

@@ -13,6 +13,7 @@ from engine.supervisor.bus import Bus
 from engine.supervisor.clock import Clock
 from engine.supervisor.logins import Logins
 from engine.supervisor.ports import Ports
+from engine.supervisor.seeds import Seeds
 from engine.supervisor.workshop import Workshop
 
 
@@ -28,6 +29,7 @@ class Tools:
     project: Path
     environ: Mapping[str, str]
     logins: Logins
+    seeds: Seeds
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
     ports: Ports = field(default_factory=Ports)
