@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 _BLOCK, _LARGE_BLOCK = 1 << 18, 1 << 20
 _STREAMS = (Stream.OUT, Stream.ERR, Stream.IN, Stream.NOTE)
+_NONE: tuple[Frame, ...] = ()
+_LEAVES_NO_FRAME = frozenset({"usage", "clogged", "pong"})
 _UNDECIDED_S = 10.0
 _AGAIN_S = 0.005
 
@@ -42,6 +44,8 @@ class LocalAttempt:
         self._ponged = 0
         self._is_focused = False
         self._is_listening = False
+        self._heard = 0  # how many messages that may stand for frames
+        self._read_to = -1  # up to there it was read, and nothing has come since
         self._is_clogged = False
         self._is_fresh = False  # something has come that is no frame and that nobody has read
         self._news = anyio.Event()
@@ -64,7 +68,10 @@ class LocalAttempt:
         await self._focus(is_focused=is_focused)
         while True:
             end = self.end
-            frames, following = await self._frames(offset)
+            if end is None and offset == self._read_to:  # it only told what it uses, or the like
+                frames, following = _NONE, offset
+            else:
+                frames, following = await self._frames(offset)
             is_all = end is not None and (not frames or following >= self._size)
             if frames or is_all or self._is_fresh or not wait:
                 self._is_fresh = False
@@ -149,6 +156,9 @@ class LocalAttempt:
             self._hear(message)
 
     def _hear(self, message: dict[str, Any]) -> None:
+        if message.get("say") not in _LEAVES_NO_FRAME:
+            self._read_to = -1
+            self._heard += 1
         match message.get("say"):
             case "hello" | "out":
                 self._size = max(self._size, message["n"])
@@ -199,6 +209,13 @@ class LocalAttempt:
             await anyio.sleep(_AGAIN_S)
 
     async def _frames(self, offset: int) -> tuple[tuple[Frame, ...], int]:
+        heard = self._heard
+        frames, following = await self._read_frames(offset)
+        if not frames and heard == self._heard and self._recording_fd >= 0:
+            self._read_to = offset
+        return frames, following
+
+    async def _read_frames(self, offset: int) -> tuple[tuple[Frame, ...], int]:
         if not await self._is_open():
             return (), offset
         try:  # what was written lately is in memory: then a thread would cost more than the read
