@@ -140,7 +140,8 @@ async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor:
     if free - wanted < floor:
         mb = 1 << 20
         raise WorkspaceError(
-            f"{count} workspaces need about {wanted // mb} MB, and {free // mb} MB are free",
+            f"{count} worktrees need about {wanted // mb + 1} MB and leave {floor // mb} MB free,"
+            f" but only {free // mb} MB are free below {root}",
             hint="Start fewer workers at once, free some space, or set `workspace_root`.",
         )
 

@@ -126,3 +126,13 @@ def test_a_paused_worker_and_an_interrupted_run_are_told(shell: Shell, gate: Pat
     run_id = left.out.split()[1]
     assert shell.plait("resume", run_id).code == 0
     assert "plait resume" not in shell.plait("status").err
+
+
+def test_a_run_whose_reader_goes_away_does_not_claim_to_be_done(shell: Shell, gate: Path):
+    with shell.running(*RUN) as first:
+        wait_event(first, "WorkerMoved", after="RUNNING")
+        assert first.stdout is not None
+        first.stdout.close()
+        first.stdout = None
+        (gate / "go").touch()
+        assert first.wait(30) == 130

@@ -51,7 +51,7 @@ def dispatch(name: str, words: list[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_OK
+        return EXIT_INTERRUPTED if name in {"run", "resume"} else EXIT_OK
     except Exception as error:  # noqa: BLE001  the outermost place: an error is a sentence
         return _tell(error)
 
