@@ -16,17 +16,24 @@ from tests.agents.model_server import ModelServer, Turn
 PATH = os.pathsep.join(filter(None, (os.environ.get("PLAIT_AGENTS_BIN"), os.environ["PATH"])))
 WORK_ROOT = Path(os.environ.get("PLAIT_AGENTS_WORK", Path.home() / ".cache" / "plait-test-agents"))
 WORK = [Turn(text="I will write.", runs="echo hello > hello.txt"), Turn(text="Written.")]
-_NAMES = {"claude-agent-acp": "claude-acp"}
+WANTED = os.environ.get("PLAIT_AGENTS", "").split()
 Serve = Callable[[list[Turn]], ModelServer]
+_OF_THEIR_OWN = {"claude-acp", "codex-acp"}
+"""Agents over ACP that are programs beside the one that they drive; the others are that one."""
+
+
+def agent_of(item: pytest.Item) -> str:
+    """The agent that a test drives: its parameter, else the one that its name speaks of."""
+    given = getattr(item, "callspec", None)
+    agent = given.params.get("agent", "") if given else ""
+    if agent:
+        return agent if agent in _OF_THEIR_OWN else agent.removesuffix("-acp")
+    return "codex" if "codex" in item.name else "claude"
 
 
 def want(program: str) -> None:
     """Skip where the program is not there; fail where its absence would hide something."""
-    name = _NAMES.get(program, program)
-    wanted = os.environ.get("PLAIT_AGENTS", "").split()
-    if wanted and name not in wanted:
-        pytest.skip(f"{name} is not among the agents to be tested")
     if shutil.which(program, path=PATH) is None:
-        if wanted and os.environ.get("PLAIT_CI") == "1":
+        if WANTED and os.environ.get("PLAIT_CI") == "1":
             pytest.fail(f"{program} is not installed, and CI wants it to be")
         pytest.skip(f"{program} is not installed: run `make test-agents`")

@@ -6,8 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.clients import WORK_ROOT, Serve
+from tests.agents.clients import WANTED, WORK_ROOT, Serve, agent_of
 from tests.agents.model_server import ModelServer, Turn
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the agents that are not to be tested."""
+    left_out = [
+        item
+        for item in items
+        if WANTED and item.path.parent == Path(__file__).parent and agent_of(item) not in WANTED
+    ]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture

@@ -53,14 +53,16 @@ def test_a_cancelled_agent_leaves_no_process(agent: str, folder: Path, serve: Se
         rest_of(process)
 
 
-@pytest.mark.parametrize(("answer", "phase"), [("allow", "REVIEWING"), ("deny", "FINISHED")])
-def test_an_agent_over_acp_is_answered(answer: str, phase: str, folder: Path, serve: Serve) -> None:
+@pytest.mark.parametrize("agent", ["claude-acp"])
+@pytest.mark.parametrize("answer", ["allow", "deny"])
+def test_an_agent_over_acp_is_answered(agent: str, answer: str, folder: Path, serve: Serve) -> None:
     server = serve(WORK)
     server.is_by_conversation = True
-    real = RealRun(folder, "claude-acp", server)
+    real = RealRun(folder, agent, server)
     real.plan(permissions="ask")
     with real.running() as process:
         wait_event(process, "Asked")
         assert real.shell.plait("answer", "work/worker_1", answer).code == 0
         result = rest_of(process)[-1]["report"]["steps"]["work"]["worker_results"][0]
+    phase = {"allow": "REVIEWING", "deny": "FINISHED"}[answer]
     assert (result["outcome"], result["phase"]) == ("success", phase)
