@@ -59,7 +59,8 @@ class Tree:
     def names(self, at_most: int = 20) -> list[str]:
         """What those are called who are still alive, helpers of ours left out."""
         living = [each for each in map(proc.look, self.members()) if each and not each.is_dead]
-        return [each.name for each in living if not each.name.startswith("plait-")][:at_most]
+        strangers = [each for each in living if not each.name.startswith("plait-")]
+        return [each.name for each in strangers if not _is_starting_helper(each.pid)][:at_most]
 
     def interrupt(self) -> None:
         """SIGINT to the agent itself."""
@@ -185,3 +186,12 @@ def signal_all(pids: Iterable[int], number: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def _is_starting_helper(pid: int) -> bool:
+    """A proxy of ours that has not had the time yet to call itself one."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return b"/keeper/egress.py\0" in file.read(4096)
+    except OSError:
+        return False
