@@ -20,6 +20,7 @@ class RunStarted:
     steps: tuple[str, ...]
     workers: tuple[str, ...]
     cap: int
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

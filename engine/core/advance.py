@@ -85,6 +85,7 @@ def _begin(turn: Turn) -> None:
             steps=tuple(step.name for step in state.plan.steps),
             workers=tuple(str(p.id) for step in state.plan.steps for p in step.workers),
             cap=state.wanted_cap,
+            notes=state.plan.notes,
         )
     )
     for clamp in state.plan.clamps:

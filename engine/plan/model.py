@@ -273,13 +273,18 @@ class Clamp:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A whole run, ready to be started. Steps stand in an order their dependencies allow."""
+    """A whole run, ready to be started. Steps stand in an order their dependencies allow.
+
+    Attributes:
+        notes: What whoever starts it should know, as whole sentences.
+    """
 
     name: str
     steps: tuple[PlannedStep, ...]
     runtime: Runtime = field(default_factory=Runtime)
     workspace: WorkspaceRules = field(default_factory=WorkspaceRules)
     clamps: tuple[Clamp, ...] = ()
+    notes: tuple[str, ...] = ()
     source: str = ""
 
     def step(self, name: str) -> PlannedStep:

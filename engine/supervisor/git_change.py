@@ -4,10 +4,13 @@ import os
 from collections.abc import Sequence
 from fnmatch import fnmatch
 
+from engine.git.base import Base
 from engine.git.collection import Change as Collected
 from engine.git.diff import changed_files
 from engine.git.runner import Repo
 from engine.results import Change
+
+_SHOWN = 5
 
 
 async def measured(
@@ -38,3 +41,14 @@ def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
         return []
     strays = [path for path in paths if not any(fnmatch(path, one) for one in meant)]
     return [f"{path}: changed, and not among workspace.paths" for path in strays]
+
+
+def left_out_note(base: Base) -> tuple[str, ...]:
+    """Which of the user's edits no worker will see, in one sentence; nothing where there are none."""
+    if not base.left_out:
+        return ()
+    shown = ", ".join(os.fsdecode(path) for path in base.left_out[:_SHOWN])
+    more = len(base.left_out) - _SHOWN
+    names = f"{shown} and {more} more" if more > 0 else shown
+    hint = "" if base.is_snapshot else "; `--base WORKTREE` takes uncommitted edits along"
+    return (f"not in the base of this run: {names}{hint}",)

@@ -36,7 +36,7 @@ from engine.store.files import write_atomically
 from engine.store.layout import Layout, workspace
 from engine.supervisor.artifacts import artifacts_folder, give_artifacts, keep_artifacts
 from engine.supervisor.clock import Clock
-from engine.supervisor.git_change import measured
+from engine.supervisor.git_change import left_out_note, measured
 from engine.supervisor.git_diffs import change_diff
 from engine.supervisor.git_landing import Landings
 from engine.supervisor.git_names import short
@@ -110,7 +110,7 @@ class GitWorkshop:
             self._repo, base.commit, root=self._root, count=at_once, floor=_DISK_FLOOR
         )
         runtime = replace(plan.runtime, target=target, base=base.commit)
-        return replace(plan, runtime=runtime)
+        return replace(plan, runtime=runtime, notes=(*plan.notes, *left_out_note(base)))
 
     async def _current_branch(self) -> str | None:
         place = self._repo.worktree or self._repo.git_dir

@@ -186,6 +186,11 @@ def _words(event: ev.Event) -> str:
 
 
 @_words.register
+def _(event: ev.RunStarted) -> str:
+    return "\n".join(f"note: {clean(note)}" for note in event.notes)
+
+
+@_words.register
 def _(event: ev.WorkerMoved) -> str:
     if event.after in _QUIET:
         return ""
