@@ -44,7 +44,7 @@ def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
 
 
 def left_out_note(base: Base) -> tuple[str, ...]:
-    """Which of the user's edits no worker will see, in one sentence; nothing where there are none."""
+    """Which of the user's edits no worker will see, in one sentence, where there are any."""
     if not base.left_out:
         return ()
     shown = ", ".join(os.fsdecode(path) for path in base.left_out[:_SHOWN])
