@@ -107,3 +107,11 @@ def test_a_landing_is_undone_and_waits_for_review_again(repository: Shell):
     assert repository.git("rev-parse", "main") == before
     assert (repository.folder / "a.txt").read_text() == "one\ntwo\nthree\n"
     assert "shout/worker_2             REVIEWING" in repository.plait("status").out
+
+
+def test_a_run_says_which_edits_it_does_not_see_and_takes_them_when_asked(repository: Shell):
+    (repository.folder / "a.txt").write_text("one\ntwo\nthree\nmine\n")
+    assert "a.txt" in repository.plait("run", "plait.yaml", "--headless").err
+    told = repository.plait("run", "plait.yaml", "--headless", "--base", "WORKTREE")
+    assert "not in the base" not in told.err
+    assert " mine" in repository.plait("diff", "shout/worker_1").out
