@@ -20,6 +20,7 @@ from textual.worker import WorkType
 from tui.bridge import Bridge, LogGrew
 from tui.keys import read_key_file
 from tui.screens.base import BoardScreen
+from tui.screens.compare import CompareScreen
 from tui.screens.diff import DiffScreen
 from tui.screens.fleet import FleetScreen
 from tui.screens.inbox import InboxScreen
@@ -40,6 +41,7 @@ _SCREENS: dict[str, type[BoardScreen]] = {
     "fleet": FleetScreen,
     "worker": WorkerScreen,
     "diff": DiffScreen,
+    "compare": CompareScreen,
     "review": ReviewScreen,
     "inbox": InboxScreen,
     "plan": PlanScreen,
@@ -86,7 +88,7 @@ class PlaitApp(App[None]):
         theme: str | None = None,
         options: Options | None = None,
     ) -> None:
-        options = options or Options(config=_config_home())
+        options = options or Options(config=config_home())
         config, clock = options.config, options.clock
         self.is_plain = "NO_COLOR" in os.environ if options.is_plain is None else options.is_plain
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
@@ -194,7 +196,7 @@ class TakesLog(Protocol):
         """More lines of a log, perhaps of one that is not shown any more."""
 
 
-def _config_home() -> Path:
+def config_home() -> Path:
     """The user's folder with `keys.toml` and `themes/`."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "plait"
 

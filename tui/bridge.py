@@ -19,7 +19,7 @@ from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import OutputAppended, Told, UsageSampled
 from engine.results import CheckResult, EngineView, LogLine, WorkerView
-from tui.present.clean import clean_code, clean_tree
+from tui.present.clean import clean_code, clean_code_block, clean_tree
 from tui.present.runs import PastRun
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
@@ -154,7 +154,7 @@ class Bridge:
     async def candidates(self, run: str, step: str) -> CandidateTable | str:
         """The candidates of a step beside each other."""
         try:
-            return clean_tree(await self.port.candidates(run, step), clean_code)
+            return clean_tree(await self.port.candidates(run, step), clean_code_block)
         except GONE as error:
             return _why(error)
 

@@ -30,6 +30,8 @@ from engine.results import (
     WorkerView,
 )
 from engine.store.history import RunSummary
+from engine.supervisor.merging.views import ConflictView
+from engine.supervisor.merging.weaving import CandidateTable
 from tui.app import Options, PlaitApp
 from tui.keys import default_keymap
 from tui.present.help import HelpPage
@@ -385,6 +387,7 @@ class FakePort:
     view: EngineView
     logs: dict[str, tuple[LogLine, ...]] = field(default_factory=dict)
     diffs: dict[str, ChangeDiff] = field(default_factory=dict)
+    checks: dict[str, CheckResult] = field(default_factory=dict)
     past: list[RunSummary] = field(default_factory=list)
     answer: Callable[[Command], Reply] = lambda _: Accepted()
     commands: list[Command] = field(default_factory=list)
@@ -427,9 +430,26 @@ class FakePort:
             raise WorkspaceError("there is no change yet")
         return self.diffs[worker]
 
+    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
+        del run, is_own
+        self._fail_if_gone()
+        if worker not in self.checks:
+            raise WorkspaceError("its tree is not decided yet")
+        return self.checks[worker]
+
     async def history(self) -> list[RunSummary]:
         self._fail_if_gone()
         return self.past
+
+    async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
+        del run, path
+        self._fail_if_gone()
+        raise WorkspaceError(f"{worker} has no conflicts to decide")
+
+    async def candidates(self, run: str, step: str) -> CandidateTable:
+        del run
+        self._fail_if_gone()
+        raise WorkspaceError(f"{step} has no candidates")
 
     async def wait_idle(self) -> None:
         return

@@ -77,6 +77,11 @@ def clean_code(text: str) -> str:
     return _SUSPECT.sub(lambda found: _pictured(found[0]), text.expandtabs(_TAB)[:LONGEST])
 
 
+def clean_code_block(text: str) -> str:
+    """Code under review of several lines; its line ends are kept."""
+    return "\n".join(map(clean_code, text.split("\n")))
+
+
 def _pictured(char: str) -> str:
     code = ord(char)
     if code < _BLANK:

@@ -6,7 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui.present.cutting import cut_path, wrap
 from tui.present.frames import framed
-from tui.present.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, blank, fit, spread, words
+from tui.present.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    blank,
+    cut_row,
+    fit,
+    spread,
+    words,
+)
 from tui.present.meters import heading
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import What
@@ -60,7 +74,8 @@ def card(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
     rows = [_title(pane, file, cells), *gap]
     hunk = pane.hunk
     if hunk is None:
-        return [*rows, *_whole(pane, look, cells, height - len(rows))]
+        rows += _whole(pane, look, cells, height - len(rows))
+        return [cut_row(row, cells) for row in rows[:height]]
     offers = min(len(pane.offers), _MOST_OFFERS if is_roomy else _LEAST_OFFERS + 1)
     fixed = len(rows) + 2 + offers + 1 + _LEAST_RESULT + 3 * len(gap)
     sides = _sides(pane, hunk, look, cells=cells, room=(height - fixed) // 2)
@@ -70,7 +85,7 @@ def card(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
     offers = max(min(offers, left), 1)
     rows += [_offers_head(pane, cells), *offer_rows(pane, cells, offers, look.keys), *gap]
     rows += _result(pane, hunk, look, cells=cells, height=height - len(rows))
-    return rows[:height]
+    return [cut_row(row, cells) for row in rows[:height]]
 
 
 def _title(pane: ReviewPane, file: ConflictFileView, cells: int) -> Row:

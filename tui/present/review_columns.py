@@ -9,7 +9,7 @@ from tui.present.ink import BOLD, LINE, MUTED, TEXT, Ink, Role, Row, Span, fit, 
 from tui.present.meters import heading
 from tui.present.review_card import Look, picked_marks, result_title
 from tui.present.review_model import ReviewPane
-from tui.present.review_offers import What, shown_text
+from tui.present.review_offers import What
 from tui.present.review_rows import offer_rows, result_rows, side_head, side_rows
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _conflict(
     if file is None:
         return []
     is_here = bool(pane.matter and pane.matter.hunk == place)
-    text = pane.preview() if is_here else (shown_text(hunk.result) if hunk.result else hunk.result)
+    text = pane.preview() if is_here else hunk.result
     before = hunk.before[len(hunk.before) - min(look.context, len(hunk.before)) :]
     after = hunk.after[: look.context]
     marks = picked_marks(pane) if is_here else ({}, {})

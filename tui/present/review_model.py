@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.commands import PickedLine
+from tui.present.clean import clean_code_block
 from tui.present.review_offers import (
     Matter,
     Offer,
     matters_of,
     offers_of,
-    shown_text,
     shown_view,
 )
 
@@ -186,5 +186,5 @@ class ReviewPane:
             texts = dict(self.pickable())
             return "".join(f"{texts[line].text}\n" for line in self.picked)
         if offer is not None and offer.text is not None:
-            return shown_text(offer.text)
+            return clean_code_block(offer.text)
         return hunk.result

@@ -18,7 +18,8 @@ from engine.commands import (
     ResolutionAction,
     WriteHunk,
 )
-from tui.present.clean import clean_code, clean_tree
+from engine.merge import combine
+from tui.present.clean import clean_code, clean_code_block, clean_tree
 
 if TYPE_CHECKING:
     from engine.api import ConflictFileView, ConflictView, HunkView, LineView, ProposalView
@@ -111,11 +112,6 @@ _RULES = {
 }
 
 
-def shown_text(text: str) -> str:
-    """Foreign code of several lines, made fit to be shown."""
-    return "\n".join(clean_code(line) for line in text.split("\n"))
-
-
 def shown_view(view: ConflictView) -> ConflictView:
     """The view with every text fit to be shown; marks are moved along with what grew before them.
 
@@ -123,17 +119,22 @@ def shown_view(view: ConflictView) -> ConflictView:
     """
     files = tuple(
         replace(
-            clean_tree(replace(file, hunks=()), shown_text), hunks=tuple(map(_hunk, file.hunks))
+            clean_tree(replace(file, hunks=()), clean_code_block),
+            hunks=tuple(map(_hunk, file.hunks)),
         )
         for file in view.files
     )
-    return replace(clean_tree(replace(view, files=()), shown_text), files=files)
+    return replace(clean_tree(replace(view, files=()), clean_code_block), files=files)
+
+
+def _bare(file: ConflictFileView) -> ConflictFileView:
+    return clean_tree(replace(file, hunks=()), clean_code_block)
 
 
 def _hunk(hunk: HunkView) -> HunkView:
     bare = replace(hunk, target=(), incoming=(), base=(), before=(), after=())
     return replace(
-        clean_tree(bare, shown_text),
+        clean_tree(bare, clean_code_block),
         target=tuple(map(_line, hunk.target)),
         incoming=tuple(map(_line, hunk.incoming)),
         base=tuple(map(_shown_line, hunk.base)),
@@ -213,7 +214,9 @@ def offers_of(raw: ConflictView, matter: Matter) -> list[Offer]:
 
 def _hunk_offers(raw: ConflictView, file: ConflictFileView, hunk: HunkView) -> list[Offer]:
     target, incoming = side_text(hunk.target), side_text(hunk.incoming)
-    combined = next((p.text for p in hunk.proposals if p.same_as == "combined"), None)
+    versions = ("".join(hunk.base), target, incoming)
+    words = combine(*(text.encode(errors="surrogateescape") for text in versions))
+    combined = None if words is None else words.decode(errors="surrogateescape")
     texts: dict[str, str | None] = {
         "target": target,
         "incoming": incoming,

@@ -44,6 +44,9 @@ class CommonScreen(KeyedScreen):
     def do_go_diff(self) -> None:
         self.go("diff")
 
+    def do_go_compare(self) -> None:
+        self.go("compare")
+
     def do_go_review(self) -> None:
         self.go("review")
 

@@ -34,6 +34,7 @@ _NEEDS_CONFLICT = _TAKING | {
     *("mark", "open", "next", "previous", "left", "right", "merge_all", "edit", "edit_all"),
     *("select", "copy", "copy_name", "check", "land", "undo", "redo", "forget", "no_wide", "diff"),
 }
+_CHANGES = _TAKING | {"mark", "merge_all", "edit", "edit_all", "select", "undo", "redo", "forget"}
 _NO_AGENT = "no agent is asked for proposals; R sends the worker back with your words"
 
 
@@ -111,6 +112,8 @@ class ReviewScreen(ReviewMoves):
             return "a conflict takes no comments; R sends the worker back with your words"
         if idea == "show_space":
             return "blanks always count in a merge"
+        if idea in _CHANGES and (self.session.is_read_only or self.session.view.is_read_only):
+            return "this console only watches"
         if self.pane.matter is None and idea in _NEEDS_CONFLICT:
             return "there is no conflict"
         if idea in _TAKING:

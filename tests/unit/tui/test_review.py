@@ -1,13 +1,15 @@
 """Conflicts are decided on screen by single keys, and every decision goes through the port."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from engine import commands as c
-from engine.merge import Memory
+from engine.merge import FileConflict, Memory
 from engine.phases import Phase
-from tests.support.consoles import opened
+from engine.results import EngineView
+from tests.support.consoles import Console, opened
 from tests.support.review_consoles import (
     KINDS,
     WHO,
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.anyio
 IO, ERRORS = "src/csvlite/io.py", "src/csvlite/errors.py"
 
 
-def port(*files, **more) -> ReviewPort:
+def port(*files: FileConflict, **more: Any) -> ReviewPort:
     return ReviewPort(conflicted_view(), files=files or conflicts(), **more)
 
 
@@ -39,7 +41,7 @@ class Reviewing:
         self.port = port
         self._opened = opened(port=port, **more)  # type: ignore[arg-type]
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Console:
         console = await self._opened.__aenter__()
         console.app.session.worker = WHO
         await console.do("go_review")
@@ -102,6 +104,15 @@ async def test_space_takes_nothing_where_nothing_is_likely():
         assert given.actions == []
         await console.do("down", "mark")
         assert decided(given)[0] is not None
+
+
+async def test_words_of_both_sides_are_combined_where_none_is_in_both():
+    given = port(imports())
+    async with Reviewing(given) as console:
+        await console.do("merge")
+        (hunk,) = given._view("", "").file(ERRORS).hunks
+        assert hunk.choice == "combined"
+        assert "LimitError, ParseError, Span, StreamError" in (hunk.result or "")
 
 
 async def test_a_side_that_cannot_be_taken_says_why():
@@ -285,7 +296,7 @@ async def test_sides_can_be_set_against_each_other():
     async with Reviewing(port()) as console:
         await console.do("diff")
         await console.shows("against the other side")
-        assert "−     data" not in console.text
+        assert "since base" not in console.text
 
 
 async def test_giving_the_change_up_asks_first():
@@ -310,6 +321,16 @@ async def test_a_remembered_answer_is_shown_confirmed_when_taken_and_can_be_forg
         await console.do("undo")
         console.screen.perform("forget")
         await console.until(lambda: isinstance(given.actions[-1], c.ForgetAnswer))
+
+
+async def test_a_console_that_watches_decides_nothing():
+    given = port()
+    async with Reviewing(given, read_only=True) as console:
+        ideas = ("take_target", "mark", "merge_all", "edit", "select", "no", "land", "check")
+        for idea in ideas:
+            await console.do(idea)
+            await console.shows("this console only watches")
+        assert given.actions == []
 
 
 async def test_a_worker_without_conflicts_says_so():
@@ -337,7 +358,7 @@ async def test_every_kind_has_a_card_and_is_decided_by_one_key(kind: str):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [(40, 8), (76, 20), (116, 31), (190, 45)])
-def test_every_kind_is_drawn_within_its_room_wherever_the_cursor_is(kind: str, size):
+def test_every_kind_is_drawn_within_its_room(kind: str, size: tuple[int, int]):
     pane = ReviewPane()
     pane.show(port(KINDS[kind]())._view("", ""))
     keys = {"take_target": "t", "open": "enter"}
@@ -350,7 +371,7 @@ def test_every_kind_is_drawn_within_its_room_wherever_the_cursor_is(kind: str, s
         pane.move(1)
 
 
-def _with_check(view):
+def _with_check(view: EngineView) -> EngineView:
     """The view with a check on the step of the conflicted worker."""
     run = view.runs[0]
     steps = tuple(

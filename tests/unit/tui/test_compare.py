@@ -1,0 +1,145 @@
+"""Candidates stand beside each other; one is chosen, or hunks of several are woven and checked."""
+
+import pytest
+
+from engine import commands as c
+from tests.support.consoles import Console, diff_of_reader, many, opened
+from tests.support.review_consoles import ReviewPort, candidates, choosing_view
+from tui.present.compare_model import ComparePane
+from tui.present.compare_page import compare_rows
+from tui.present.ink import row_width
+from tui.screens.compare import CompareScreen
+
+pytestmark = pytest.mark.anyio
+FIRST, SECOND, THIRD = (f"implement/worker_{number}" for number in (1, 2, 3))
+
+
+class Comparing:
+    """A console that looks at the candidates of a port."""
+
+    def __init__(self, port: ReviewPort | None = None, **more: object) -> None:
+        reader = diff_of_reader()
+        self.port = port or ReviewPort(choosing_view(), diffs={FIRST: reader, THIRD: reader})
+        self._opened = opened(port=self.port, **more)  # type: ignore[arg-type]
+
+    async def __aenter__(self) -> Console:
+        console = await self._opened.__aenter__()
+        console.app.session.worker = FIRST
+        await console.do("go_compare")
+        return console
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._opened.__aexit__(*error)  # type: ignore[arg-type]
+
+
+def pane_of(console: Console) -> ComparePane:
+    assert isinstance(console.screen, CompareScreen)
+    return console.screen.pane
+
+
+async def test_candidates_stand_beside_each_other_with_figures_and_consensus():
+    async with Comparing() as console:
+        await console.shows("✓ 214 passed", "✗ 2 failed of 216", "8 files +88", "6:12", "44.0k")
+        await console.shows("2 of 3 alike", "all alike", "differ", "only B", "same as A")
+        await console.shows("tests/worker_1 waits for this choice")
+
+
+async def test_a_hunk_is_taken_left_out_and_both_are_undone():
+    async with Comparing() as console:
+        await console.do("mark")
+        await console.shows("■ take A", "■ 1 from A", "check not run on this mix")
+        assert pane_of(console).at == 1
+        await console.do("up", "no")
+        assert pane_of(console).taken == {}
+        await console.do("undo")
+        assert pane_of(console).keys == ("k1",)
+        await console.do("undo")
+        await console.shows("no hunk is taken")
+
+
+async def test_one_of_the_alternatives_at_a_place_is_taken_and_no_more():
+    async with Comparing() as console:
+        await console.do("mark", "up", "right", "right", "mark")
+        assert pane_of(console).keys == ("k2",)
+        await console.do("up", "left")
+        await console.shows("≡ same as A")
+
+
+async def test_moving_goes_to_where_candidates_differ():
+    async with Comparing() as console:
+        await console.do("next")
+        assert pane_of(console).at == 2
+        await console.do("unit_down")
+        assert pane_of(console).at == 3
+        await console.do("previous", "previous")
+        assert pane_of(console).at == 0
+        await console.do("previous")
+        await console.shows("no hunk further up differs")
+
+
+async def test_taken_hunks_are_woven_checked_and_go_stale_with_another_choice():
+    async with Comparing() as console:
+        await console.do("check")
+        await console.shows("! refused: no hunk is taken")
+        await console.do("mark", "down", "right", "right", "mark", "check")
+        assert console.port.wove == [("k1", "k5")]
+        await console.shows("✓ check passed on this mix, implement/woven")
+        await console.do("down", "mark")
+        await console.shows("check stale, not run on this mix")
+        await console.do("merge")
+        await console.shows("m refused: there is no composite")
+
+
+async def test_a_candidate_is_chosen_only_after_its_diff_was_opened():
+    async with Comparing() as console:
+        await console.do("yes")
+        await console.shows("a refused: its diff was not opened yet")
+        assert console.port.commands == []
+        await console.do("go_diff", "go_compare", "yes")
+        assert console.port.commands == [c.Choose(worker=FIRST, run="2f1c")]
+
+
+async def test_rejecting_a_candidate_asks_first_and_is_about_the_one_under_the_cursor():
+    async with Comparing() as console:
+        await console.do("right", "right", "no_wide")
+        await console.shows("Reject implement/worker_3?")
+        await console.do("no_wide")
+        assert console.port.commands == [c.Reject(worker=THIRD, run="2f1c")]
+
+
+async def test_two_candidates_are_compared_directly_and_escape_leads_back():
+    async with Comparing() as console:
+        await console.do("diff")
+        await console.shows("implement/worker_1 → implement/worker_3", "_parse_quoted()")
+        await console.do("down", "leave")
+        await console.shows("HUNKS 5")
+
+
+async def test_a_hunk_is_shown_in_full_for_every_candidate():
+    async with Comparing() as console:
+        await console.do("next", "open")
+        await console.shows("reader.py:83", "self.line_no += n", 'line.count("\\n")', "before")
+        await console.do("leave")
+        await console.shows("HUNKS 5")
+
+
+async def test_a_run_without_candidates_says_so():
+    async with opened(many(2)) as console:
+        await console.do("go_compare")
+        await console.shows("No step has candidates.")
+        await console.do("mark", "check", "diff", "yes")
+        await console.shows("refused")
+
+
+@pytest.mark.parametrize("size", [(38, 10), (78, 20), (118, 31), (198, 45)])
+def test_the_page_keeps_its_room_wherever_the_cursor_is(size: tuple[int, int]):
+    pane = ComparePane()
+    pane.show(candidates("r", "implement"))
+    for column in range(3):
+        pane.column = column
+        for at in range(len(pane.spots)):
+            pane.at = at
+            rows, _ = compare_rows(pane, *size)
+            assert len(rows) <= size[1]
+            assert all(row_width(row) <= size[0] for row in rows)
+            pane.take()

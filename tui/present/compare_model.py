@@ -1,0 +1,151 @@
+"""Candidates under comparison as plain state: where the eye is, which hunks are taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.api import CandidateHunkView, CandidateRow, CandidateTable, Wove
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Spot(NamedTuple):
+    """One place where candidates changed something: alternatives of which one can be taken."""
+
+    number: int
+    path: str
+    line: int
+    hunks: tuple[CandidateHunkView, ...]
+
+    @property
+    def differs(self) -> bool:
+        """More than one answer was given here."""
+        return len(self.hunks) > 1
+
+
+@dataclass
+class ComparePane:
+    """Candidates under comparison: where the eye is, and which hunks are taken."""
+
+    table: CandidateTable | None = None
+    rows: tuple[CandidateRow, ...] = ()
+    spots: list[Spot] = field(default_factory=list)
+    taken: dict[int, str] = field(default_factory=dict)
+    at: int = 0
+    column: int = 0
+    woven: Wove | None = None
+    woven_of: tuple[str, ...] = ()
+
+    def show(self, table: CandidateTable | None) -> None:
+        """Show a table; what was taken stays taken where it is still there."""
+        self.table = table
+        self.rows = tuple(row for row in table.rows if not is_woven(row.worker)) if table else ()
+        self.spots = _spots(table.hunks) if table else []
+        keys = {hunk.key for spot in self.spots for hunk in spot.hunks}
+        self.taken = {spot: key for spot, key in self.taken.items() if key in keys}
+        self.at = min(self.at, max(len(self.spots) - 1, 0))
+        self.column = min(self.column, max(len(self.rows) - 1, 0))
+
+    @property
+    def spot(self) -> Spot | None:
+        """The place under the cursor."""
+        return self.spots[self.at] if self.spots else None
+
+    @property
+    def row(self) -> CandidateRow | None:
+        """The candidate under the cursor."""
+        return self.rows[self.column] if self.rows else None
+
+    @property
+    def hunk(self) -> CandidateHunkView | None:
+        """What the candidate under the cursor did at the place under it."""
+        return self.hunk_of(self.spot, self.column)
+
+    def hunk_of(self, spot: Spot | None, column: int) -> CandidateHunkView | None:
+        """What a candidate did at a place."""
+        if spot is None or column >= len(self.rows):
+            return None
+        worker = self.rows[column].worker
+        return next((h for h in spot.hunks if worker in {*h.candidates, *h.alike}), None)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The hunks that are taken, in the order of their places."""
+        return tuple(self.taken[spot.number] for spot in self.spots if spot.number in self.taken)
+
+    @property
+    def other(self) -> int:
+        """Whom the candidate under the cursor is held against: the taken one, else the next."""
+        spot, here = self.spot, self.hunk
+        if spot is None:
+            return (self.column + 1) % max(len(self.rows), 1)
+        others = [at for at in range(len(self.rows)) if at != self.column]
+        differing = [
+            at for at in others if (hunk := self.hunk_of(spot, at)) is not None and hunk is not here
+        ]
+        taken = self.taken.get(spot.number)
+        chosen = [at for at in differing if (hunk := self.hunk_of(spot, at)) and hunk.key == taken]
+        return next(iter([*chosen, *differing, *others]), self.column)
+
+    def take(self) -> bool:
+        """Take the hunk under the cursor, in place of another at the same place."""
+        spot, hunk = self.spot, self.hunk
+        if spot is None or hunk is None:
+            return False
+        self.taken[spot.number] = hunk.key
+        return True
+
+    def leave(self) -> bool:
+        """Leave the place under the cursor as it was."""
+        return self.spot is not None and self.taken.pop(self.spot.number, None) is not None
+
+    def move(self, by: int) -> None:
+        """To the next place."""
+        self.at = max(min(self.at + by, len(self.spots) - 1), 0)
+
+    def sideways(self, by: int) -> None:
+        """To the next candidate."""
+        self.column = max(min(self.column + by, len(self.rows) - 1), 0)
+
+    def to_file(self, by: int) -> None:
+        """To the first place of the next file."""
+        here = self.spot
+        ahead = [i for i, s in enumerate(self.spots) if here and s.path != here.path]
+        ahead = [i for i in ahead if (i - self.at) * by > 0]
+        if ahead:
+            self.at = ahead[0] if by > 0 else ahead[-1]
+
+    def to_difference(self, by: int) -> bool:
+        """To the next place where candidates differ."""
+        ahead = [i for i, s in enumerate(self.spots) if s.differs and (i - self.at) * by > 0]
+        if ahead:
+            self.at = ahead[0] if by > 0 else ahead[-1]
+        return bool(ahead)
+
+    @property
+    def is_checked(self) -> bool:
+        """The composite was made of exactly what is taken now."""
+        return self.woven is not None and self.woven_of == self.keys
+
+
+def is_woven(worker: str) -> bool:
+    """A composite is no candidate of its own."""
+    return worker.endswith("/woven")
+
+
+def letter(column: int) -> str:
+    """The letter of a candidate."""
+    return _LETTERS[column % len(_LETTERS)]
+
+
+def _spots(hunks: Sequence[CandidateHunkView]) -> list[Spot]:
+    found: dict[int, list[CandidateHunkView]] = {}
+    for hunk in hunks:
+        found.setdefault(hunk.spot, []).append(hunk)
+    return [
+        Spot(number, group[0].path, group[0].line, tuple(group)) for number, group in found.items()
+    ]

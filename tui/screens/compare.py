@@ -1,0 +1,366 @@
+"""Compare: the candidates of a step beside each other; one is chosen, or hunks of any are woven."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from engine.commands import Reject
+from engine.results import StepView, WorkerView
+from tui.present.compare_model import ComparePane
+from tui.present.compare_page import compare_rows, compare_subject
+from tui.present.compare_pair import code_rows
+from tui.present.diff_pane import DiffPane
+from tui.present.ink import BOLD, TEXT, Ink, Page, Role, Row, Span, blank, fit, words
+from tui.present.scene import Scene
+from tui.screens.acting import ActingScreen
+from tui.screens.session import Session, Undoable
+
+_NEEDS_HUNK = frozenset({"mark", "no", "open", "copy"})
+_NEEDS_TABLE = _NEEDS_HUNK | {"next", "previous", "diff", "check", "merge", "left", "right"}
+_SPLIT_FROM = 140
+_HEAD = 2
+
+
+class CompareScreen(ActingScreen):
+    """Figures and hunks of every candidate; `yes` chooses the one under the cursor."""
+
+    kind = "compare"
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.pane = ComparePane()
+        self.pair: DiffPane | None = None
+        self.pair_said = ""
+        self.top: int | None = None
+        self.reason = ""
+        self._loaded: tuple[object, ...] = ()
+
+    # Loading.
+
+    def on_screen_resume(self) -> None:
+        self._loaded = ()
+        self._load_if_moved()
+        super().on_screen_resume()
+
+    @property
+    def _step(self) -> StepView | None:
+        """The step of the worker under the cursor, where it has candidates; else the first such."""
+        run, here = self.session.run, self.session.step_view
+        if run is None:
+            return None
+        with_candidates = [step for step in run.steps if has_candidates(step)]
+        if here in with_candidates:
+            return here
+        return next(iter(with_candidates), None)
+
+    def _load_if_moved(self) -> None:
+        run, step = self.session.run, self._step
+        if run is None or step is None:
+            self.pane.show(None)
+            return
+        changes = tuple((w.worker, w.attempt, w.phase, w.change, w.check) for w in step.workers)
+        wanted = (run.run, step.name, changes)
+        if wanted == self._loaded:
+            return
+        if wanted[:2] != self._loaded[:2]:
+            if self.pane.table and self.pane.table.step != step.name:
+                self.pane = ComparePane()
+            self.reason, self.pair = "", None
+        self._loaded = wanted
+        self.begin(partial(self._load, run.run, step.name), group="candidates", exclusive=True)
+
+    async def _load(self, run: str, step: str) -> None:
+        found = await self.session.bridge.candidates(run, step)
+        if self._loaded[:2] == (run, step):
+            if isinstance(found, str):
+                self.reason = found
+            else:
+                is_first = self.pane.table is None
+                self.pane.show(found)
+                if is_first:
+                    self._look_at(self.session.worker)
+                self._point()
+        self.draw()
+
+    def _look_at(self, worker: str) -> None:
+        names = [row.worker for row in self.pane.rows]
+        self.pane.column = names.index(worker) if worker in names else self.pane.column
+
+    def _point(self) -> None:
+        """What is done to a worker is done to the candidate under the cursor."""
+        if self.pane.row is not None:
+            self.session.worker = self.pane.row.worker
+
+    def point_at(self, worker: str) -> None:
+        super().point_at(worker)
+        self._look_at(worker)
+
+    # Drawing.
+
+    def subject(self, scene: Scene, cells: int) -> Row:
+        run, step = scene.run, self._step
+        waiting = [
+            worker.worker
+            for other in (run.steps if run else ())
+            if step and step.name in other.dependencies
+            for worker in other.workers
+            if not worker.phase.is_settled
+        ]
+        return compare_subject(self.pane, waiting, cells) or super().subject(scene, cells)
+
+    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+        del scene
+        self._load_if_moved()
+        if self.pane.table is None:
+            there_is = "asking for the candidates" if self._step else "no step has candidates"
+            said = self.reason or there_is
+            return Page(((), words(f"  {said[0].upper()}{said[1:]}.")))
+        if self.pair is not None:
+            return self._draw_pair(self.pair, cells, height)
+        if self.top is not None:
+            rows = self._whole_hunk(cells)
+            self.top = max(min(self.top, len(rows) - height), 0)
+            return Page(tuple(rows[self.top : self.top + height]))
+        rows, zones = compare_rows(self.pane, cells, height)
+        return Page(tuple(rows), tuple(zones))
+
+    def _draw_pair(self, pair: DiffPane, cells: int, height: int) -> Page:
+        head = fit(words(Span(f" {self.pair_said}", BOLD), "   esc closes"), cells)
+        pair.set_split(is_split=cells >= _SPLIT_FROM)
+        if pair.diff is not None and not pair.diff.files:
+            return Page((head, (), words("  They made the same change.")))
+        drawn = pair.draw(cells - 2, height - _HEAD)
+        return Page((head, (), *((blank(1), *row) for row in drawn)))
+
+    def _whole_hunk(self, cells: int) -> list[Row]:
+        """Every candidate's side of the hunk under the cursor, one under the other."""
+        spot = self.pane.spot
+        if spot is None:
+            return []
+        rows: list[Row] = [words(Span(f" {spot.path}:{spot.line}", BOLD), "   esc closes"), ()]
+        for hunk in spot.hunks:
+            who = ", ".join(hunk.alike or hunk.candidates)
+            taken = self.pane.taken.get(spot.number) == hunk.key
+            mark = Span("  ■ taken", Ink(Role.ACCENT, bold=True)) if taken else Span("")
+            rows.append(words(Span(f" {who}", TEXT), mark, f"  {hunk.what}"))
+            rows += [(blank(1), *row) for row in code_rows(hunk, None, cells - 2)]
+            rows.append(())
+        rows.append(words(" before"))
+        rows += [words(f"       {line.rstrip()}") for line in spot.hunks[0].old]
+        return [fit(row, cells) for row in rows]
+
+    def sentence(self, scene: Scene) -> Row:
+        del scene
+        row = self.pane.row
+        if row is None:
+            return ()
+        key = self._key("yes")
+        return words(
+            Span(f"{key} chooses {row.worker} whole. ", TEXT),
+            "Candidates you do not choose stay on their branches.",
+        )
+
+    def hints(self) -> Sequence[str]:
+        if self.pair is not None or self.top is not None:
+            return ("down", "leave", "yes")
+        return ("down", "mark", "no", "yes", "diff", "next", "check", "merge", "open", "no_wide")
+
+    def why_not(self, idea: str) -> str:
+        pane = self.pane
+        if idea in _NEEDS_TABLE and pane.table is None:
+            return "there are no candidates"
+        if idea in {"mark", "open", "copy"} and pane.hunk is None:
+            name = pane.row.worker if pane.row else "the candidate"
+            return f"{name} changed nothing here"
+        rule = {"no": self._why_not_leave, "check": self._why_not_check}.get(idea)
+        if rule is not None:
+            return rule()
+        if idea == "merge":
+            has_composite = pane.is_checked and pane.woven and pane.woven.worker
+            return "" if has_composite else f"there is no composite; {self._key('check')} makes it"
+        return "" if idea in _NEEDS_TABLE | {"no_wide"} else super().why_not(idea)
+
+    def _why_not_leave(self) -> str:
+        spot = self.pane.spot
+        return "" if spot and spot.number in self.pane.taken else "no hunk is taken here"
+
+    def _why_not_check(self) -> str:
+        if not self.pane.taken:
+            return "no hunk is taken"
+        if any(not row.is_comparable for row in self.pane.rows if row.hunks):
+            return "the candidates did not begin at the same base"
+        return ""
+
+    def label_of(self, idea: str) -> str:
+        action = self.action(idea)
+        return action.label if action else ""
+
+    def pointed(self, target: str, times: int) -> None:
+        kind, _, rest = target.partition(":")
+        if kind == "spot":
+            self.pane.at = int(rest)
+            if times > 1:
+                self.do_open()
+
+    # Moving.
+
+    def _by(self, by: int) -> None:
+        if self.pair is not None:
+            self.pair.move(by)
+        elif self.top is not None:
+            self.top = max(self.top + by, 0)
+        else:
+            self.pane.move(by)
+
+    def do_down(self) -> None:
+        self._by(1)
+
+    def do_up(self) -> None:
+        self._by(-1)
+
+    def do_page_down(self) -> None:
+        self._by(self.size.height - 10)
+
+    def do_page_up(self) -> None:
+        self._by(10 - self.size.height)
+
+    def do_first(self) -> None:
+        self._by(-len(self.pane.spots))
+
+    def do_last(self) -> None:
+        self._by(len(self.pane.spots))
+
+    def do_left(self) -> None:
+        self.pane.sideways(-1)
+        self._point()
+
+    def do_right(self) -> None:
+        self.pane.sideways(1)
+        self._point()
+
+    def do_unit_down(self) -> None:
+        self.pane.to_file(1)
+
+    def do_unit_up(self) -> None:
+        self.pane.to_file(-1)
+
+    def do_next(self) -> None:
+        if not self.pane.to_difference(1):
+            self.say_refused(self._key("next"), "no hunk further down differs")
+
+    def do_previous(self) -> None:
+        if not self.pane.to_difference(-1):
+            self.say_refused(self._key("previous"), "no hunk further up differs")
+
+    def do_open(self) -> None:
+        self.top = 0 if self.top is None else None
+
+    def do_leave(self) -> None:
+        if self.pair is not None:
+            self.pair = None
+        elif self.top is not None:
+            self.top = None
+        else:
+            super().do_leave()
+
+    # Weaving.
+
+    def do_mark(self) -> None:
+        """Take the hunk of the candidate under the cursor, and go on to the next."""
+        self._change("the hunk", self.pane.take)
+        self.pane.move(1)
+
+    def do_no(self) -> None:
+        self._change("the hunk left out", self.pane.leave)
+
+    def _change(self, said: str, act: Callable[[], bool]) -> None:
+        pane, before = self.pane, dict(self.pane.taken)
+        act()
+        after = dict(pane.taken)
+        self.session.remember(
+            Undoable(
+                said,
+                lambda: setattr(pane, "taken", dict(before)),
+                lambda: setattr(pane, "taken", dict(after)),
+            )
+        )
+
+    def do_check(self) -> None:
+        """Weave exactly the taken hunks, and run the check on what they make."""
+        table = self.pane.table
+        if table is not None:
+            self.say("the taken hunks are woven and checked")
+            self.begin(partial(self._weave, table.run, table.step), group="weave", exclusive=True)
+
+    async def _weave(self, run: str, step: str) -> None:
+        keys = self.pane.keys
+        found = await self.session.bridge.weave(run, step, keys)
+        if isinstance(found, str):
+            self.say_refused(self._key("check"), found)
+            return
+        self.pane.woven, self.pane.woven_of = found, keys
+        if found.worker is None:
+            self.say_refused(self._key("check"), found.reason or "these hunks make no composite")
+        else:
+            passed = found.check is None or found.check.passed
+            mark = Span("✓ ", Ink(Role.DONE)) if passed else Span("✗ ", Ink(Role.FAILED))
+            self.say(mark, Span(f"{found.worker} waits for review", TEXT))
+
+    def do_merge(self) -> None:
+        """The composite's review: its diff, as any other change is reviewed."""
+        woven = self.pane.woven
+        if woven is not None and woven.worker is not None:
+            self.session.worker = woven.worker
+            self.go("diff")
+
+    # Deciding.
+
+    def do_no_wide(self) -> None:
+        worker = self._here()
+        said = words(
+            Span("Reject ", TEXT), Span(worker.worker, BOLD), Span("? It stays on its ref.", TEXT)
+        )
+        command = Reject(worker=worker.worker, run=self.run_id)
+        self.ask_first("no_wide", said, lambda: self.send(command, f"{worker.worker} is rejected"))
+
+    def do_land(self) -> None:
+        """The composite where there is one, else the candidate under the cursor."""
+        woven = self.pane.woven
+        if self.pane.is_checked and woven is not None and woven.worker is not None:
+            self.session.worker = woven.worker
+        super().do_land()
+
+    # Looking.
+
+    def do_diff(self) -> None:
+        """The candidate under the cursor beside the one it is held against, directly."""
+        table, rows = self.pane.table, self.pane.rows
+        if table is None or not rows:
+            return
+        one, other = rows[self.pane.column].worker, rows[self.pane.other].worker
+        if one == other:
+            self.say_refused(self._key("diff"), "there is no other candidate")
+            return
+        self.begin(partial(self._load_pair, table.run, one, other), group="pair", exclusive=True)
+
+    async def _load_pair(self, run: str, one: str, other: str) -> None:
+        found = await self.session.bridge.compare(run, one, other)
+        if isinstance(found, str):
+            self.say_refused(self._key("diff"), found)
+            return
+        self.pair = DiffPane(seen=self.session.seen)
+        self.pair_said = f"{one} → {other}"
+        self.pair.show(found)
+        self.draw()
+
+    def do_copy(self) -> None:
+        hunk = self.pane.hunk
+        self.copy("\n".join(line.removesuffix("\n") for line in hunk.new) if hunk else "")
+
+
+def has_candidates(step: StepView) -> bool:
+    """Several workers did the same, of whom one is chosen."""
+    return step.merge == "choose" and len(_own(step.workers)) > 1
+
+
+def _own(workers: Sequence[WorkerView]) -> list[WorkerView]:
+    return [worker for worker in workers if not worker.worker.endswith("/woven")]
