@@ -158,9 +158,9 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Many lines of output at once, none of which means more: what a flood is told in."""
+    """Many lines of output as one text, none of which means more: what a flood is told in."""
 
-    lines: tuple[str, ...]
+    text: str
 
 
 AgentEvent = (

@@ -16,16 +16,25 @@ class LineSplitter:
 
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that these bytes complete."""
-        lines = data.split(b"\n")
-        rest = lines.pop()
-        if lines and self._parts:
-            self._keep(lines[0])
-            lines[0] = self._take()
-        if rest:
-            self._keep(rest)
+        block = self.whole(data)
+        return [] if block is None else block.split(b"\n")
+
+    def whole(self, data: bytes) -> bytes | None:
+        """The lines that these bytes complete as one piece, without its last end; None if none."""
+        end = data.rfind(b"\n")
+        if end < 0:
+            self._keep(data)
+            return None
+        block = data[:end]
+        if self._parts:
+            head, newline, more = block.partition(b"\n")
+            self._keep(head)
+            block = self._take() + newline + more
+        if end + 1 < len(data):
+            self._keep(data[end + 1 :])
         if len(data) > self._longest:
-            return [line[: self._longest] for line in lines]
-        return lines
+            return b"\n".join(line[: self._longest] for line in block.split(b"\n"))
+        return block
 
     def flush(self) -> bytes:
         """What is left of a line that was never ended."""

@@ -20,7 +20,7 @@ from engine.agents.agent_events import (
     ToolEnded,
 )
 from engine.agents.contract import LaunchRequest
-from engine.agents.permitting import decide, verdict_of
+from engine.agents.permitting import decide
 from engine.agents.reading import Closing, Reading
 from engine.agents.records import (
     Record,
@@ -33,8 +33,8 @@ from engine.agents.records import (
     text_of,
 )
 
-_FLOOD = 32
-"""So many lines in one piece are taken together."""
+_FLOOD = 4096
+"""Lines of so many bytes in one piece are taken together."""
 _BEGINNINGS = {"started", "running", "called"}
 
 
@@ -78,18 +78,16 @@ class OwnStream(Reading):
         """Nothing but its exit code speaks for it, and that is not enough for an agent."""
         return self.closing is None and not self._is_proved_by_exit
 
-    def lines(self, lines: list[bytes]) -> list[AgentEvent]:
-        """What several lines mean; a flood that holds no record of ours is not looked at singly."""
-        if len(lines) < _FLOOD or self._speaks:
-            return super().lines(lines)
-        block = b"\n".join(lines)
-        if b'"plait"' in block:
-            return super().lines(lines)
+    def block(self, block: bytes) -> list[AgentEvent]:
+        """What some lines mean; in a flood that holds no record of ours none is looked at."""
+        is_flood = len(block) >= _FLOOD and b"\n" in block
+        if not is_flood or self._speaks or b'"plait"' in block:
+            return super().block(block)
         text = block.decode("utf-8", "replace")
         if "\r" in text:
             text = "\n".join(line.rstrip("\r") for line in text.split("\n"))
         self._print(text[-LONGEST_TEXT:])
-        return [Printed(tuple(text.split("\n")))]
+        return [Printed(text)]
 
     def line(self, line: bytes) -> list[AgentEvent]:
         """What one line means: a record of ours, or output."""
@@ -118,16 +116,9 @@ class OwnStream(Reading):
 
     def answer(self, question: str, answer: str) -> bytes | None:
         """The answer as one line of JSON."""
-        is_permission = self._waiting.pop(question, None)
-        if is_permission is None:
+        if self._waiting.pop(question, None) is None:
             return None
-        said: dict[str, object] = {"plait": "answer", "id": question, "answer": answer}
-        if is_permission:
-            is_allowed, reason = verdict_of(answer)
-            said["answer"] = "allow" if is_allowed else "deny"
-            if reason:
-                said["reason"] = reason
-        return line_of(said)
+        return line_of({"plait": "answer", "id": question, "answer": answer})
 
     def steer(self, text: str) -> bytes | None:
         """The words as one line of JSON."""
@@ -184,7 +175,7 @@ class OwnStream(Reading):
                 self.reply(line_of({"plait": "answer", "id": identity, "answer": word})),
             ]
         choices = tuple(filter(None, map(text_of, record.get("choices") or ())))
-        self._waiting[identity] = is_permission
+        self._waiting[identity] = True
         return [
             Asked(
                 id=identity,

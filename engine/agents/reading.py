@@ -75,10 +75,10 @@ class Reading:
         """What one JSON record means; None if it means nothing to this parser."""
         raise NotImplementedError
 
-    def lines(self, lines: list[bytes]) -> list[AgentEvent]:
-        """What several lines of output mean."""
+    def block(self, block: bytes) -> list[AgentEvent]:
+        """What some whole lines of output mean."""
         events: list[AgentEvent] = []
-        for line in lines:
+        for line in block.split(b"\n"):
             events += self.line(line)
         return events
 
@@ -173,10 +173,10 @@ class Reading:
         splitter = self._splitters.get(stream)
         if splitter is None:
             return []
-        lines = splitter.feed(data)
-        if stream == "out":
-            return self.lines(lines)
-        return self._aside(stream, lines)
+        if stream != "out":
+            return self._aside(stream, splitter.feed(data))
+        block = splitter.whole(data)
+        return [] if block is None else self.block(block)
 
     def finish(self, ending: Ending) -> AgentOutcome:
         """The verdict over exit code and closing record together."""

@@ -4,10 +4,9 @@ Made from the attempt's events as they come; it can always be made again from th
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
-from itertools import islice, repeat
 
 from engine.agents import agent_events as a
 from engine.limits import Usage
@@ -16,8 +15,8 @@ from engine.results import LogChunk, LogKind, LogLine
 KEPT_LINES = 10_000
 TAIL_LINES = 12
 _FOCUS_S = 2.0
-_Line = tuple[float, LogKind, str]
-"""A line as it is kept: made into a `LogLine` only when it is read, which most never are."""
+_Piece = tuple[float, LogKind, str, int]
+"""Lines as they came, as one text, and how many: taken apart only if they are read at all."""
 
 
 @dataclass
@@ -46,12 +45,13 @@ class Logbook:
     is_ended: bool = False
     is_turn_over: bool = False
     _is_open: bool = False
-    _kept: deque[_Line] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
+    _next: int = 0
+    _kept: deque[_Piece] = field(default_factory=deque)
 
     @property
     def next(self) -> int:
         """The number of the line that is written next."""
-        return self.first + len(self._kept)
+        return self._next
 
     def is_focused(self, monotonic: float) -> bool:
         """Somebody reads it now, so that what it writes should be seen at once."""
@@ -60,27 +60,47 @@ class Logbook:
     def write(self, kind: LogKind, text: str, at: float) -> None:
         """Add a text of one kind, a line a row."""
         self._is_open = False
-        self._add(text.split("\n"), kind, at)
+        self._add(text, kind, at)
 
-    def write_raw(self, texts: Sequence[str], at: float, *, monotonic: float) -> None:
+    def write_raw(self, text: str, at: float, *, monotonic: float) -> None:
         """Add many lines of plain output at once; none of them is looked at."""
         self._is_open = False
         self.last_raw = monotonic
-        self._add(texts, LogKind.OUTPUT, at)
+        self._add(text, LogKind.OUTPUT, at)
 
     def _go_on(self, kind: LogKind, text: str, at: float) -> None:
         if self._is_open and self._kept and self._kept[-1][1] is kind:
-            head, *rest = text.split("\n")
-            began, _, said = self._kept[-1]
-            self._kept[-1] = (began, kind, said + head)
-            self._add(rest, kind, at)
+            head, *rest = text.split("\n", 1)
+            began, _, said, count = self._kept[-1]
+            self._kept[-1] = (began, kind, said + head, count)
+            for more in rest:
+                self._add(more, kind, at)
         else:
             self.write(kind, text, at)
         self._is_open = True
 
-    def _add(self, texts: Sequence[str], kind: LogKind, at: float) -> None:
-        self.first += max(0, len(self._kept) + len(texts) - KEPT_LINES)
-        self._kept.extend(zip(repeat(at), repeat(kind), texts))
+    def _add(self, text: str, kind: LogKind, at: float) -> None:
+        count = text.count("\n") + 1
+        self._kept.append((at, kind, text, count))
+        self._next += count
+        while self._next - self.first - self._kept[0][3] >= KEPT_LINES:
+            self.first += self._kept.popleft()[3]
+
+    def _from(self, number: int) -> list[LogLine]:
+        """The lines from one that is still kept on."""
+        pieces: list[_Piece] = []
+        begin = self._next
+        for piece in reversed(self._kept):
+            if begin <= number:
+                break
+            pieces.append(piece)
+            begin -= piece[3]
+        lines = [
+            LogLine(at=at, kind=kind, text=line)
+            for at, kind, text, _ in reversed(pieces)
+            for line in text.split("\n")
+        ]
+        return lines[number - begin :]
 
     @singledispatchmethod
     def note(self, event: a.AgentEvent, at: float) -> None:
@@ -184,34 +204,24 @@ class Logbook:
         self.is_ended = True
         self.tool = None
         words = last_words.strip()
-        if words and words not in "\n".join(text for _, _, text in self._kept):
+        if words and words not in "\n".join(text for _, _, text, _ in self._kept):
             self.write(LogKind.SAYS, words, at)
 
     def read(self, after: int) -> LogChunk:
         """The lines from number `after` on, as far as they are kept."""
-        start = max(after, self.first)
-        wanted = start - self.first
-        lines = tuple(
-            LogLine(at=at, kind=kind, text=text)
-            for at, kind, text in islice(self._kept, wanted, None)
-        )
+        lines = tuple(self._from(max(after, self.first)))
         return LogChunk(lines=lines, next_offset=self.next, is_end=self.is_ended)
 
     def tail(self) -> tuple[str, ...]:
         """The last lines, for a tile."""
-        count = len(self._kept)
-        return tuple(self._kept[n][2] for n in range(max(0, count - TAIL_LINES), count))
+        newest = self._from(max(self.first, self._next - TAIL_LINES))
+        return tuple(line.text for line in newest)
 
 
-def raw_lines(events: Iterable[a.AgentEvent]) -> list[str]:
-    """The lines of plain output."""
-    lines: list[str] = []
-    for event in events:
-        if isinstance(event, a.Printed):
-            lines += event.lines
-        elif isinstance(event, a.Raw):
-            lines.append(event.line)
-    return lines
+def raw_text(events: Iterable[a.AgentEvent]) -> str:
+    """The lines of plain output as one text."""
+    plain = (event for event in events if isinstance(event, (a.Raw, a.Printed)))
+    return "\n".join(e.line if isinstance(e, a.Raw) else e.text for e in plain)
 
 
 def _newer(new: int | None, old: int | None) -> int | None:

@@ -13,7 +13,7 @@ from engine.core.state import RunState
 from engine.ids import AttemptId
 from engine.keeper.recording import ERR, IN, NOTE, OUT, parse
 from engine.supervisor.agent_work import parser_for
-from engine.supervisor.logbook import Logbook, raw_lines
+from engine.supervisor.logbook import Logbook, raw_text
 from engine.supervisor.tools import Tools
 
 _STREAMS = {OUT: "out", ERR: "err", IN: "in"}
@@ -49,7 +49,7 @@ def _read(path: Path, parser: StreamParser, number: int, started: float) -> Logb
 def _write(logbook: Logbook, events: Sequence[a.AgentEvent], at: float) -> None:
     for is_raw, several in groupby(events, key=lambda e: isinstance(e, (a.Raw, a.Printed))):
         if is_raw:
-            logbook.write_raw(raw_lines(several), at, monotonic=0.0)
+            logbook.write_raw(raw_text(several), at, monotonic=0.0)
         else:
             for event in several:
                 logbook.note(event, at)

@@ -24,7 +24,7 @@ from engine.limits import Dimension, LimitHit, Limits
 from engine.phases import StopCause
 from engine.results import Badge, LogKind, Question
 from engine.supervisor.clock import Clock
-from engine.supervisor.logbook import Logbook, raw_lines
+from engine.supervisor.logbook import Logbook, raw_text
 from engine.supervisor.notebook import Notebook
 
 Feed = Callable[[f.Fact], None]
@@ -155,7 +155,7 @@ class Watch:
         now = self.clock.monotonic()
         for is_raw, several in groupby(events, key=lambda e: isinstance(e, (a.Raw, a.Printed))):
             if is_raw:
-                self.logbook.write_raw(raw_lines(several), at, monotonic=now)
+                self.logbook.write_raw(raw_text(several), at, monotonic=now)
                 continue
             for event in several:
                 self.logbook.note(event, at)
@@ -332,16 +332,13 @@ class Watch:
         self.logbook.sample(end.usage)
         self.logbook.end(outcome.text, self.clock.now())
         self.read_to = offset
-        cause = end.cause
-        if cause is None and self.budget_hit is not None and not outcome.ok:
-            cause = StopCause.BUDGET  # it noticed by itself
         return f.AttemptEnded(
             **self._base,
-            ok=outcome.ok and cause is None,
+            ok=outcome.ok and end.cause is None,
             text=outcome.text,
             error=None if outcome.ok else (outcome.error or None),
-            cause=cause,
-            limit=self.budget_hit if cause is StopCause.BUDGET else end.limit,
+            cause=end.cause,
+            limit=self.budget_hit if end.cause is StopCause.BUDGET else end.limit,
             session=outcome.session,
             usage=self.logbook.usage,
             needs_proof=outcome.needs_proof,
