@@ -4,13 +4,20 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from os import PathLike, environ
 from pathlib import Path
+from typing import Any, cast
+
+import anyio
+from anyio.abc import TaskStatus
 
 from engine.api.engine import Engine
 from engine.api.errors_out import plain_errors
+from engine.errors import EngineError
 from engine.remote.client import RemoteEngine, living_engine
 from engine.remote.spawn import spawn_engine
-from engine.supervisor.place import find_place
+from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
+
+_AGAIN_S = 1.0
 
 
 @asynccontextmanager
@@ -39,20 +46,58 @@ async def reach(
 async def attach(
     folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[EnginePort]:
-    """The detached engine of a folder, started if none lives; it goes on when this ends."""
+    """The detached engine of a folder, started if none lives; it goes on when this ends.
+
+    Where that engine is killed another one is started, which takes its runs up; what is asked in
+    between raises EngineGone.
+    """
     env = dict(environ if environment is None else environment)
     place = await find_place(Path(folder), env)
     with plain_errors():
+        async with anyio.create_task_group() as tasks:
+            attached = _Attached(place, env)
+            await tasks.start(attached.keep)
+            try:
+                yield cast("EnginePort", attached)
+            finally:
+                tasks.cancel_scope.cancel()
+
+
+class _Attached:
+    """The port of whichever engine lives."""
+
+    def __init__(self, place: Place, env: Mapping[str, str]) -> None:
+        self._place = place
+        self._env = env
+        self._remote: RemoteEngine | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._remote, name)
+
+    async def keep(self, task_status: TaskStatus[None]) -> None:
+        """Stay connected; what fails later than the first time is tried again."""
+        while True:
+            try:
+                await self._connected(task_status)
+            except (EngineError, OSError):
+                if self._remote is None:
+                    raise
+                await anyio.sleep(_AGAIN_S)
+
+    async def _connected(self, task_status: TaskStatus[None]) -> None:
         async with AsyncExitStack() as stack:
-            socket = await living_engine(place.layout)
+            socket = await living_engine(self._place.layout)
             try:
                 if socket is None:
-                    raise FileNotFoundError(place.layout.engine_json)
+                    raise FileNotFoundError(self._place.layout.engine_json)
                 remote = await stack.enter_async_context(RemoteEngine.connect(socket))
             except OSError:
-                socket = await spawn_engine(place.project, place.layout, env)
+                socket = await spawn_engine(self._place.project, self._place.layout, self._env)
                 remote = await stack.enter_async_context(RemoteEngine.connect(socket))
-            yield remote
+            is_first, self._remote = self._remote is None, remote
+            if is_first:
+                task_status.started()
+            await remote.gone.wait()
 
 
 async def engine_key(folder: str | PathLike[str] = ".") -> str:

@@ -46,7 +46,7 @@ class RemoteEngine:
         self.pid = pid
         self._number = 0
         self._waiting: dict[int, MemoryObjectSendStream[dict[str, Any]]] = {}
-        self._is_gone = False
+        self.gone = anyio.Event()
 
     @classmethod
     @asynccontextmanager
@@ -80,14 +80,14 @@ class RemoteEngine:
             if waiting is not None:
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await waiting.send(message)
-        self._is_gone = True
+        self.gone.set()
         for waiting in list(self._waiting.values()):
             waiting.close()
 
     async def _request(
         self, do: str, **fields: Any
     ) -> tuple[int, MemoryObjectReceiveStream[dict[str, Any]]]:
-        if self._is_gone:
+        if self.gone.is_set():
             raise EngineGone("the engine has ended")
         self._number += 1
         number = self._number

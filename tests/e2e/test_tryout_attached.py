@@ -1,0 +1,55 @@
+"""A console outlives its engine: when that is killed, another one takes the runs up."""
+
+import os
+import signal
+from collections.abc import Mapping
+
+import anyio
+import pytest
+
+from engine.api import EnginePort, attach, plan_from
+from engine.errors import EngineError
+from tests.support.shells import Shell
+
+pytestmark = pytest.mark.anyio
+
+PLAN = """
+agents:
+  s: {adapter: command, argv: [sh, -c, "sleep 3; echo x > x"]}
+pipelines:
+  - name: p
+    steps:
+      - {name: a, agent: s, prompt: "x"}
+"""
+
+
+def _environment(shell: Shell) -> Mapping[str, str]:
+    return {**os.environ, "PLAIT_STATE_HOME": str(shell.state)}
+
+
+async def _phase(port: EnginePort, run: str) -> str:
+    try:
+        return str((await port.view(run)).workers[0].phase)
+    except (EngineError, OSError):
+        return ""
+
+
+async def _until(port: EnginePort, run: str, phase: str) -> None:
+    with anyio.fail_after(30):
+        while await _phase(port, run) != phase:  # noqa: ASYNC110  an engine is between, and tells nothing
+            await anyio.sleep(0.05)
+
+
+async def test_a_killed_engine_is_replaced_and_its_agents_go_on(repository: Shell):
+    plan = plan_from(PLAN, folder=repository.folder)
+    async with attach(repository.folder, environment=_environment(repository)) as port:
+        run = await port.start(plan)
+        await _until(port, run, "RUNNING")
+        killed = vars(port)["_remote"].pid
+        os.kill(killed, signal.SIGKILL)
+        await _until(port, run, "REVIEWING")
+        view = await port.view(run)
+        pid = vars(port)["_remote"].pid
+    assert view.workers[0].attempt == 1
+    assert pid != killed
+    os.kill(pid, signal.SIGTERM)
