@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FIRST_LOOK_S = 0.02
 _USAGE_S = 0.5
+_REPEAT_S = 10.0
 
 
 class Watch:
@@ -35,7 +36,8 @@ class Watch:
         self._disk: DiskWatch | None = None
         self._throttle: Throttle | None = None
         self._is_on = False
-        self._usage_due = 0.0
+        self._usage_due = self._repeat_due = 0.0
+        self._used: dict[str, Any] = {}
         self.on_excess: Callable[[Excess], None] = lambda _: None
         self.on_usage: Callable[[dict[str, Any]], None] = lambda _: None
         pump.on_cap = self._output_met_cap
@@ -138,7 +140,11 @@ class Watch:
         now = time.monotonic()
         if now >= self._usage_due:
             self._usage_due = now + _USAGE_S
-            self.on_usage(self.usage())
+            used = self.usage()
+            # Each word wakes the engine: what has not changed is only repeated for late comers.
+            if used != self._used or now >= self._repeat_due:
+                self._used, self._repeat_due = used, now + _REPEAT_S
+                self.on_usage(used)
         self._loop.after("look", wait_s, self._look)
 
     def _count(self) -> None:
