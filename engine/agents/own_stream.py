@@ -20,7 +20,7 @@ from engine.agents.agent_events import (
     ToolEnded,
 )
 from engine.agents.contract import LaunchRequest
-from engine.agents.permitting import decide
+from engine.agents.permitting import decide, verdict_of
 from engine.agents.reading import Closing, Reading
 from engine.agents.records import (
     Record,
@@ -116,9 +116,16 @@ class OwnStream(Reading):
 
     def answer(self, question: str, answer: str) -> bytes | None:
         """The answer as one line of JSON."""
-        if self._waiting.pop(question, None) is None:
+        is_permission = self._waiting.pop(question, None)
+        if is_permission is None:
             return None
-        return line_of({"plait": "answer", "id": question, "answer": answer})
+        said: dict[str, object] = {"plait": "answer", "id": question, "answer": answer}
+        if is_permission:
+            is_allowed, reason = verdict_of(answer)
+            said["answer"] = "allow" if is_allowed else "deny"
+            if reason:
+                said["reason"] = reason
+        return line_of(said)
 
     def steer(self, text: str) -> bytes | None:
         """The words as one line of JSON."""
@@ -175,7 +182,7 @@ class OwnStream(Reading):
                 self.reply(line_of({"plait": "answer", "id": identity, "answer": word})),
             ]
         choices = tuple(filter(None, map(text_of, record.get("choices") or ())))
-        self._waiting[identity] = True
+        self._waiting[identity] = is_permission
         return [
             Asked(
                 id=identity,

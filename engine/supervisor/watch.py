@@ -332,13 +332,16 @@ class Watch:
         self.logbook.sample(end.usage)
         self.logbook.end(outcome.text, self.clock.now())
         self.read_to = offset
+        cause = end.cause
+        if cause is None and self.budget_hit is not None and not outcome.ok:
+            cause = StopCause.BUDGET  # it noticed by itself
         return f.AttemptEnded(
             **self._base,
-            ok=outcome.ok and end.cause is None,
+            ok=outcome.ok and cause is None,
             text=outcome.text,
             error=None if outcome.ok else (outcome.error or None),
-            cause=end.cause,
-            limit=self.budget_hit if end.cause is StopCause.BUDGET else end.limit,
+            cause=cause,
+            limit=self.budget_hit if cause is StopCause.BUDGET else end.limit,
             session=outcome.session,
             usage=self.logbook.usage,
             needs_proof=outcome.needs_proof,
