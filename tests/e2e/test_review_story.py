@@ -1,0 +1,140 @@
+"""Two workers change the same line: a console on a real engine resolves, checks and lands it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.api import Engine, Run
+from engine.phases import Phase
+from tests.support.consoles import Console
+from tests.support.engine_runs import scripted, wait_worker
+from tests.support.merging_runs import (
+    MergingPlace,
+    changed,
+    conflicted,
+    reviewed,
+)
+from tui.app import Options, PlaitApp
+from tui.screens.compare import CompareScreen
+
+pytestmark = pytest.mark.anyio
+WHO = "s2/worker_1"
+EITHER = "grep -q -e ^mine -e ^theirs code"
+MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> MergingPlace:
+    return MergingPlace(tmp_path)
+
+
+@asynccontextmanager
+async def console_on(engine: Engine, worker: str) -> AsyncIterator[Console]:
+    """A console on a real engine's port, its cursor on a worker."""
+    app = PlaitApp(engine.port, options=Options(is_plain=False, has_truecolor=True))
+    app.session.worker = worker
+    async with app.run_test(size=(120, 36)) as pilot:
+        console = Console(app, pilot, engine.port)  # type: ignore[arg-type]
+        await console.until(lambda: app.session.worker_view is not None)
+        yield console
+
+
+async def phase(engine: Engine, run: Run, wanted: Phase) -> None:
+    """Wait until the worker has come to a phase."""
+    await wait_worker(engine, run, WHO, lambda w: w.phase is wanted)
+
+
+async def test_a_conflict_is_resolved_checked_and_landed(place: MergingPlace):
+    async with place.engine(within_s=60) as engine:
+        run = await conflicted(engine, place, MINE, THEIRS, check=EITHER)
+        async with console_on(engine, WHO) as console:
+            await console.do("merge")
+            await console.shows("s2/worker_1 → main", "conflict 1 of 1", "mine", "theirs")
+            await console.do("no", "check")
+            await console.shows("✗ check failed")
+            await console.do("undo", "take_both", "check")
+            await console.shows("✓ check passed")
+            await console.do("land")
+            await phase(engine, run, Phase.LANDED)
+    assert place.text() == THEIRS.replace("theirs\n", "mine\ntheirs\n")
+
+
+async def test_decisions_are_there_again_in_another_console_on_another_engine(
+    place: MergingPlace,
+):
+    async with place.engine(within_s=60) as engine:
+        run = await conflicted(engine, place, MINE, THEIRS)
+        async with console_on(engine, WHO) as console:
+            await console.do("go_review", "take_incoming")
+            await console.shows("0 open", "chosen: the incoming side")
+    async with place.engine(within_s=60) as engine:
+        again = await engine.resume(run.id)
+        async with console_on(engine, WHO) as console:
+            await console.do("go_review")
+            await console.shows("0 open", "chosen: the incoming side")
+            await console.do("undo")
+            await console.shows("1 open")
+            await console.do("redo", "land")
+            await console.type("land\n")
+            await phase(engine, again, Phase.LANDED)
+    assert place.text() == THEIRS
+
+
+async def test_a_hunk_edited_in_the_box_is_what_lands(place: MergingPlace):
+    async with place.engine(within_s=60) as engine:
+        run = await conflicted(engine, place, MINE, THEIRS)
+        async with console_on(engine, WHO) as console:
+            await console.do("go_review", "edit")
+            console.screen.textbox.text = "    by hand\nand more"
+            await console.press("enter")
+            await console.shows("chosen: own text")
+            await console.do("land")
+            await console.type("land\n")
+            await phase(engine, run, Phase.LANDED)
+    assert place.text() == changed(3, "    by hand\nand more")
+
+
+async def test_a_deleted_file_is_decided_as_a_whole(place: MergingPlace):
+    async with place.engine(within_s=60) as engine:
+        gone, kept = {"code": None}, {"code": THEIRS}
+        run = await conflicted(engine, place, gone, kept)  # type: ignore[arg-type]
+        async with console_on(engine, WHO) as console:
+            await console.do("go_review")
+            await console.shows("main deleted it", "s2/worker_1 changed it", "CHOOSE")
+            await console.do("take_incoming", "land")
+            await console.type("land\n")
+            await phase(engine, run, Phase.LANDED)
+    assert place.text() == THEIRS
+
+
+async def test_hunks_of_two_candidates_are_woven_checked_and_wait_for_review(place: MergingPlace):
+    one = changed(2, "one")
+    two = changed(11, "two")
+    step = {
+        "name": "s",
+        "concurrency": 2,
+        "agent": scripted(
+            workers={
+                "1": [{"write": {"path": "code", "text": one}}, {"result": "done"}],
+                "2": [{"write": {"path": "code", "text": two}}, {"result": "done"}],
+            }
+        ),
+        "check": "true",
+    }
+    async with place.engine(within_s=60) as engine:
+        run = await reviewed(engine, place.manifest(step, isolation_strategy="worktree"))
+        async with console_on(engine, "s/worker_1") as console:
+            await console.do("go_compare")
+            screen = console.screen
+            assert isinstance(screen, CompareScreen)
+            await console.shows("HUNKS 2", "only A", "only B")
+            await console.do("mark", "right", "mark", "check")
+            await console.until(lambda: screen.pane.is_checked, 20)
+            await console.shows("s/woven")
+            view = await engine.view(run.id)
+            assert view.worker("s/woven").phase is Phase.REVIEWING
+    branch = view.worker("s/woven").branch
+    assert branch is not None
+    assert place.text(revision=branch) == changed(11, "two", one)
