@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.core import lifecycle
-from engine.phases import Phase
+from engine.phases import Phase, StopCause
 from engine.results import Outcome
 from engine.supervisor.clock import SystemClock
 from tests.support.engine_runs import Place, scripted, wait_view, wait_worker
@@ -80,3 +80,14 @@ async def test_a_cost_that_no_agent_tells_stays_unknown(place: Place) -> None:
         report = await (await engine.start(manifest)).wait()
     assert worker(report).usage.usd is None
     assert worker(report).usage.input_tokens is None
+
+
+async def test_a_budget_is_the_cause_also_if_the_agent_itself_noticed(place: Place) -> None:
+    agent = scripted({"usage": {"usd": 2.0}}, {"fail": "that is more than I may spend"})
+    step = {"name": "work", "agent": agent, "merge": "none", "retry": {"attempts": 3}}
+    manifest = place.manifest(step, limits={"budget_usd": 1.0})
+    async with place.engine() as engine:
+        result = worker(await (await engine.start(manifest)).wait())
+    assert (result.cause, result.attempts) == (StopCause.BUDGET, 1)
+    assert result.limit_hit is not None
+    assert (result.limit_hit.allowed, result.limit_hit.seen) == (1.0, 2.0)
