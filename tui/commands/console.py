@@ -2,7 +2,10 @@
 
 import argparse
 import signal
+import sys
+from collections.abc import Callable, Sequence
 from functools import partial
+from os import PathLike
 from pathlib import Path
 
 import anyio
@@ -40,19 +43,24 @@ async def open_console(
     repo: str, *, plan: Plan | None = None, read_only: bool = False, theme: str | None = None
 ) -> int:
     """The console on the detached engine of a repository; a plan is started there first."""
-    import sys  # noqa: PLC0415  one look
-
     if not sys.stdout.isatty():
         say("the console needs a terminal; `plait run --headless` and `plait status` need none")
         return EXIT_USAGE
-    from tui.app import PlaitApp  # noqa: PLC0415  textual is loaded only when it is shown
+    from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
 
     async with attach(repo) as port:
         if plan is not None:
             await port.start(plan)
-        app = PlaitApp(port, read_only=read_only, theme=theme)
+        options = Options(config=config_home(), shell=shell_words(repo))
+        app = PlaitApp(port, read_only=read_only, theme=theme, options=options)
         await app.run_async()
     return EXIT_OK
+
+
+def shell_words(repo: str | PathLike[str]) -> Callable[[str, str], Sequence[str]]:
+    """The command that opens a worker's sandbox, from run and worker."""
+    plait = (sys.executable, "-m", "tui.cli", "shell", "-C", str(repo))
+    return lambda run, worker: (*plait, "--run", run, worker)
 
 
 async def _serve(repo: str) -> int:

@@ -61,11 +61,14 @@ async def _play(folder: Path, more: dict[str, str], *, is_headless: bool) -> int
 
 async def _in_console(folder: Path) -> int:
     from engine.api import Engine  # noqa: PLC0415  only the console needs one of its own
-    from tui.app import PlaitApp  # noqa: PLC0415  textual is loaded only when it is shown
+    from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  loaded only when shown
+    from tui.commands.console import shell_words  # noqa: PLC0415
 
     async with Engine.open(folder) as engine:
         await engine.start(plan_from(folder / "plait.yaml", folder=folder))
-        await PlaitApp(engine.port).run_async()
+        shell = shell_words(folder)
+        options = Options(config=config_home(), shell=shell, can_stay_alive=False)
+        await PlaitApp(engine.port, options=options).run_async()
     return EXIT_OK
 
 

@@ -1,8 +1,6 @@
 """What can be done to workers, alike on Fleet, Worker, Diff and Inbox: a command, or a text."""
 
-from collections.abc import Sequence
 from dataclasses import fields
-from functools import partial
 
 from engine.commands import (
     AddWorker,
@@ -29,14 +27,25 @@ from tui.present.pickers import Choice, Picker
 from tui.present.settings import limits_with, split_settings
 from tui.present.standing import step_of
 from tui.screens.base import Writing
-from tui.screens.common import CommonScreen
-from tui.screens.outside import run_in_terminal
+from tui.screens.outward import OutwardScreen
 from tui.screens.session import Undoable
 
 _NEEDS_WORKER = frozenset(
     {
         *("yes", "yes_wide", "no", "retry", "retry_with", "pause", "steer", "comment", "land"),
-        *("diff", "new", "zoom", "terminal", "limits", "interrupt", "copy", "copy_name"),
+        *(
+            "diff",
+            "new",
+            "zoom",
+            "terminal",
+            "limits",
+            "check",
+            "edit",
+            "edit_all",
+            "interrupt",
+            "copy",
+            "copy_name",
+        ),
         *("next_worker", "previous_worker", "open", "mark", "select", "less", "more", "follow"),
     }
 )
@@ -48,7 +57,7 @@ _NO_LABELS = {
 _SETTING = "first line: memory_mb=2048 agent=codex, if wanted"
 
 
-class ActingScreen(CommonScreen):
+class ActingScreen(OutwardScreen):
     """A screen with a worker under its cursor."""
 
     def why_not(self, idea: str) -> str:
@@ -57,13 +66,11 @@ class ActingScreen(CommonScreen):
             return "there is no worker" if idea in _NEEDS_WORKER else ""
         if idea in {"limits", "interrupt"} and not worker.phase.holds_slot:
             return "nothing of it runs"
-        if idea == "terminal" and self.session.shell is None:
-            return f"no shell from here; `plait shell {worker.worker}` opens one"
         if self.session.marks and idea in {"steer", "comment", "retry", "pause", "no"}:
             return ""
         if idea == "no" and worker.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
             return ""
-        return why_not(idea, worker, step)
+        return self.why_not_out(idea, worker, step) or why_not(idea, worker, step)
 
     def label_of(self, idea: str) -> str:
         """What yes and no mean depends on what is under the cursor; the footer says which."""
@@ -96,18 +103,6 @@ class ActingScreen(CommonScreen):
         """Whether all of what it asks stands on the screen: only then may it be allowed."""
         del worker
         return False
-
-    @property
-    def run_id(self) -> str:
-        """The run that commands are for."""
-        run = self.session.run
-        return run.run if run else ""
-
-    def _here(self) -> WorkerView:
-        worker = self.session.worker_view
-        if worker is None:
-            raise LookupError("no worker is under the cursor")  # `why_not` has refused before
-        return worker
 
     # Yes.
 
@@ -362,34 +357,6 @@ class ActingScreen(CommonScreen):
             return
         command = Land(worker=worker.worker, run=self.run_id, is_despite_check=True)
         self.send(command, f"landing {worker.worker} despite its check")
-
-    def do_terminal(self) -> None:
-        shell, worker = self.session.shell, self._here()
-        if shell is not None:
-            self.begin(partial(self._open_shell, shell(self.run_id, worker.worker)))
-
-    async def _open_shell(self, argv: Sequence[str]) -> None:
-        problem = await run_in_terminal(self.app, argv)
-        if problem:
-            self.say_refused(self._key("terminal"), problem)
-
-    # Looking.
-
-    def do_diff(self) -> None:
-        self.go("diff")
-
-    def do_copy(self) -> None:
-        worker = self._here()
-        self.copy(worker.last_lines[-1] if worker.last_lines else "")
-
-    def do_copy_name(self) -> None:
-        worker = self._here()
-        self.copy(worker.branch or worker.worker)
-
-    def copy(self, text: str) -> None:
-        """Put a text into the terminal's clipboard."""
-        self.app.copy_to_clipboard(text)
-        self.say(Span("copied: ", TEXT), text)
 
 
 def _stop_said(name: Span) -> Row:

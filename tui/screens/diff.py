@@ -301,6 +301,10 @@ class DiffScreen(ActingScreen):
     def do_copy_name(self) -> None:
         self.copy(self.pane.path_and_line)
 
+    def place_here(self) -> tuple[str, int]:
+        path, _, line = self.pane.path_and_line.rpartition(":")
+        return (path, int(line)) if line.isdigit() and path else (self.pane.path_and_line, 0)
+
     # Saying.
 
     def do_comment(self) -> None:

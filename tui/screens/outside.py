@@ -4,16 +4,76 @@ The console gives the terminal away and paints nothing meanwhile, but its event 
 engine in this process must not stand still because somebody edits a sentence.
 """
 
+import io
 import os
 import shlex
+import tarfile
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from textual.app import App, SuspendNotSupported
 
 _FALL_BACK = "vi"
+_TAKES_LINE = {"vi", "vim", "nvim", "nano", "emacs", "micro", "kak", "joe", "ne", "mg"}
+_WINDOWED = {
+    *("code", "code-insiders", "codium", "cursor", "windsurf", "zed", "subl", "atom", "mate"),
+    *("gvim", "mvim", "kate", "gedit", "gnome-text-editor", "xed", "mousepad", "pluma", "lapce"),
+    *("idea", "pycharm", "webstorm", "goland", "clion", "rubymine", "phpstorm", "rider", "fleet"),
+    *("bbedit", "nova", "xcode", "notepad++", "geany", "sublime_text"),
+}
+_COPIES = ("tar", "-cf", "-", "--exclude=./.git", ".")
+
+
+def _editor() -> list[str]:
+    return shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _FALL_BACK)
+
+
+def has_windows() -> bool:
+    """The user's editor opens windows of its own, so that no sandbox of ours would hold it."""
+    return Path(_editor()[0]).name in _WINDOWED
+
+
+def editor_words(path: str, line: int = 0) -> list[str]:
+    """The user's editor on a file of the folder it is started in; on the folder without one."""
+    words = _editor()
+    at = [f"+{line}"] if line and Path(words[0]).name in _TAKES_LINE else []
+    return [*words, *at, f"./{path}" if path else "."]
+
+
+async def open_copy(inside: Sequence[str], path: str) -> tuple[str, str]:
+    """Open the user's editor on a copy of a worker's tree: where that is, or why not.
+
+    The copy is packed inside the sandbox, and unpacked so that no name or link in it leads out.
+    """
+    folder = await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="plait-copy-"))
+    packed = await anyio.run_process([*inside, *_COPIES], check=False)
+    if packed.returncode:
+        return folder, packed.stderr.decode(errors="replace").strip() or "it could not be copied"
+    try:
+        await anyio.to_thread.run_sync(_unpack, packed.stdout, folder)
+        words = [*_editor(), str(_below(folder, path))]
+        await anyio.open_process(
+            words, stdin=None, stdout=None, stderr=None, start_new_session=True
+        )
+    except (OSError, tarfile.TarError) as error:
+        return folder, str(error)
+    return folder, ""
+
+
+def _below(folder: str, path: str) -> Path:
+    """A path that an agent wrote, where it leads to something in the folder; else the folder."""
+    root = Path(folder).resolve()
+    found = (root / path).resolve()
+    return found if found.is_relative_to(root) and found.exists() else root
+
+
+def _unpack(data: bytes, folder: str) -> None:
+    with tarfile.open(fileobj=io.BytesIO(data)) as packed:
+        packed.extractall(folder, filter="data")
 
 
 async def run_in_terminal(app: App[None], argv: Sequence[str]) -> str:
@@ -31,11 +91,10 @@ async def run_in_terminal(app: App[None], argv: Sequence[str]) -> str:
 
 async def edit_text(app: App[None], text: str) -> tuple[str, str]:
     """The text as the user's editor leaves it, and why that failed if it did."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or _FALL_BACK
     with tempfile.TemporaryDirectory(prefix="plait-") as folder:
         path = Path(folder) / "message.md"
         await anyio.Path(path).write_text(text, encoding="utf-8")
-        problem = await run_in_terminal(app, [*shlex.split(editor), str(path)])
+        problem = await run_in_terminal(app, [*_editor(), str(path)])
         if problem:
             return text, problem
         return await anyio.Path(path).read_text(encoding="utf-8", errors="replace"), ""

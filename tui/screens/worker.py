@@ -291,6 +291,10 @@ class WorkerScreen(ActingScreen):
         elif not self.pane_of_log.toggle_fold():
             self.say_refused(self._key("open"), "there is no link or fold under the cursor")
 
+    def place_here(self) -> tuple[str, int]:
+        path, _, line = self.pane_of_log.link.partition(":")
+        return path, int(line) if line.isdigit() else 0
+
     def do_copy(self) -> None:
         item = self.pane_of_log.here
         self.copy(item.line.text if item else "")
