@@ -25,7 +25,8 @@ T = TypeVar("T")
 _BLOCK, _LARGE_BLOCK = 1 << 18, 1 << 20
 _STREAMS = (Stream.OUT, Stream.ERR, Stream.IN, Stream.NOTE)
 _NONE: tuple[Frame, ...] = ()
-_LEAVES_NO_FRAME = frozenset({"usage", "clogged", "pong"})
+_LEAVES_NO_FRAME = frozenset({"usage", "clogged"})
+"""Not `pong`: what was written before a command was carried out is to be seen once it has been."""
 _UNDECIDED_S = 10.0
 _AGAIN_S = 0.005
 
