@@ -1,5 +1,7 @@
 """What is said between a running agent and its human, and the badges a worker wears meanwhile."""
 
+from dataclasses import replace
+
 from engine.core import facts as f
 from engine.core.effects import (
     ChangeLimits,
@@ -26,10 +28,14 @@ def agent_asked(turn: Turn, w: Worker, fact: f.AgentAsked) -> None:
         turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt, is_held=True))
     turn.change(w.id, questions=(*w.questions, fact.question), badges=w.badges | {Badge.ASKS})
     turn.publish(Asked(worker=str(w.id), attempt=w.attempt, question=fact.question))
+    standing = turn.state.standing.get(fact.question.text)
+    if fact.question.is_permission and standing is not None:
+        _answer_by_run(turn, turn.worker(w.id), fact.question.id, answer=standing, at=fact.at)
 
 
 def human_answered(turn: Turn, w: Worker, fact: f.HumanAnswered) -> None:
-    """The agent is told, and its clocks go on."""
+    """The agent is told, and its clocks go on; others too, where the answer is for the run."""
+    asked = next((q for q in w.questions if q.id == fact.question), None)
     if not _withdraw(turn, w, fact.question):
         return
     answer = Said(text=fact.answer, question=fact.question)
@@ -46,6 +52,29 @@ def human_answered(turn: Turn, w: Worker, fact: f.HumanAnswered) -> None:
             by=fact.by,
         )
     )
+    if fact.is_for_run and asked is not None and asked.is_permission:
+        standing = {**turn.state.standing, asked.text: fact.answer}
+        turn.state = replace(turn.state, standing=standing)
+        _answer_the_same(turn, asked.text, fact)
+
+
+def _answer_the_same(turn: Turn, text: str, fact: f.HumanAnswered) -> None:
+    waiting = [
+        (w.id, q.id)
+        for w in turn.state.workers.values()
+        for q in w.questions
+        if q.is_permission and q.text == text
+    ]
+    for worker, question in waiting:
+        _answer_by_run(turn, turn.worker(worker), question, answer=fact.answer, at=fact.at)
+
+
+def _answer_by_run(turn: Turn, w: Worker, question: str, *, answer: str, at: float) -> None:
+    """What a human said of this permission once holds for it now."""
+    fact = f.HumanAnswered(
+        worker=w.id, attempt=w.attempt, at=at, question=question, answer=answer, by="run"
+    )
+    human_answered(turn, w, fact)
 
 
 def question_withdrawn(turn: Turn, w: Worker, fact: f.QuestionWithdrawn) -> None:

@@ -151,6 +151,7 @@ class RunState:
         wanted_cap: How many a human wants; `cap` is less while other runs have slots too.
         workers: Everybody, in plan order; kept as a `Crew` whatever it is given as.
         dropped: How many facts came too late to mean anything.
+        standing: Permissions that were answered for the whole run, by what was asked.
     """
 
     run: RunId
@@ -167,6 +168,7 @@ class RunState:
     is_waiting_told: bool = False
     is_finished_told: bool = False
     dropped: int = 0
+    standing: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.workers, Crew):

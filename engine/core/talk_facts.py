@@ -16,11 +16,12 @@ class AgentAsked(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class HumanAnswered(WorkerFactBase):
-    """A human, or a rule, answered; `by` says who."""
+    """A human, or a rule, answered; `by` says who, `is_for_run` that it holds from now on."""
 
     question: str
     answer: str
     by: str = "human"
+    is_for_run: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

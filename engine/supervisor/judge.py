@@ -138,7 +138,9 @@ def _answer(_: RunState, w: Worker, command: c.Answer, base: dict[str, Any]) -> 
     wanted = command.question or w.questions[0].id
     if all(q.id != wanted for q in w.questions):
         return c.Refused(f"{w.id} no longer asks that", hint="Look at what it asks now.")
-    fact = f.HumanAnswered(**base, question=wanted, answer=command.answer)
+    fact = f.HumanAnswered(
+        **base, question=wanted, answer=command.answer, is_for_run=command.is_for_run
+    )
     return Ruling((fact,), f"{w.id} is told {command.answer!r}")
 
 

@@ -9,7 +9,7 @@ from engine.events import Answered, Asked, IsolationViolated, RunFinished, RunWa
 from engine.limits import Limits
 from engine.phases import Phase
 from engine.plan.model import RetryMode, RetryRule
-from engine.results import Badge, Outcome
+from engine.results import Badge, Outcome, Question
 from tests.support.core_runs import Told, a_run, who
 from tests.support.plans import a_step
 
@@ -51,6 +51,40 @@ def test_a_question_that_was_answered_is_not_asked_again(told: Told):
     told.tell(f.HumanAnswered, "a", question="q1", answer="allow")
     told.ask("a")
     assert (told.worker("a").questions, told.effects) == ((), [])
+
+
+def _may_i(told: Told, name: str, question: str, text: str = "May I?", **more: bool) -> None:
+    asked = Question(id=question, text=text, **{"is_permission": True, **more})
+    told.tell(f.AgentAsked, name, question=asked)
+
+
+def test_a_permission_for_the_run_holds_for_whoever_asks_the_same() -> None:
+    told = a_run(a_step("a"), a_step("b"))
+    told.ready("a", "b")
+    _may_i(told, "a", "q1")
+    _may_i(told, "b", "q1")
+    told.tell(f.HumanAnswered, "a", question="q1", answer="allow", is_for_run=True)
+    assert told.worker("b").questions == ()
+    _may_i(told, "a", "q2")
+    assert e.SendAnswer(worker=A, attempt=1, question="q2", answer="allow") in told.acts
+    assert told.worker("a").questions == ()
+    answers = [event for event in told.events if isinstance(event, Answered)]
+    assert [answer.by for answer in answers] == ["run"]
+
+
+def test_a_permission_for_the_run_allows_nothing_else(told: Told):
+    _may_i(told, "a", "q1")
+    told.tell(f.HumanAnswered, "a", question="q1", answer="allow", is_for_run=True)
+    _may_i(told, "a", "q2", "May I do more?")
+    _may_i(told, "a", "q3", is_permission=False)
+    assert [q.id for q in told.worker("a").questions] == ["q2", "q3"]
+
+
+def test_a_permission_given_once_is_asked_again(told: Told):
+    _may_i(told, "a", "q1")
+    told.tell(f.HumanAnswered, "a", question="q1", answer="allow")
+    _may_i(told, "a", "q2")
+    assert [q.id for q in told.worker("a").questions] == ["q2"]
 
 
 def test_an_answer_to_nothing_does_nothing(told: Told):
