@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from engine.results import EngineView  # noqa: E402 - the path comes first
 from tests.support import consoles  # noqa: E402
+from tests.support.console_diffs import diff_of_reader  # noqa: E402
 from tui.app import Options  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent
@@ -76,7 +77,7 @@ def _views() -> dict[str, EngineView]:
 
 async def draw(shot: Shot) -> str:
     """The picture as SVG."""
-    diff = consoles.diff_of_reader()
+    diff = diff_of_reader()
     port = consoles.FakePort(
         _views()[shot.view],
         logs={_RUNNING: consoles.log_lines(60)},

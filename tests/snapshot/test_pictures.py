@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 
 from engine.limits import Level
 from engine.results import EngineView
-from tests.support.consoles import NOW, Console, FakePort, csvlite, diff_of_reader, log_lines, many
+from tests.support.console_diffs import diff_of_reader
+from tests.support.consoles import NOW, Console, FakePort, csvlite, log_lines, many
 from tui.app import Options, PlaitApp
 from tui.present.ink import Ink, Role, Row, Span, fit, grounded, words
 from tui.present.looks import LEGEND, chip, glyph

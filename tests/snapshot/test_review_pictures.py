@@ -7,7 +7,8 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.merge import FileConflict
-from tests.support.consoles import NOW, Console, diff_of_reader
+from tests.support.console_diffs import diff_of_reader
+from tests.support.consoles import NOW, Console
 from tests.support.review_consoles import (
     KINDS,
     WHO,

@@ -3,7 +3,8 @@
 import pytest
 
 from engine import commands as c
-from tests.support.consoles import Console, diff_of_reader, many, opened
+from tests.support.console_diffs import diff_of_reader
+from tests.support.consoles import Console, many, opened
 from tests.support.review_consoles import ReviewPort, candidates, choosing_view
 from tui.present.compare_model import ComparePane
 from tui.present.compare_page import compare_rows

@@ -29,7 +29,8 @@ from engine.commands import (
 )
 from engine.phases import Phase
 from engine.results import Badge, Question
-from tests.support.consoles import NOW, FakePort, changed, csvlite, diff_of_reader, opened, worker
+from tests.support.console_diffs import diff_of_reader
+from tests.support.consoles import NOW, FakePort, changed, csvlite, opened, worker
 from tui.app import Options
 
 pytestmark = pytest.mark.anyio

@@ -8,12 +8,12 @@ from textual import events
 
 from engine.phases import Phase
 from engine.results import Badge, EngineView, Question
+from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import (
     NOW,
     FakePort,
     changed,
     csvlite,
-    diff_of_reader,
     log_lines,
     many,
     opened,

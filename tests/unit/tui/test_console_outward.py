@@ -122,4 +122,4 @@ async def test_a_copy_with_a_way_out_is_refused(tmp_path: Path):
         tar.addfile(link)
     folder, problem = await open_copy(["sh", "-c", f"cat {archive}"], "")
     shutil.rmtree(folder)
-    assert "/etc" in problem
+    assert "absolute path" in problem

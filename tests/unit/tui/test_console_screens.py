@@ -10,12 +10,12 @@ from engine.ids import RunId
 from engine.phases import Phase
 from engine.results import EngineView, Question
 from engine.store.history import RunSummary, Standing
+from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import (
     NOW,
     FakePort,
     changed,
     csvlite,
-    diff_of_reader,
     log_lines,
     many,
     opened,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
-from tests.support.consoles import diff_of_reader
+from tests.support.console_diffs import diff_of_reader
 from tui.present.diff_layout import Part, Shape, lay_out
 from tui.present.diff_pane import DiffPane
 from tui.present.ink import Role, row_width, text_of

@@ -1,29 +1,35 @@
 """Conflicts are decided on screen by single keys, and every decision goes through the port."""
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
+from textual import events
 
 from engine import commands as c
 from engine.merge import FileConflict, Memory
 from engine.phases import Phase
 from engine.results import EngineView
-from tests.support.consoles import Console, opened
+from tests.support.console_diffs import diff_of_reader
+from tests.support.consoles import NOW, Console, opened
 from tests.support.review_consoles import (
     KINDS,
     WHO,
     ReviewPort,
+    choosing_view,
     conflicted_view,
     conflicts,
     imports,
     io_py,
     texts,
 )
-from tui.present.ink import row_width
+from tui.keys import default_keymap
+from tui.present.ink import row_width, text_of
 from tui.present.review_card import Look, card
 from tui.present.review_columns import columns, fits
 from tui.present.review_model import ReviewPane
+from tui.screens.keyed import KeyedScreen
 from tui.screens.review import ReviewScreen
 
 pytestmark = pytest.mark.anyio
@@ -338,9 +344,32 @@ async def test_a_worker_without_conflicts_says_so():
     async with opened(port=ReviewPort(view)) as console:
         console.app.session.worker = WHO
         await console.do("go_review")
-        await console.shows("Port/worker_1 has no conflicts.")
+        await console.shows("Port/worker_1 has no conflicts; it is reviewing.")
         await console.do("take_target")
         await console.shows("t refused: there is no conflict")
+
+
+def test_a_very_long_conflict_is_drawn_in_its_room_and_the_rest_is_named():
+    sides = ("".join(f"{who} {n}\n" for n in range(20_000)) for who in ("one", "two"))
+    made = ReviewPort(conflicted_view(), files=(texts("long.txt", "base\n", *sides),))
+    pane = ReviewPane()
+    pane.show(made._view("", ""))
+    for draw in (card, columns):
+        rows = draw(pane, Look({"open": "enter"}), 180, 40)
+        assert len(rows) <= 40
+    shown = text_of(card(pane, Look({"open": "enter"}), 100, 30))
+    assert "more lines  enter shows all" in shown
+
+
+def test_picking_brings_the_line_under_the_cursor_into_sight():
+    sides = ("".join(f"{who} {n}\n" for n in range(300)) for who in ("one", "two"))
+    made = ReviewPort(conflicted_view(), files=(texts("long.txt", "base\n", *sides),))
+    pane = ReviewPane()
+    pane.show(made._view("", ""))
+    pane.begin_lines()
+    for at in (0, 150, 299, 302, 450, 601):
+        pane.line = at
+        assert "▌" in text_of(card(pane, Look({}), 100, 30)), at
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -389,3 +418,51 @@ def test_marks_move_with_what_grew_before_them():
     (line,) = [line for line in hunk.target if line.sign == "+"]
     assert line.text == "    x = 2"
     assert [line.text[a:b] for a, b in line.marks] == ["2"]
+
+
+_NOT = {"ctrl+q", "ctrl+z", "ctrl+c", "q", "E", "T"}
+_KEYS = sorted({key for keys in default_keymap().keys.values() for key in keys} - _NOT)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(seed: int):
+    chance = Random(seed)
+    reader = diff_of_reader()
+    first = "implement/worker_1"
+    files = tuple(make() for make in KINDS.values() if make is not io_py) + conflicts()[:2]
+    given = ReviewPort(conflicted_view(), files=_apart(files), diffs={first: reader, WHO: reader})
+    size = chance.choice([(80, 24), (120, 36), (170, 40), (45, 12)])
+    async with Reviewing(given, size=size) as console:
+        for turn in range(50):
+            screen = console.screen
+            assert isinstance(screen, KeyedScreen)
+            if turn % 10 == 0:
+                console.app.session.worker = chance.choice([WHO, first])
+                screen.go(chance.choice(["review", "compare"]))
+                await console.pilot.pause()
+            for key in [chance.choice(_KEYS) for _ in range(4)]:
+                for sign in [key] if len(key) > 2 or "+" in key[1:] else list(key):
+                    await _hear(console, sign)
+            view = chance.choice([conflicted_view(), choosing_view()])
+            given.tell(view=replace(view, at=NOW + turn))
+            await console.pilot.pause()
+            assert not console.app._exit
+            console.screen.draw()
+            rows = console.screen.board.rows
+            assert {row_width(row) for row in rows} == {size[0]}
+
+
+async def _hear(console: Console, key: str) -> None:
+    """What a key press does, without waiting for a terminal; an open box is closed first."""
+    screen = console.screen
+    if screen.writing:
+        screen.on_text_box_closed()
+    character = key if len(key) == 1 else None
+    assert isinstance(screen, KeyedScreen)
+    screen.on_key(events.Key(key, character))
+    await console.pilot.pause()
+
+
+def _apart(files: tuple[FileConflict, ...]) -> tuple[FileConflict, ...]:
+    """One conflict for each path."""
+    return tuple({file.path: file for file in files}.values())
