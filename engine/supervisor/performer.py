@@ -25,6 +25,7 @@ from engine.supervisor.agent_work import run_agent
 from engine.supervisor.briefing import feedback_for, prompt_for, wants_prior_diff
 from engine.supervisor.checking import Checking
 from engine.supervisor.run_ports import RunPort
+from engine.supervisor.shelter import Job
 from engine.supervisor.stalls import is_stall_question
 from engine.supervisor.thread_work import is_in_thread
 from engine.supervisor.tools import Tools
@@ -135,7 +136,7 @@ class Performer:
                 feedback=feedback_for(self._worker(effect), await self._prior_diff(effect)),
                 branch=made.branch,
                 base=made.base,
-                enforcement=self._enforcement(effect),
+                enforcement=await self._enforcement(effect, made.path),
             )
         )
 
@@ -152,10 +153,17 @@ class Performer:
             await anyio.to_thread.run_sync(seeds.keep, seedling)
         return error
 
-    def _enforcement(self, effect: e.PrepareWorkspace) -> tuple[Enforcement, ...]:
-        if is_in_thread(self._run.state, effect.worker):
+    async def _enforcement(self, effect: e.PrepareWorkspace, path: str) -> tuple[Enforcement, ...]:
+        state = self._run.state
+        if is_in_thread(state, effect.worker):
             return REPORT
-        return self._tools.starter.shelter.report
+        job = Job(
+            attempt=AttemptId(state.run, effect.worker, effect.attempt),
+            workspace=path,
+            limits=state.limits_of(effect.worker),
+            git=self._tools.workshop.git_places(state, effect.worker),
+        )
+        return await self._tools.starter.shelter.report_for(state, job)
 
     async def _prior_diff(self, effect: e.PrepareWorkspace) -> ChangeDiff | None:
         w = self._worker(effect)

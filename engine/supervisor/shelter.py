@@ -16,7 +16,7 @@ from engine.ids import AttemptId
 from engine.limits import Dimension, Enforcement, Level, Limits
 from engine.sandbox.confine import confine, looking, one_off, release, set_limits
 from engine.sandbox.environment import environment
-from engine.sandbox.ladder import check_required, doctor, files_rung
+from engine.sandbox.ladder import check_required, doctor, files_rung, report
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, Holes, Network
@@ -69,6 +69,11 @@ class Shelter:
     def report(self) -> tuple[Enforcement, ...]:
         """How each dimension holds on this machine, for a worker's report."""
         return doctor(self.machine)
+
+    async def report_for(self, state: RunState, job: Job) -> tuple[Enforcement, ...]:
+        """How each dimension holds for one attempt, with its own network and limits."""
+        request = await anyio.to_thread.run_sync(self._request, state, job)
+        return report(self.machine, request, {})
 
     @cached_property
     def can_confine(self) -> bool:
