@@ -72,8 +72,11 @@ class Shelter:
 
     async def report_for(self, state: RunState, job: Job) -> tuple[Enforcement, ...]:
         """How each dimension holds for one attempt, with its own network and limits."""
-        request = await anyio.to_thread.run_sync(self._request, state, job)
-        return report(self.machine, request, {})
+
+        def look() -> tuple[Enforcement, ...]:
+            return report(self.machine, self._request(state, job), {})
+
+        return await anyio.to_thread.run_sync(look)
 
     @cached_property
     def can_confine(self) -> bool:

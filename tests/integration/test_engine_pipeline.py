@@ -162,6 +162,8 @@ async def test_each_policy_ends_its_step_as_it_says(
         if policy in {"settled", "quorum(2)", "quorum(3)"}:
             place.open_gate("three")
         report = await run.wait()
-    assert list(phases(report).values()) == expected
+    assert list(phases(report).values()) == expected, [
+        w.error for w in report.steps["a"].worker_results
+    ]
     assert report.outcome is outcome
     assert not await place.survivors()
