@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui.present.cutting import cut_path, wrap
+from tui.present.diff_layout import Part, Shape, lay_out
+from tui.present.diff_rows import DiffPainter
 from tui.present.frames import framed
 from tui.present.ink import (
     BOLD,
@@ -26,6 +29,7 @@ from tui.present.review_model import ReviewPane
 from tui.present.review_offers import What
 from tui.present.review_rows import (
     beside_rows,
+    first_lines,
     offer_rows,
     own_lines,
     result_rows,
@@ -34,7 +38,7 @@ from tui.present.review_rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from engine.api import ConflictFileView, HunkView
 
@@ -42,6 +46,7 @@ _ROOMY = 28
 _LEAST_OFFERS = 3
 _MOST_OFFERS = 9
 _LEAST_RESULT = 4
+_MOST_LINES = 60
 CHOSEN = {
     "target": "the target's side",
     "incoming": "the incoming side",
@@ -128,23 +133,34 @@ def _sides(
             said = "took these lines away"
         head = side_head(look.keys.get(idea, ""), name, said, cells, is_target=not at)
         spare = max(room - lengths[1 - at], 0)
+        start = pane.line - at * len(hunk.target) if pane.picking else 0
+        length = len(own_lines(lines)) if look.is_side_to_side else len(lines)
+        top, count = _window(length, room + spare, start)
         if look.is_side_to_side:
             sides = (own_lines(hunk.target), own_lines(hunk.incoming))
-            body = beside_rows(file.path, sides[at], sides[1 - at], cells, is_target=not at)
+            body = beside_rows(file.path, sides[at][:count], sides[1 - at], cells, is_target=not at)
         else:
-            body = side_rows(file.path, lines, cells, scroll=look.scroll, picked=picks[at])
-        parts.append([head, *_cut(body, room + spare, pane.line if pane.picking else 0, look)])
+            marks = {place - top: mark for place, mark in picks[at].items()}
+            some = lines[top : top + count]
+            body = side_rows(file.path, some, cells, scroll=look.scroll, picked=marks)
+        parts.append([head, *body, *_more(length - count, look)])
     return parts
 
 
-def _cut(body: Sequence[Row], room: int, line: int, look: Look) -> list[Row]:
-    """As many of the lines as there is room for, and a word on those left out."""
-    if len(body) <= room:
-        return list(body)
-    top = max(min(line - room // 2, len(body) - room), 0) if line else 0
-    shown = list(body[top : top + room - 1])
-    key = Span(look.keys.get("open", ""), KEY)
-    return [*shown, words(f"     {len(body) - len(shown)} more lines  ", key, " shows all")]
+def _window(count: int, room: int, line: int) -> tuple[int, int]:
+    """Which lines are drawn where there is no room for all: those round a line."""
+    if count <= room:
+        return 0, count
+    return max(min(line - room // 2, count - room + 1), 0), room - 1
+
+
+def _more(left_out: int, look: Look) -> list[Row]:
+    """A word on lines that are left out."""
+    if left_out <= 0:
+        return []
+    return [
+        words(f"     {left_out} more lines  ", Span(look.keys.get("open", ""), KEY), " shows all")
+    ]
 
 
 def picked_marks(pane: ReviewPane) -> tuple[dict[int, str], dict[int, str]]:
@@ -189,9 +205,8 @@ def _result(pane: ReviewPane, hunk: HunkView, look: Look, *, cells: int, height:
     if file is None or height < 2:  # noqa: PLR2004 - a heading and one line
         return []
     inner = cells - 4
-    rows = result_rows(
-        file.path, hunk, pane.preview(), inner, context=look.context, scroll=look.scroll
-    )
+    text = first_lines(pane.preview(), height)
+    rows = result_rows(file.path, hunk, text, inner, context=look.context, scroll=look.scroll)
     title, ending = result_title(pane, look)
     if height >= len(rows) + 2 or height > _LEAST_RESULT:
         size = (cells, min(height, len(rows) + 2))
@@ -238,7 +253,12 @@ def _choices(pane: ReviewPane, look: Look, cells: int, *, is_full: bool) -> list
     return rows
 
 
-_TYPES = {"120000": "link", "160000": "submodule", "100755": "executable file", "100644": "file"}
+_TYPES = {
+    "120000": "a link",
+    "160000": "a submodule",
+    "100755": "an executable file",
+    "100644": "a file",
+}
 
 
 def did(file: ConflictFileView, *, is_target: bool) -> tuple[str, Role, str]:
@@ -246,15 +266,17 @@ def did(file: ConflictFileView, *, is_target: bool) -> tuple[str, Role, str]:
     path = file.target_path if is_target else file.incoming_path
     mode = file.target_mode if is_target else file.incoming_mode
     if path is None:
+        if file.kind == "directory/file":
+            return "has", Role.ADDED, "a directory there"
         return ("deleted", Role.REMOVED, "it") if file.base_path else ("has", Role.MUTED, "none")
-    kind = _TYPES.get(mode or "", "file")
+    kind = _TYPES.get(mode or "", "a file")
     if file.base_path is None:
-        return "added", Role.ADDED, f"it as {path}, a {kind} ({mode})"
+        return "added", Role.ADDED, f"it as {path}, {kind} ({mode})"
     if path != file.base_path:
         return "moved", Role.ADDED, f"it to {path}"
     if file.kind == "mode":
         return "made", Role.ADDED, f"it {mode}"
-    return "changed", Role.ADDED, f"it, a {kind} ({mode})"
+    return "changed", Role.ADDED, f"it, {kind} ({mode})"
 
 
 def _evidence(pane: ReviewPane, cells: int, gap: list[Row]) -> list[Row]:
@@ -274,4 +296,22 @@ def _evidence(pane: ReviewPane, cells: int, gap: list[Row]) -> list[Row]:
     ):
         said = Span(path, TEXT) if path else Span("no such file", MUTED)
         rows.append((Span(f"  {name:<10}", MUTED), said, Span(f"  {mode}", MUTED)))
-    return rows
+    return [*rows, *_changed(pane, cells)]
+
+
+def _changed(pane: ReviewPane, cells: int) -> list[Row]:
+    """What the worker's own change did to the file, line by line."""
+    file = pane.file
+    paths = {file.path, file.incoming_path, file.base_path} if file else set()
+    diff = pane.change
+    found = next((f for f in diff.files if f.path in paths), None) if diff else None
+    if diff is None or found is None or not found.hunks:
+        return []
+    shape = Shape()
+    only = replace(diff, files=(found,))
+    painter = DiffPainter(diff=only, shape=shape)
+    places = [place for place in lay_out(only, shape) if place.part is Part.LINE]
+    rows = [
+        row for place in places[:_MOST_LINES] for row in painter.rows(place, cells, is_here=False)
+    ]
+    return [(), heading("ITS CHANGE", cells), *rows]

@@ -10,7 +10,7 @@ from tui.present.meters import heading
 from tui.present.review_card import Look, picked_marks, result_title
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import What
-from tui.present.review_rows import offer_rows, result_rows, side_head, side_rows
+from tui.present.review_rows import first_lines, offer_rows, result_rows, side_head, side_rows
 
 if TYPE_CHECKING:
     from engine.api import ConflictFileView, HunkView
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 COLUMNS_FROM = 160
 _OFFERS = 7
 _LEAST = 12
+_MOST = 200
+_ABOVE = 2
 _BAR: Row = (Span(" │ ", LINE),)
 
 
@@ -34,9 +36,9 @@ def columns(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
         return []
     width = (cells - 6) // 3
     widths = (width, cells - 6 - 2 * width, width)
-    rows, here = _conflicts(pane, file, look, widths)
     offers = min(len(pane.offers), _OFFERS)
     room = max(height - offers - 4, 1)
+    rows, here = _conflicts(pane, look, widths, room)
     top = max(min(here[0] - 2, len(rows) - room), 0)
     if here[1] - top > room:
         top = min(here[0], here[1] - room)
@@ -86,13 +88,17 @@ def _joined(parts: list[Row]) -> Row:
 
 
 def _conflicts(
-    pane: ReviewPane, file: ConflictFileView, look: Look, widths: tuple[int, int, int]
+    pane: ReviewPane, look: Look, widths: tuple[int, int, int], room: int
 ) -> tuple[list[Row], tuple[int, int]]:
-    """The rows of all conflicts, and between which of them the one looked at stands."""
+    """The rows of the conflicts round the one looked at, and between which of them it stands."""
     rows: list[Row] = []
     here = (0, 0)
     looked_at = pane.matter.hunk if pane.matter else 0
-    for place, hunk in enumerate(file.hunks):
+    hunks = pane.file.hunks if pane.file else ()
+    first = max(looked_at - _ABOVE, 0)
+    for place, hunk in enumerate(hunks[first:], first):
+        if place > looked_at and len(rows) > here[1] + room:
+            break
         start = len(rows)
         is_here = place == looked_at
         rows += _conflict(pane, (place, hunk), look, widths)
@@ -113,12 +119,12 @@ def _conflict(
     if file is None:
         return []
     is_here = bool(pane.matter and pane.matter.hunk == place)
-    text = pane.preview() if is_here else hunk.result
+    text = first_lines(pane.preview() if is_here else hunk.result, _MOST)
     before = hunk.before[len(hunk.before) - min(look.context, len(hunk.before)) :]
     after = hunk.after[: look.context]
     marks = picked_marks(pane) if is_here else ({}, {})
     sides = [
-        side_rows(file.path, lines, width, scroll=look.scroll, picked=marks[at])
+        side_rows(file.path, lines[:_MOST], width, scroll=look.scroll, picked=marks[at])
         for at, (lines, width) in enumerate(((hunk.target, widths[0]), (hunk.incoming, widths[2])))
     ]
     middle = result_rows(file.path, hunk, text, widths[1], context=look.context, scroll=look.scroll)

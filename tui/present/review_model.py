@@ -17,6 +17,7 @@ from tui.present.review_offers import (
 
 if TYPE_CHECKING:
     from engine.api import ConflictFileView, ConflictView, HunkView, LineView
+    from engine.diffs import ChangeDiff
 
 
 @dataclass
@@ -32,6 +33,8 @@ class ReviewPane:
     picking: bool = False
     picked: list[PickedLine] = field(default_factory=list)
     line: int = 0
+    change: ChangeDiff | None = None
+    """What the worker changed, as evidence for files that are decided as a whole."""
 
     def show(self, view: ConflictView | None) -> None:
         """Show a view; the eye stays on the matter it was on, wherever that stands now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from tui.present.cutting import cut_end, cut_path, wrap
@@ -89,18 +90,18 @@ def left_pane(
         return [], []
     rows: list[Row] = [heading("CONFLICTS", LEFT, Role.CLASH, figure=str(len(view.files)))]
     places = []
+    left = Counter(matter.file for matter in pane.matters if matter.is_open)
     for index, file in enumerate(view.files):
         places.append(len(rows))
         is_here = bool(pane.matter and pane.matter.file == index)
-        rows.append(_file_row(pane, file, index, is_here=is_here))
+        rows.append(_file_row(file, left[index], is_here=is_here))
     if view.clean:
         rows.append(words(f"   {some(view.clean, 'file')} merged by git"))
     rows += [(), heading("WHO AND WHY", LEFT), *who_rows(view, run, LEFT, now=now, lines=3)]
     return [*rows, (), *_check_rows(view, check, command)], places
 
 
-def _file_row(pane: ReviewPane, file: ConflictFileView, index: int, *, is_here: bool) -> Row:
-    left = sum(m.is_open for m in pane.matters if m.file == index)
+def _file_row(file: ConflictFileView, left: int, *, is_here: bool) -> Row:
     kind = file.kind if file.needs_whole or file.whole or file.is_edited else ""
     remembered = any(offer.remembered for hunk in file.hunks for offer in hunk.proposals)
     mark, state = Span("≠ ", Ink(Role.CLASH, bold=True)), kind or f"{left} open"

@@ -135,6 +135,13 @@ def result_rows(
     return rows
 
 
+def first_lines(text: str | None, most: int) -> str | None:
+    """The beginning of a text: what does not fit on the screen is not drawn either."""
+    if text is None or text.count("\n") <= most:
+        return text
+    return "".join(text.splitlines(keepends=True)[:most])
+
+
 def _result_marks(hunk: HunkView, line: str, place: int) -> Marks:
     if line in hunk.base or place >= len(hunk.base):
         return ()

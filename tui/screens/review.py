@@ -53,8 +53,11 @@ class ReviewScreen(ReviewMoves):
         run, step = scene.run, self.session.step_view
         if self.pane.shown is None or run is None:
             worker = self.session.worker_view
-            name = worker.worker if worker else "There"
-            waits = f"{name} has no conflicts" if worker else "there is no worker yet"
+            name = worker.worker if worker else "this run"
+            phase = worker.phase.lower().replace("_", " ") if worker else ""
+            waits = (
+                f"{name} has no conflicts; it is {phase}" if worker else "there is no worker yet"
+            )
             said = self.reason or ("asking for the conflicts" if self.is_loading else waits)
             return Page(((), words(f"  {said[0].upper()}{said[1:]}.")))
         has_left = cells >= _LEFT_FROM and not self.is_zoomed

@@ -70,6 +70,7 @@ class ReviewActs(ActingScreen):
             or (here.phase is not Phase.CONFLICTED)
         ):
             self.pane.show(None)
+            self.pane.change = None
             self.reason = ""
 
     async def _load(self, wanted: _Wanted) -> None:
@@ -78,6 +79,17 @@ class ReviewActs(ActingScreen):
             self.is_loading = False
             self._take_in(found)
         self.draw()
+        await self._load_change(wanted)
+
+    async def _load_change(self, wanted: _Wanted) -> None:
+        """The worker's own change: evidence where a file is decided as a whole."""
+        raw = self.pane.raw
+        if raw is None or not any(file.needs_whole for file in raw.files):
+            return
+        found = await self.session.bridge.diff(wanted[0], wanted[1], wanted[2])
+        if wanted == self._loaded and not isinstance(found, str):
+            self.pane.change = found
+            self.draw()
 
     def _take_in(self, found: "ConflictView | str") -> bool:
         """Show what the engine answered; False where it refused."""

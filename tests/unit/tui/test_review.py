@@ -424,7 +424,7 @@ _NOT = {"ctrl+q", "ctrl+z", "ctrl+c", "q", "E", "T"}
 _KEYS = sorted({key for keys in default_keymap().keys.values() for key in keys} - _NOT)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(seed: int):
     chance = Random(seed)
     reader = diff_of_reader()
@@ -433,16 +433,16 @@ async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(
     given = ReviewPort(conflicted_view(), files=_apart(files), diffs={first: reader, WHO: reader})
     size = chance.choice([(80, 24), (120, 36), (170, 40), (45, 12)])
     async with Reviewing(given, size=size) as console:
-        for turn in range(50):
+        for turn in range(40):
             screen = console.screen
             assert isinstance(screen, KeyedScreen)
-            if turn % 10 == 0:
+            if turn % 5 == 0:
                 console.app.session.worker = chance.choice([WHO, first])
                 screen.go(chance.choice(["review", "compare"]))
                 await console.pilot.pause()
             for key in [chance.choice(_KEYS) for _ in range(4)]:
                 for sign in [key] if len(key) > 2 or "+" in key[1:] else list(key):
-                    await _hear(console, sign)
+                    _hear(console, sign)
             view = chance.choice([conflicted_view(), choosing_view()])
             given.tell(view=replace(view, at=NOW + turn))
             await console.pilot.pause()
@@ -452,7 +452,7 @@ async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(
             assert {row_width(row) for row in rows} == {size[0]}
 
 
-async def _hear(console: Console, key: str) -> None:
+def _hear(console: Console, key: str) -> None:
     """What a key press does, without waiting for a terminal; an open box is closed first."""
     screen = console.screen
     if screen.writing:
@@ -460,7 +460,6 @@ async def _hear(console: Console, key: str) -> None:
     character = key if len(key) == 1 else None
     assert isinstance(screen, KeyedScreen)
     screen.on_key(events.Key(key, character))
-    await console.pilot.pause()
 
 
 def _apart(files: tuple[FileConflict, ...]) -> tuple[FileConflict, ...]:
