@@ -19,6 +19,16 @@ from textual.worker import WorkType
 
 from tui.bridge import Bridge, LogGrew
 from tui.keys import read_key_file
+from tui.present.attention import (
+    KEEP_TITLE,
+    PUT_TITLE_BACK,
+    Needs,
+    needs_of,
+    notification,
+    sentence_of_new,
+    set_title,
+    title_of_view,
+)
 from tui.screens.base import BoardScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.diff import DiffScreen
@@ -61,6 +71,8 @@ class Options:
             options it is `$XDG_CONFIG_HOME/plait`.
         shell: The command that opens a shell inside a worker's sandbox, from run and worker.
         can_stay_alive: Whether agents go on when this console is left.
+        notifies: Whether the terminal is told when a human is needed: its bell, its title, a
+            notification.
         clock: Wall-clock seconds.
     """
 
@@ -70,6 +82,7 @@ class Options:
     config: Path | None = None
     shell: Callable[[str, str], Sequence[str]] | None = None
     can_stay_alive: bool = True
+    notifies: bool = False
     clock: Callable[[], float] = time.time
 
 
@@ -117,6 +130,9 @@ class PlaitApp(App[None]):
             shell=options.shell,
         )
         self.is_remote = is_remote
+        self._notifies = options.notifies
+        self._needs: Needs | None = None
+        self._title = ""
         self.theme = chosen
         for kind, screen in _SCREENS.items():
             self.add_mode(kind, partial(screen, self.session))
@@ -148,6 +164,7 @@ class PlaitApp(App[None]):
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._wear)
         self.set_interval(_TICK_S, self.redraw)
+        self._tell_terminal(KEEP_TITLE)
         bridge: WorkType[None] = self.session.bridge.run
         signals: WorkType[None] = self._heed_signals
         self.run_worker(bridge, group="bridge")
@@ -175,7 +192,29 @@ class PlaitApp(App[None]):
 
     def on_engine_moved(self) -> None:
         self.session.bridge.pace_s = self._pace()
+        self._call_attention()
         self.redraw()
+
+    def on_unmount(self) -> None:
+        self._tell_terminal(PUT_TITLE_BACK)
+
+    def _call_attention(self) -> None:
+        """Ring once for what has come up since the last look, wherever the user looks now."""
+        view, before = self.session.view, self._needs
+        self._needs = needs_of(view)
+        said = "" if before is None else sentence_of_new(before, self._needs)
+        if said and self._notifies:
+            self.bell()
+            self._tell_terminal(notification(said, is_in_tmux="TMUX" in os.environ))
+        title = title_of_view(view)
+        if title != self._title:
+            self._title = title
+            self._tell_terminal(set_title(title))
+
+    def _tell_terminal(self, sequence: str) -> None:
+        """Send a sequence of ours; nothing foreign in it is uncleaned."""
+        if self._notifies and self._driver:
+            self._driver.write(sequence)
 
     def on_log_grew(self, grew: LogGrew) -> None:
         if isinstance(self.screen, TakesLog):

@@ -1,6 +1,8 @@
 """A day at the console: the installed program in a real terminal, on an engine of its own."""
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 
 import psutil
@@ -135,3 +137,19 @@ def test_a_console_is_left_and_come_back_to(day: Shell) -> None:
         console.shows("WATCHING", "ASKS YOU").do("fleet.yes").shows("only watches")
         console.do("everywhere.quit_now")
         assert console.end() == 0
+
+
+def test_a_hook_is_run_while_no_console_is_open(day: Shell) -> None:
+    config = day.state.parent / "config"
+    (config / "plait").mkdir(parents=True)
+    heard = config / "heard"
+    hook = f"""hook = 'echo "$PLAIT_EVENT $PLAIT_WORKER" >> "{heard}"'"""
+    (config / "plait" / "config.toml").write_text(hook)
+    day.env["XDG_CONFIG_HOME"] = str(config)
+    assert day.plait("run", "plait.yaml", "--detach").code == 0
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if heard.exists() and "Asked ask/worker_1" in heard.read_text():
+            return
+        threading.Event().wait(0.05)
+    pytest.fail(f"nobody was called: {heard.exists() and heard.read_text()}")

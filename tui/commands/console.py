@@ -12,6 +12,7 @@ import anyio
 
 from engine.api import Engine, Plan, attach
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+from tui.commands.notifying import read_notify, run_hook
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,8 @@ async def open_console(
     async with attach(repo) as port:
         if plan is not None:
             await port.start(plan)
-        options = Options(config=config_home(), shell=shell_words(repo))
+        shell, notifies = shell_words(repo), read_notify().is_on
+        options = Options(config=config_home(), shell=shell, notifies=notifies)
         app = PlaitApp(port, read_only=read_only, theme=theme, options=options)
         await app.run_async()
     return EXIT_OK
@@ -73,6 +75,8 @@ async def _serve(repo: str) -> int:
                     tasks.cancel_scope.cancel()
 
         tasks.start_soon(listen)
+        if hook := read_notify().hook:
+            tasks.start_soon(run_hook, engine, hook)
         await engine.resume_unfinished()
         await engine.wait_unneeded()
         tasks.cancel_scope.cancel()
