@@ -20,7 +20,7 @@ from tui.app import Options, PlaitApp
 from tui.screens.compare import CompareScreen
 
 pytestmark = pytest.mark.anyio
-WHO = "s2/worker_1"
+WHO, LAST = "s2/worker_1", "s3/worker_1"
 EITHER = "grep -q -e ^mine -e ^theirs code"
 MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")
 
@@ -108,6 +108,23 @@ async def test_a_deleted_file_is_decided_as_a_whole(place: MergingPlace):
             await console.type("land\n")
             await phase(engine, run, Phase.LANDED)
     assert place.text() == THEIRS
+
+
+async def test_a_conflict_of_what_a_worker_builds_on_lets_it_go_on_when_decided(
+    place: MergingPlace,
+):
+    made = place.workers(MINE, THEIRS, changed(9, "more", changed(3, "both")))
+    made["pipelines"][0]["steps"][2]["dependencies"] = ["s1", "s2"]
+    async with place.engine(within_s=60) as engine:
+        run = await reviewed(engine, made)
+        await wait_worker(engine, run, LAST, lambda w: w.phase is Phase.CONFLICTED)
+        async with console_on(engine, LAST) as console:
+            await console.do("go_review")
+            await console.shows("s1/worker_1", "s2/worker_1", "conflict 1 of 1")
+            await console.do("take_both", "down")
+            await console.shows("lets the worker go on from it")
+            await console.do("land")
+            await wait_worker(engine, run, LAST, lambda w: w.phase is Phase.REVIEWING)
 
 
 async def test_hunks_of_two_candidates_are_woven_checked_and_wait_for_review(place: MergingPlace):

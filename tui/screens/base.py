@@ -274,6 +274,7 @@ class BoardScreen(Screen[None]):
         """Open the text box."""
         self.writing = writing
         self.textbox.is_code = writing.is_code
+        self.textbox.tab_behavior = "indent" if writing.is_code else "focus"
         self.textbox.text = self.session.drafts.get(writing.key, draft)
         self.textbox.move_cursor(self.textbox.document.end)
         self.textbox.display = True

@@ -48,7 +48,7 @@ class TextBox(TextArea):
             "ctrl+j": self._new_line,
             "ctrl+g": self._open_editor,
         }.get(event.key)
-        if event.key == "up" and not self.text and self.past:
+        if event.key == "up" and not (self.text or self.is_code) and self.past:
             special = self._recall
         if special is None:
             await super()._on_key(event)
