@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import anyio
+import anyio.to_thread
 from textual.app import App
 from textual.filter import LineFilter, NoColor
 from textual.worker import WorkType
@@ -34,6 +35,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.diff import DiffScreen
 from tui.screens.fleet import FleetScreen
 from tui.screens.inbox import InboxScreen
+from tui.screens.memory import Memory
 from tui.screens.others import PlanScreen, RunsScreen
 from tui.screens.review import ReviewScreen
 from tui.screens.session import Session
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
+_REMEMBER_S = 5.0
 _SCREENS: dict[str, type[BoardScreen]] = {
     "fleet": FleetScreen,
     "worker": WorkerScreen,
@@ -73,6 +76,7 @@ class Options:
         can_stay_alive: Whether agents go on when this console is left.
         notifies: Whether the terminal is told when a human is needed: its bell, its title, a
             notification.
+        memory: The file in which seen hunks and unsent comments outlive the console.
         clock: Wall-clock seconds.
     """
 
@@ -83,6 +87,7 @@ class Options:
     shell: Callable[[str, str], Sequence[str]] | None = None
     can_stay_alive: bool = True
     notifies: bool = False
+    memory: Path | None = None
     clock: Callable[[], float] = time.time
 
 
@@ -133,6 +138,9 @@ class PlaitApp(App[None]):
         self._notifies = options.notifies
         self._needs: Needs | None = None
         self._title = ""
+        self._memory = Memory(options.memory) if options.memory else None
+        if self._memory:
+            self._memory.recall(self.session)
         self.theme = chosen
         for kind, screen in _SCREENS.items():
             self.add_mode(kind, partial(screen, self.session))
@@ -164,6 +172,7 @@ class PlaitApp(App[None]):
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._wear)
         self.set_interval(_TICK_S, self.redraw)
+        self.set_interval(_REMEMBER_S, self._remember)
         self._tell_terminal(KEEP_TITLE)
         bridge: WorkType[None] = self.session.bridge.run
         signals: WorkType[None] = self._heed_signals
@@ -195,7 +204,18 @@ class PlaitApp(App[None]):
         self._call_attention()
         self.redraw()
 
+    def _remember(self) -> None:
+        """Write down what is to outlive this console, beside everything else."""
+        text = self._memory.changed(self.session) if self._memory else ""
+        if self._memory and text:
+            write = partial(anyio.to_thread.run_sync, self._memory.write, text)
+            wanted: WorkType[None] = write
+            self.run_worker(wanted, group="memory", exclusive=True)
+
     def on_unmount(self) -> None:
+        text = self._memory.changed(self.session) if self._memory else ""
+        if self._memory and text:
+            self._memory.write(text)
         self._tell_terminal(PUT_TITLE_BACK)
 
     def _call_attention(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from engine.api import Engine, Plan, attach
+from engine.api import Engine, Plan, attach, engine_key
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
 from tui.commands.notifying import read_notify, run_hook
 
@@ -53,7 +53,8 @@ async def open_console(
         if plan is not None:
             await port.start(plan)
         shell, notifies = shell_words(repo), read_notify().is_on
-        options = Options(config=config_home(), shell=shell, notifies=notifies)
+        memory = Path(await engine_key(repo)) / "console.json"
+        options = Options(config=config_home(), shell=shell, notifies=notifies, memory=memory)
         app = PlaitApp(port, read_only=read_only, theme=theme, options=options)
         await app.run_async()
     return EXIT_OK
