@@ -18,7 +18,7 @@ from engine.commands import Command, Refused, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import OutputAppended, Told, UsageSampled
-from engine.results import CheckResult, EngineView, LogLine, WorkerView
+from engine.results import CheckResult, EngineView, LogLine, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
 from tui.present.runs import PastRun
 
@@ -173,6 +173,13 @@ class Bridge:
             return _why(error)
         self.nudge()
         return clean_tree(wove)
+
+    async def past_view(self, run: str) -> RunView | str:
+        """A run that is not open, as it stands; or, in words, why it cannot be shown."""
+        try:
+            return clean_tree(await self.port.view(run))
+        except GONE as error:
+            return _why(error)
 
     async def history(self) -> list[PastRun]:
         """Every run of the repository, newest first; none where the engine cannot be asked."""

@@ -42,13 +42,13 @@ class Feeding(consoles.FakePort):
         while True:
             await anyio.sleep(0.05)
             count += 1
-            run = self.view.runs[0]
+            run = self.shown.runs[0]
             workers = tuple(
                 replace(w, last_lines=(*w.last_lines[-6:], f"line {count} of {w.worker}: reading"))
                 for w in run.workers
             )
             step = replace(run.steps[0], workers=workers)
-            self.view = replace(self.view, runs=(replace(run, steps=(step,)),))
+            self.shown = replace(self.shown, runs=(replace(run, steps=(step,)),))
             for w in workers:
                 appended = OutputAppended(worker=w.worker, attempt=1, offset=count)
                 yield Told(run=run.run, at=consoles.NOW, event=appended)

@@ -317,10 +317,11 @@ def log_lines(count: int, start: float = NOW - 250) -> tuple[LogLine, ...]:
 class FakePort:
     """A port with a scripted view: commands are written down, and answered as a test says."""
 
-    view: EngineView
+    shown: EngineView
     logs: dict[str, tuple[LogLine, ...]] = field(default_factory=dict)
     diffs: dict[str, ChangeDiff] = field(default_factory=dict)
     checks: dict[str, CheckResult] = field(default_factory=dict)
+    closed: dict[str, RunView] = field(default_factory=dict)
     past: list[RunSummary] = field(default_factory=list)
     answer: Callable[[Command], Reply] = lambda _: Accepted()
     commands: list[Command] = field(default_factory=list)
@@ -348,7 +349,7 @@ class FakePort:
     async def snapshot(self) -> EngineView:
         self._fail_if_gone()
         self.snapshots += 1
-        return self.view
+        return self.shown
 
     async def log(self, run: str, worker: str, attempt: int | None, after: int = 0) -> LogChunk:
         del run, attempt
@@ -370,6 +371,12 @@ class FakePort:
             raise WorkspaceError("its tree is not decided yet")
         return self.checks[worker]
 
+    async def view(self, run: str = "") -> RunView:
+        self._fail_if_gone()
+        if run not in self.closed:
+            raise WorkspaceError(f"there is no run {run}")
+        return self.closed[run]
+
     async def history(self) -> list[RunSummary]:
         self._fail_if_gone()
         return self.past
@@ -389,7 +396,7 @@ class FakePort:
 
     def tell(self, *news: Told, view: EngineView | None = None) -> None:
         """Something happened: a new view, and events that say so."""
-        self.view = view or self.view
+        self.shown = view or self.shown
         if not news:
             appended = OutputAppended(worker="implement/worker_1", attempt=1, offset=0)
             news = (Told(run="2f1c", at=NOW, event=appended),)

@@ -34,7 +34,10 @@ class Place(NamedTuple):
 
 
 class Comment(NamedTuple):
-    """What the user wrote about a line, or a range that ends there, with the code it is about."""
+    """What the user wrote about a line, or a range that ends there, with the code it is about.
+
+    `about` names the run and the worker whose change it is: nobody else is sent it.
+    """
 
     path: str
     key: str
@@ -43,6 +46,7 @@ class Comment(NamedTuple):
     code: str
     text: str
     is_sent: bool = False
+    about: str = ""
 
 
 @dataclass(kw_only=True)

@@ -317,7 +317,7 @@ class DiffScreen(ActingScreen):
         self.write(Writing(title, note, lambda text: self._comment(spot, text), key=title))
 
     def _comment(self, spot: Comment, text: str) -> None:
-        comments, made = self.session.comments, spot._replace(text=text)
+        comments, made = self.session.comments, spot._replace(text=text, about=self._about())
 
         def add() -> None:
             comments.append(made)
@@ -333,8 +333,8 @@ class DiffScreen(ActingScreen):
 
     def do_send(self) -> None:
         """All pending comments go to the agent: at once where it runs, else with a retry."""
-        pending = [comment for comment in self.session.comments if not comment.is_sent]
-        worker = self.session.worker_view
+        worker, about = self.session.worker_view, self._about()
+        pending = [c for c in self.session.comments if c.about == about and not c.is_sent]
         if not pending or worker is None:
             self.say_refused(self._key("send"), "no comment is pending")
             return
@@ -345,10 +345,16 @@ class DiffScreen(ActingScreen):
             return
 
         def sent() -> None:
-            self.session.comments[:] = [c._replace(is_sent=True) for c in self.session.comments]
+            self.session.comments[:] = [
+                c._replace(is_sent=True) if c in pending else c for c in self.session.comments
+            ]
             self.pane.lay_out()
 
         self.send(command, f"{len(pending)} comments go to {worker.worker}", sent)
+
+    def _about(self) -> str:
+        worker = self.session.worker_view
+        return f"{self.run_id}/{worker.worker}" if worker else ""
 
     def _carrier(self, worker: WorkerView, text: str) -> Steer | RetryWorker | None:
         if worker.phase is Phase.RUNNING:

@@ -1,6 +1,7 @@
 """Plan and Runs: the shape of the run in time, and the runs there are."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from engine.results import StepView
 from tui.present.graph import Graph, draw_graph
@@ -263,10 +264,21 @@ class RunsScreen(CommonScreen):
     def do_open(self) -> None:
         past = next((past for past in self._past_only() if past.run == self.cursor), None)
         if past is not None:
-            hint = f"`plait resume {past.run}` takes it up" if past.standing == "unfinished" else ""
-            self.say_refused(self._key("open"), f"{past.run} is not open: {past.standing}", hint)
+            self.begin(partial(self._open_past, past))
+        else:
+            self._look_at(self.cursor)
+
+    async def _open_past(self, past: PastRun) -> None:
+        """A run that the engine has not open is read from its journal; any command takes it up."""
+        found = await self.session.bridge.past_view(past.run)
+        if isinstance(found, str):
+            self.say_refused(self._key("open"), found, past.problem)
             return
-        self.session.run_id = self.cursor
+        self.session.past_run = found
+        self._look_at(past.run)
+
+    def _look_at(self, run: str) -> None:
+        self.session.run_id = run
         self.session.worker = ""
         self.session.marks.clear()
         self.go("fleet")

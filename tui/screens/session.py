@@ -43,6 +43,7 @@ class Session:
     key_file: str = ""
     shell: Callable[[str, str], Sequence[str]] | None = None
     run_id: str = ""
+    past_run: RunView | None = None
     worker: str = ""
     diff_place: str = ""
     marks: set[str] = field(default_factory=set)
@@ -67,6 +68,8 @@ class Session:
         """The run on screen: the one chosen, else the latest."""
         runs = self.view.runs
         chosen = next((run for run in runs if run.run == self.run_id), None)
+        if chosen is None and self.past_run and self.past_run.run == self.run_id:
+            return self.past_run
         return chosen or max(runs, key=lambda run: run.started_at, default=None)
 
     @property

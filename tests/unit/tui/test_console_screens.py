@@ -215,7 +215,7 @@ async def test_runs_are_listed_and_opened():
         await console.shows("older 1111")
 
 
-async def test_runs_that_are_not_open_are_listed_and_say_why_they_do_not_open():
+async def test_runs_that_are_not_open_are_listed_and_read_from_their_journals():
     port = _port()
     port.past = [
         RunSummary(
@@ -230,7 +230,11 @@ async def test_runs_that_are_not_open_are_listed_and_say_why_they_do_not_open():
         await console.do("go_runs")
         await console.shows("0aaa", "before", "unfinished")
         await console.do("last", "open")
-        await console.shows("0aaa is not open: unfinished.  `plait resume 0aaa` takes it up")
+        await console.shows("there is no run 0aaa")
+        port.closed["0aaa"] = replace(csvlite().runs[0], run="0aaa", name="before")
+        await console.do("open")
+        await console.shows("before 0aaa", "implement")
+        assert console.screen.kind == "fleet"
 
 
 async def test_a_diff_is_read_hunk_by_hunk():
