@@ -219,6 +219,7 @@ class WorkerView:
     is_check_stale: bool = False
     behind: int = 0
     clashes: tuple[Clash, ...] = ()
+    is_radar_seen: bool = False
     branch: str | None = None
     workspace: str | None = None
     conflicts: tuple[str, ...] = ()

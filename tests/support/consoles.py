@@ -165,6 +165,7 @@ def _port() -> StepView:
     first = worker(
         "port/worker_1",
         Phase.REVIEWING,
+        is_radar_seen=True,
         label="io.py",
         usage=Usage(usd=0.33),
         change=Change(head="b1", files=3, insertions=41, deletions=17),

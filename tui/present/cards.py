@@ -143,9 +143,15 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
     evidence = [check_text(worker), change_text(worker) or words("no change")]
     if refused:
         evidence.append((Span(worker.error or "", Ink(Role.FAILED)),))
-    behind = f"{worker.behind} behind its target" if worker.behind else "no conflict predicted"
-    evidence.append(clash_row(worker) or words(behind))
+    evidence.append(clash_row(worker) or words(_standing(worker)))
     return reason, evidence
+
+
+def _standing(worker: WorkerView) -> str:
+    """How a change stands to its target, as far as somebody has looked."""
+    if worker.behind:
+        return f"{worker.behind} behind its target"
+    return "no conflict predicted" if worker.is_radar_seen else "not yet compared with the others"
 
 
 _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, list[Row]]]] = {

@@ -146,7 +146,12 @@ class Radar:
         if worker.phase.is_settled:
             return worker
         name = worker.worker
-        return replace(worker, clashes=self.clashes.get(name, ()), behind=self.behind.get(name, 0))
+        return replace(
+            worker,
+            clashes=self.clashes.get(name, ()),
+            behind=self.behind.get(name, 0),
+            is_radar_seen=name in self.behind,
+        )
 
     async def look(self) -> None:
         """Take pictures, merge them in pairs, and tell what has changed of what is predicted.
