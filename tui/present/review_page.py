@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 LEFT = 36
 _BAR = 10
+_ROOMY = 100
 _LANDED = "LANDED"
 
 
@@ -54,8 +55,8 @@ def review_subject(pane: ReviewPane, cells: int) -> Row:
         Span(
             f"{pane.open_count} open", Ink(Role.CLASH if pane.open_count else Role.DONE, bold=True)
         ),
-        f"   {view.clean} merged by git" if view.clean else "",
-        f"   {remembered} remembered" if remembered else "",
+        f"   {view.clean} merged by git" if view.clean and cells >= _ROOMY else "",
+        f"   {remembered} remembered" if remembered and cells >= _ROOMY else "",
         "   ",
         *check_words(view),
     )
@@ -63,8 +64,8 @@ def review_subject(pane: ReviewPane, cells: int) -> Row:
     right = words(
         Span(f"{done}", BOLD),
         f" of {some(len(view.files), 'file')} done ",
-        Span("━" * full, Ink(Role.ACCENT)),
-        Span("─" * (_BAR - full), Ink(Role.LINE)),
+        Span("━" * full if cells >= _ROOMY else "", Ink(Role.ACCENT)),
+        Span("─" * (_BAR - full) if cells >= _ROOMY else "", Ink(Role.LINE)),
         " ",
     )
     return spread(left, right, cells)
