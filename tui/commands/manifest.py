@@ -1,10 +1,13 @@
 """`plait validate` and `plait plan`: what a manifest says, before anything runs."""
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.api import describe, plan_from, plans_in
+import anyio
+
+from engine.api import describe, machine_rows, plan_from, plans_in
 from engine.errors import PlanError, SpecError
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
 
@@ -28,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     except (SpecError, PlanError) as error:
         return _tell_problems(error, is_json=args.json)
     if args.command == "plan":
-        described = describe(plans[0])
+        described = {**describe(plans[0]), "levels": levels()}
         put_json(described) if args.json else put(plan_text(described))
     elif args.json:
         put_json({"ok": True, "problems": []})
@@ -37,6 +40,11 @@ def run(args: argparse.Namespace) -> int:
         workers = sum(len(step.workers) for plan in plans for step in plan.steps)
         put(f"{args.plan} is well-formed: {steps} steps, {workers} workers")
     return EXIT_OK
+
+
+def levels() -> list[dict[str, Any]]:
+    """How each dimension holds on this machine, and how to get more."""
+    return [asdict(row) for row in anyio.run(machine_rows)]
 
 
 def _tell_problems(error: SpecError | PlanError, *, is_json: bool) -> int:
@@ -61,6 +69,8 @@ def plan_text(described: dict[str, Any]) -> str:
     ]
     for step in described["steps"]:
         lines += _step_lines(step)
+    held = ", ".join(f"{row['dimension']} {row['level']}" for row in described["levels"])
+    lines.append(f"held here: {held}")
     return "\n".join(lines)
 
 
