@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -31,15 +32,8 @@ from tui.present.attention import (
     title_of_view,
 )
 from tui.screens.base import BoardScreen
-from tui.screens.compare import CompareScreen
-from tui.screens.diff import DiffScreen
-from tui.screens.fleet import FleetScreen
-from tui.screens.inbox import InboxScreen
 from tui.screens.memory import Memory
-from tui.screens.others import PlanScreen, RunsScreen
-from tui.screens.review import ReviewScreen
 from tui.screens.session import Session
-from tui.screens.worker import WorkerScreen
 from tui.theming import DEFAULT, Theme, load_all
 from tui.widgets.palette import Palette
 from tui.widgets.terminal import SturdyDriver
@@ -50,16 +44,23 @@ if TYPE_CHECKING:
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
 _REMEMBER_S = 5.0
-_SCREENS: dict[str, type[BoardScreen]] = {
-    "fleet": FleetScreen,
-    "worker": WorkerScreen,
-    "diff": DiffScreen,
-    "compare": CompareScreen,
-    "review": ReviewScreen,
-    "inbox": InboxScreen,
-    "plan": PlanScreen,
-    "runs": RunsScreen,
+_SCREENS = {
+    "fleet": ("fleet", "FleetScreen"),
+    "worker": ("worker", "WorkerScreen"),
+    "diff": ("diff", "DiffScreen"),
+    "compare": ("compare", "CompareScreen"),
+    "review": ("review", "ReviewScreen"),
+    "inbox": ("inbox", "InboxScreen"),
+    "plan": ("others", "PlanScreen"),
+    "runs": ("others", "RunsScreen"),
 }
+"""Where each screen is; loaded when it is first gone to, and not before the first paint."""
+
+
+def _made(kind: str, session: Session) -> BoardScreen:
+    module, name = _SCREENS[kind]
+    screen: BoardScreen = getattr(import_module(f"tui.screens.{module}"), name)(session)
+    return screen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +143,8 @@ class PlaitApp(App[None]):
         if self._memory:
             self._memory.recall(self.session)
         self.theme = chosen
-        for kind, screen in _SCREENS.items():
-            self.add_mode(kind, partial(screen, self.session))
+        for kind in _SCREENS:
+            self.add_mode(kind, partial(_made, kind, self.session))
 
     # Colours.
 

@@ -19,6 +19,7 @@ import pytest
 
 from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from engine.results import LogKind, LogLine
+from tests.support.console_pty import FIRST_SCREEN, process_in_pty
 from tests.support.consoles import NOW, many
 from tui.present.diff_pane import DiffPane
 from tui.present.fleet import Wish, draw_fleet, visible
@@ -166,3 +167,47 @@ def test_a_long_diff_paints_and_scrolls_at_once():
     _said("diff: a page further, 95 of 100", f"{pages[37] * 1e3:.0f} ms")
     assert first < 0.6
     assert pages[37] < 0.2
+
+
+_TRIVIAL = """
+from textual.app import App
+from textual.widgets import Static
+
+class Trivial(App):
+    def compose(self):
+        yield Static("ASKS YOU")
+
+Trivial().run()
+"""
+
+
+def _cpu_until_painted(script: str) -> float:
+    """The processor time of a program until it has drawn its first screen."""
+    with process_in_pty(script) as console:
+        console.read_until(b"ASKS")
+        assert b"ASKS" in console.written
+        spent = psutil.Process(console.process.pid).cpu_times()
+        return spent.user + spent.system
+
+
+def test_the_first_screen_is_there_soon_after_that_of_a_trivial_program():
+    ours = min(_cpu_until_painted(FIRST_SCREEN) for _ in range(3))
+    trivial = min(_cpu_until_painted(_TRIVIAL) for _ in range(3))
+    _said("first screen: beside a trivial Textual program", f"{ours / trivial:.2f} x")
+    _said("first screen: processor time", f"{ours * 1e3:.0f} ms, trivial {trivial * 1e3:.0f} ms")
+    assert ours < trivial * 4
+
+
+def test_an_idle_console_costs_next_to_nothing():
+    with process_in_pty(FIRST_SCREEN) as console:
+        console.read_until(b"ASKS")
+        console.read_until(b"\0never", 2.0)
+        process = psutil.Process(console.process.pid)
+        before, began = process.cpu_times(), time.monotonic()
+        console.read_until(b"\0never", _SECONDS)
+        after, took = process.cpu_times(), time.monotonic() - began
+        held = process.memory_info().rss / 2**20
+    share = (after.user + after.system - before.user - before.system) / took
+    _said("idle: cpu of one core", f"{share:.1%}")
+    _said("idle: memory", f"{held:.0f} MB")
+    assert share < 0.05

@@ -23,6 +23,7 @@ app = PlaitApp(port, options=Options(can_stay_alive=False))
 app.run()
 raise SystemExit(app.return_code)
 """
+FIRST_SCREEN = _SCRIPT.format(view="consoles.csvlite()")
 LEFT_ALT_SCREEN = b"\x1b[?1049l"
 MOUSE_OFF = b"\x1b[?1000l"
 
@@ -72,10 +73,17 @@ class PtyConsole:
 @contextmanager
 def console_in_pty(view: str = "consoles.csvlite()", **env: str) -> Iterator[PtyConsole]:
     """A console on a scripted view in a terminal of 100 by 30."""
+    with process_in_pty(_SCRIPT.format(view=view), **env) as console:
+        yield console
+
+
+@contextmanager
+def process_in_pty(script: str, **env: str) -> Iterator[PtyConsole]:
+    """A Python program in a terminal of 100 by 30."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-c", _SCRIPT.format(view=view)],
+        [sys.executable, "-c", script],
         stdin=slave,
         stdout=slave,
         stderr=slave,
