@@ -82,3 +82,9 @@ def test_every_link_of_the_readme_leads_somewhere():
     for part in text.split("](")[1:]:
         target = part.partition(")")[0]
         assert target.startswith("http") or (ROOT / target).exists(), target
+
+
+def test_no_command_is_promised_that_is_not_there():
+    page = (ROOT / "docs/commands.md").read_text()
+    named = {words.split()[0] for words in page.split("`plait ")[1:]} - {"[REPO]`", "COMMAND"}
+    assert {name.rstrip("`,") for name in named if name[0].isalpha()} <= set(COMMANDS)
