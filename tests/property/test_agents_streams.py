@@ -171,7 +171,9 @@ def test_damaged_streams_are_borne(batch: int) -> None:
 
 def apart(event: AgentEvent) -> list[AgentEvent]:
     """A flood told in one piece means the same as its lines told one by one."""
-    return [Raw(line) for line in event.lines] if isinstance(event, Printed) else [event]
+    if isinstance(event, Printed):
+        return [Raw(line) for line in event.text.removesuffix("\n").split("\n")]
+    return [event]
 
 
 @pytest.mark.parametrize("seed", range(4))
