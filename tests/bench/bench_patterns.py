@@ -52,3 +52,7 @@ def test_settled_beside_a_bare_task_group(backend: str):
     )
     assert unbounded <= 1.2 * base
     assert limited <= 1.2 * base
+
+
+if __name__ == "__main__":
+    raise SystemExit(pytest.main(["-q", "-s", __file__]))
