@@ -13,13 +13,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import anyio
-
-from engine.agents.agent_events import AgentEvent, AgentOutcome, Asked
-from engine.agents.call_program import CallContext, call, failure, find, result
+from engine.agents.call_program import find
 from engine.agents.contract import (
     Capabilities,
-    Ending,
     Found,
     HintChannel,
     Launch,
@@ -28,7 +24,6 @@ from engine.agents.contract import (
 )
 from engine.agents.own_stream import OwnStream
 from engine.agents.prompting import system_text, user_text
-from engine.agents.records import line_of
 from engine.errors import AgentError
 
 _PROGRAM = Path(__file__).with_name("call_program.py")
@@ -83,7 +78,7 @@ def function_of(reference: str) -> Callable[..., Any]:
     if not reference.startswith(_HERE):
         try:
             return find(reference)
-        except Exception as error:
+        except Exception as error:  # the import runs the user's own module: anything may come
             raise AgentError(f"{reference} cannot be imported: {error}") from error
     function = _known_here.get(reference)
     if function is None:
@@ -162,40 +157,6 @@ class CallableAdapter:
             capabilities=self.capabilities,
             install_hint=self.install_hint,
         )
-
-
-async def call_in_thread(
-    function: Callable[..., Any],
-    request: LaunchRequest,
-    *,
-    tell: Callable[[AgentEvent], None],
-    ask: Callable[[Asked], str] = lambda _: "deny",
-) -> AgentOutcome:
-    """Call a function in a thread, and say how it went; nothing but the caller confines it.
-
-    A thread cannot be ended from outside: when this is cancelled, the function runs on until it
-    returns, and nobody hears of it any more. `tell` and `ask` are called in that thread.
-    """
-    stream = OwnStream(request, speaks=True)
-
-    def hear(record: dict[str, Any]) -> list[AgentEvent]:
-        events = stream.feed("out", line_of(record))
-        for event in events:
-            tell(event)
-        return events
-
-    def question(record: dict[str, Any]) -> str:
-        return next((ask(event) for event in hear(record) if isinstance(event, Asked)), "deny")
-
-    def work() -> None:
-        context = CallContext(about_call(request), hear, question)
-        try:
-            hear(result(call(function, context)))
-        except Exception as error:  # noqa: BLE001 - whatever it raised is how this agent failed
-            hear(failure(error))
-
-    await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
-    return stream.finish(Ending(exit_code=0))
 
 
 def about_call(request: LaunchRequest) -> dict[str, Any]:

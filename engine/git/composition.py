@@ -83,7 +83,7 @@ async def compose(repo: Repo, merger: Merger, request: LandRequest) -> Composed 
         return await _onto_nothing(repo, request)
     tree = request.tree
     if tree is None:
-        since = await _since(repo, request, old)
+        since = await merged_since(repo, old, base=request.base, head=request.head)
         merged = await merger.merge3(since, old, request.head)
         if not merged.is_clean:
             return merged
@@ -91,15 +91,15 @@ async def compose(repo: Repo, merger: Merger, request: LandRequest) -> Composed 
     return await _history(repo, merger, request, place=(old, tree))
 
 
-async def _since(repo: Repo, request: LandRequest, old: str) -> str:
-    """What the merge is counted from.
+async def merged_since(repo: Repo, onto: str, *, base: str, head: str) -> str:
+    """What a landing's merge is counted from.
 
     That is the last commit in common with a target that holds the change's base; else the base
     itself, because it holds work that the target never had and that is not to be landed.
     """
-    if await is_ancestor(repo, request.base, old):
-        return await merge_base(repo, old, request.head) or request.base
-    return request.base
+    if await is_ancestor(repo, base, onto):
+        return await merge_base(repo, onto, head) or base
+    return base
 
 
 async def _onto_nothing(repo: Repo, request: LandRequest) -> Composed:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.agents.agent_events import AgentEvent, Asked, Progressed, Raw, Said, ToolCalled
+from engine.agents.agent_events import Asked, Progressed, Raw, ToolCalled
 from engine.agents.call_program import CallContext
-from engine.agents.calling import CallableAdapter, call_in_thread, reference_of
+from engine.agents.calling import CallableAdapter, reference_of
 from engine.agents.contract import LaunchRequest
 from engine.errors import AgentError
 from engine.plan.model import AgentChoice
@@ -105,20 +105,3 @@ def test_what_cannot_be_found_again_is_refused_with_the_reason(function: Any) ->
     with pytest.raises(AgentError, match="no name to be found by") as caught:
         reference_of(function)
     assert "thread" in caught.value.hint
-
-
-async def test_the_same_function_works_in_a_thread(tmp_path: Path) -> None:
-    told: list[AgentEvent] = []
-    outcome = await call_in_thread(
-        greet, request(tmp_path, ""), tell=told.append, ask=lambda asked: asked.choices[0]
-    )
-    assert outcome.text == "task/worker_1: yes"
-    assert Progressed(0.5, "half") in told
-    assert not (await call_in_thread(fails, request(tmp_path, ""), tell=told.append)).ok
-
-
-async def test_a_thread_that_nobody_can_ask_hears_a_refusal(tmp_path: Path) -> None:
-    told: list[AgentEvent] = []
-    outcome = await call_in_thread(greet, request(tmp_path, ""), tell=told.append)
-    assert outcome.text.endswith("deny")
-    assert not any(isinstance(event, Said) for event in told)

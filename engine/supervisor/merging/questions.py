@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
+from engine.git.composition import merged_since
 from engine.git.diff import is_ancestor, merge_base
 from engine.git.merge3 import Merger, Sides
 from engine.git.objects import Wording, resolve, write_commit
@@ -59,13 +60,6 @@ async def landing_question(
     sides = Sides(since, old, change.head)
     names = Names(branch, str(w.id))
     return Question(sides=sides, names=names, onto=old, key=f"{old}..{change.head}")
-
-
-async def merged_since(repo: Repo, onto: str, *, base: str, head: str) -> str:
-    """What a landing's merge is counted from; `engine.git.composition` counts it the same way."""
-    if await is_ancestor(repo, base, onto):
-        return await merge_base(repo, onto, head) or base
-    return base
 
 
 async def base_question(

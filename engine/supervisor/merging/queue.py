@@ -15,6 +15,7 @@ from engine.core.outcome import must_land_first
 from engine.core.state import RunState, Worker
 from engine.errors import GitFailed, WorkspaceError
 from engine.events import Told
+from engine.git.composition import merged_since
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import resolve
 from engine.git.runner import Repo
@@ -22,7 +23,6 @@ from engine.merge import Names
 from engine.phases import Phase
 from engine.results import RunView
 from engine.supervisor.merging.conflicts import conflict_paths, read_conflicts
-from engine.supervisor.merging.questions import merged_since
 
 
 class LandingOrder(StrEnum):
