@@ -7,6 +7,7 @@ engine in this process must not stand still because somebody edits a sentence.
 import io
 import os
 import shlex
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ _WINDOWED = {
     *("bbedit", "nova", "xcode", "notepad++", "geany", "sublime_text"),
 }
 _COPIES = ("tar", "-cf", "-", "--exclude=./.git", ".")
+_LET_GO = ("/bin/sh", "-c", '"$@" </dev/null >/dev/null 2>&1 &', "sh")
+"""Starts a program that nobody here waits for: its parent is gone before it has begun."""
 
 
 def _editor() -> list[str]:
@@ -55,12 +58,13 @@ async def open_copy(inside: Sequence[str], path: str) -> tuple[str, str]:
         return folder, packed.stderr.decode(errors="replace").strip() or "it could not be copied"
     try:
         await anyio.to_thread.run_sync(_unpack, packed.stdout, folder)
-        words = [*_editor(), str(_below(folder, path))]
-        await anyio.open_process(
-            words, stdin=None, stdout=None, stderr=None, start_new_session=True
-        )
     except (OSError, tarfile.TarError) as error:
         return folder, str(error)
+    words = _editor()
+    if shutil.which(words[0]) is None:
+        return folder, f"there is no {words[0]}"
+    words.append(str(_below(folder, path)))
+    await anyio.run_process([*_LET_GO, *words], start_new_session=True)
     return folder, ""
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from engine.results import CheckResult
 from tests.support.consoles import NOW, FakePort, changed, csvlite, opened
+from tests.support.processes import wait_until
 from tui.app import Options
 from tui.screens.outside import editor_words, has_windows, open_copy
 
@@ -110,8 +111,19 @@ async def test_an_editor_with_windows_gets_a_copy(
     try:
         assert problem == ""
         assert (Path(folder) / "src" / "a.py").read_text() == "a\n"
+        await wait_until(lambda: opened_on.exists() and opened_on.read_text(), 30)
+        assert opened_on.read_text() == f"{folder}/src/a.py\n"
     finally:
         shutil.rmtree(folder)
+
+
+async def test_an_editor_that_is_not_there_is_told(
+    packed: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("VISUAL", "/nowhere/code")
+    folder, problem = await open_copy(packed, "")
+    shutil.rmtree(folder)
+    assert problem == "there is no /nowhere/code"
 
 
 async def test_a_copy_with_a_way_out_is_refused(tmp_path: Path):
