@@ -68,13 +68,16 @@ async def execute(
         TimeoutError: It did not end in time; nothing of it is left.
     """
     with anyio.fail_after(timeout_s):
-        process = await anyio.open_process(
-            argv,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            env=dict(env),
-            cwd=cwd,
-            start_new_session=True,
-        )
+        # Shielded: cancelled in between, a child would run that nobody knows, and whose helpers
+        # nobody ends.
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                argv,
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
         try:
             return await _converse(process, stdin, max_bytes)
         finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio import to_thread
+from blockbuster import BlockBuster
 
 from engine.git import Call, Repo, recover_repository
 from engine.git.lock import RepositoryLock
@@ -153,6 +154,35 @@ async def test_cancelling_kills_the_whole_group(tmp_path: Path):
         with anyio.fail_after(10):
             while is_alive(int(pid), "MARK=cancelled"):  # noqa: ASYNC110 (init reaps it, not we)
                 await anyio.sleep(0.01)
+
+
+async def test_cancelled_while_a_child_is_being_started_its_helpers_end_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, never_block_the_loop: BlockBuster
+):
+    never_block_the_loop.deactivate()  # the moment is held still
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    scope = anyio.CancelScope()
+
+    class Popen(subprocess.Popen[bytes]):
+        """Returns once the child has a helper, and the one who wants it has been cancelled."""
+
+        def __init__(self, *words: object, **options: object) -> None:
+            super().__init__(*words, **options)  # type: ignore[call-overload]
+            helpers.append(int(ready.read_text()))
+            scope.cancel()
+
+    helpers: list[int] = []
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    env = {**os.environ, "MARK": "starting"}
+    with scope:
+        script = f"sleep 60 & echo $! > {ready}; wait"
+        await execute(["sh", "-c", script], env=env, cwd="/", timeout_s=60)
+
+    assert scope.cancelled_caught
+    with anyio.fail_after(30):
+        while is_alive(helpers[0], "MARK=starting"):  # noqa: ASYNC110 (init reaps it, not we)
+            await anyio.sleep(0.01)
 
 
 def is_alive(pid: int, mark: str) -> bool:
