@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self, TypeVar, Unpack
 
 from engine import api, library
@@ -164,8 +165,13 @@ def _loop() -> LoopThread[None]:
     return LoopThread(nothing, after=None)
 
 
+_FIRST = Lock()  # a cache lets two threads that are first at once make a loop each
+
+
 def _now(work: Callable[[], Awaitable[T]]) -> T:
-    return _loop().wait(lambda _: work())
+    with _FIRST:
+        loop = _loop()
+    return loop.wait(lambda _: work())
 
 
 def _seat(engine: Engine | None) -> LoopSeat | None:

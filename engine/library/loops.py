@@ -6,9 +6,9 @@ served by such a thread. It knows nothing of agents.
 
 import atexit
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -48,6 +48,9 @@ class LoopThread(Generic[R]):
         self._after = after
         self._ready: Future[tuple[BlockingPortal, R]] = Future()
         self._failure: BaseException | None = None
+        self._entrance = threading.Lock()
+        self._is_shut = False
+        self._coming: set[object] = set()
         self._stop: anyio.Event
         self._calls: set[anyio.CancelScope] = set()
         self._calls_ended = anyio.Event()
@@ -69,15 +72,44 @@ class LoopThread(Generic[R]):
     async def _hold(self) -> None:
         self._stop = anyio.Event()
         with plain_errors():
-            async with BlockingPortal() as portal, self._opened() as held:
-                self._ready.set_result((portal, held))
-                await self._stop.wait()
-                for scope in self._calls:  # they end before what they work with is closed
-                    scope.cancel()
-                await self._calls_ended.wait()
+            async with BlockingPortal() as portal:
+                try:
+                    async with self._opened() as held:
+                        self._ready.set_result((portal, held))
+                        await self._stop.wait()
+                        for scope in self._calls:  # they end before what they work with is closed
+                            scope.cancel()
+                        await self._calls_ended.wait()
+                finally:
+                    await self._shut()
 
-    async def _track(self, function: Callable[[R], Awaitable[T]], held: R) -> T:
+    async def _shut(self) -> None:
+        """Let nobody in any more, and wait for those who are on their way.
+
+        What is handed to a loop that has just run for the last time is never answered.
+        """
+        with self._entrance:
+            self._is_shut = True
+        with anyio.CancelScope(shield=True):
+            while self._coming:  # noqa: ASYNC110 - they come from other threads, in no time
+                await anyio.sleep(0.001)
+
+    @contextmanager
+    def _entering(self) -> Iterator[object]:
+        """On the way into the loop, which does not end before the pass it gives is handed in."""
+        a_pass = object()
+        with self._entrance:
+            if self._is_shut:
+                raise self._ended()
+            self._coming.add(a_pass)
+        try:
+            yield a_pass
+        finally:
+            self._coming.discard(a_pass)
+
+    async def _track(self, a_pass: object, function: Callable[[R], Awaitable[T]], held: R) -> T:
         """Call it, unless the thread is closed before it comes to its end."""
+        self._coming.discard(a_pass)
         if self._stop.is_set():
             raise LoopEnded("it was closed")
         scope = anyio.CancelScope()
@@ -108,7 +140,9 @@ class LoopThread(Generic[R]):
         Raises:
             Exception: It could not be opened.
         """
-        await anyio.to_thread.run_sync(self._ready.result, abandon_on_cancel=True)
+        if not self._ready.done():
+            await anyio.to_thread.run_sync(self._ready.exception, abandon_on_cancel=True)
+        self._ready.result()
 
     async def call(self, function: Callable[[R], Awaitable[T]]) -> T:
         """What the function makes of the thing, in the thread's loop; cancelled there as here.
@@ -117,32 +151,31 @@ class LoopThread(Generic[R]):
             LoopEnded: The loop ended meanwhile.
         """
         portal, held = self._ready.result(timeout=0)
-        try:
-            return await portal.call_async(self._track, function, held)
-        except (CancelledError, RuntimeError) as error:
-            if self.is_alive and not isinstance(error, CancelledError):
-                raise
-            raise LoopEnded(f"the engine has ended: {self._failure or 'it was closed'}") from error
+        with self._entering() as a_pass:
+            try:
+                return await portal.call_async(self._track, a_pass, function, held)
+            except (CancelledError, RuntimeError) as error:
+                if not self._is_shut and not isinstance(error, CancelledError):
+                    raise
+                raise self._ended() from error
 
     def wait(self, function: Callable[[R], Awaitable[T]]) -> T:
         """The same for a thread without a loop; an interrupt cancels it and waits for that."""
         portal, held = self._ready.result()
         ended = threading.Event()
 
-        async def work() -> T:
+        async def work(a_pass: object) -> T:
             try:
-                return await self._track(function, held)
+                return await self._track(a_pass, function, held)
             finally:
                 ended.set()
 
-        try:
-            future = portal.start_task_soon(work)
-        except RuntimeError as error:
-            raise LoopEnded("it was closed") from error
+        with self._entering() as a_pass:
+            future = portal.start_task_soon(work, a_pass)
         try:
             return future.result()
         except CancelledError as error:
-            raise LoopEnded(f"the engine has ended: {self._failure or 'it was closed'}") from error
+            raise self._ended() from error
         except BaseException:
             if not future.done() and future.cancel():
                 ended.wait()
@@ -152,10 +185,14 @@ class LoopThread(Generic[R]):
         """Close the thing and end the thread; what is asked of it still is cancelled."""
         try:
             portal, _ = self._ready.result(seconds)
-            portal.start_task_soon(self._begin_end)
+            with self._entering():
+                portal.start_task_soon(self._begin_end)
         except BaseException:  # noqa: BLE001, S110 - it has ended, or never opened: as is wanted
             pass
         self.join(seconds)
+
+    def _ended(self) -> LoopEnded:
+        return LoopEnded(f"the engine has ended: {self._failure or 'it was closed'}")
 
     def join(self, seconds: float | None = None) -> None:
         """Wait until it has ended."""

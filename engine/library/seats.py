@@ -104,25 +104,31 @@ class SharedSeat:
         """Done in the engine's thread, while its loop and the caller's both go on."""
         engine = self._engine
         if engine is None or not engine.is_alive:
-            self._engine = None
-            engine = await self._take()
+            engine = await self._take(engine)
+        try:
+            await engine.wait_open()
+        except Exception:
+            await self._give_back(engine)
+            raise
         return await engine.call(act)
 
-    async def _take(self) -> LoopThread[Engine]:
+    async def _take(self, dead: LoopThread[Engine] | None) -> LoopThread[Engine]:
+        if dead is not None:
+            await self._give_back(dead)
         key = await engine_key(self._folder)
         hold = partial(_ENGINES.hold, key, self._folder)
         with anyio.CancelScope(shield=True):
             engine = await anyio.to_thread.run_sync(hold)
-        if self._engine is not None:  # another task of the same agent was faster
-            await anyio.to_thread.run_sync(_ENGINES.drop, engine)
-            return self._engine
+            if self._engine is not None:  # another task of the same agent was faster
+                await anyio.to_thread.run_sync(_ENGINES.drop, engine)
+                return self._engine
         self._engine = engine
-        try:
-            await engine.wait_open()
-        except BaseException:
-            await self.leave()
-            raise
         return engine
+
+    async def _give_back(self, engine: LoopThread[Engine]) -> None:
+        """Leave it, unless another task of the same agent has done so."""
+        if self._engine is engine:
+            await self.leave()
 
     @asynccontextmanager
     async def back(self) -> AsyncIterator[Back]:
@@ -183,6 +189,8 @@ class _Engines:
                 return
             del self._holders[engine]
         engine.close()
+        with self._lock:  # whoever comes now begins another one, and need not wait for this
+            self._newest = {key: kept for key, kept in self._newest.items() if kept is not engine}
 
 
 _ENGINES = _Engines()

@@ -14,6 +14,7 @@ from engine import commands as c
 from engine.api import Engine, Run, plain_errors
 from engine.errors import EngineError, WorkspaceError
 from engine.events import Told
+from engine.library.seats import CLOSING_S
 from engine.phases import Phase
 from engine.plan.model import Plan
 from engine.results import Change, Question, WorkerResult, WorkerView
@@ -69,7 +70,7 @@ async def _follow(
                 await telling.wait_told((await engine.view(run.id)).seq)
                 group.cancel_scope.cancel()
     except BaseException:
-        with anyio.CancelScope(shield=True):
+        with anyio.move_on_after(CLOSING_S, shield=True):
             await leave(engine, worker)
         raise
     return ended

@@ -1,6 +1,8 @@
 """Agents from Python: prompted, gone on with, forked, run in parallel, described wrongly."""
 
+import gc
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +287,22 @@ async def test_agents_of_a_repository_share_an_engine_until_the_last_is_closed(
     async with bench.engine():
         pass
     assert await bench.survivors() == set()
+
+
+async def test_an_agent_used_by_two_tasks_at_first_has_one_engine(bench: Workbench) -> None:
+    done: list[Any] = []
+    async with agent(bench, isolation="directory") as one:
+
+        async def run(prompt: str) -> None:
+            done.extend(await one.run_parallel_prompts([prompt]))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(run, "a")
+            group.start_soon(run, "b")
+        engine = weakref.ref(one._seat._engine)  # type: ignore[attr-defined]
+        assert {result.value.text for result in done} == {"did a", "did b"}
+    gc.collect()
+    assert engine() is None  # a program that goes from repository to repository keeps none of them
 
 
 async def test_an_engine_of_ones_own_is_used_and_left_open(bench: Workbench) -> None:
