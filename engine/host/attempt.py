@@ -34,10 +34,11 @@ _AGAIN_S = 0.005
 class LocalAttempt:
     """One attempt: its connection while it lives, its recording, its end."""
 
-    def __init__(self, attempt: AttemptId, directory: str) -> None:
-        self.attempt, self.directory = attempt, directory
+    def __init__(self, attempt: AttemptId, directory: str, *, is_tethered: bool = False) -> None:
+        self.attempt, self.directory, self.is_tethered = attempt, directory, is_tethered
         self.end: AttemptExit | None = None
         self._link: Link | None = None
+        self._born: Link | None = None  # the connection on which its keeper was asked to run it
         self._size = 0
         self._usage: Usage | None = None
         self._sent_n = -1
@@ -48,13 +49,18 @@ class LocalAttempt:
         self._heard = 0  # how many messages that may stand for frames
         self._read_to = -1  # up to there it was read, and nothing has come since
         self._is_clogged = False
+        self._is_keeper_free = False
         self._is_fresh = False  # something has come that is no frame and that nobody has read
         self._news = anyio.Event()
         self._recording_fd = -1
         self._finding, self._opening = anyio.Lock(), anyio.Lock()
 
-    def greet(self, link: Link, messages: list[dict[str, Any]]) -> None:
-        """Take over a connection whose first messages these are."""
+    def begin(self, link: Link, messages: list[dict[str, Any]]) -> None:
+        """Take over the connection on which its keeper has said that it runs it."""
+        self._born = link
+        self._greet(link, messages)
+
+    def _greet(self, link: Link, messages: list[dict[str, Any]]) -> None:
         self._link = link
         self._is_focused = False
         for message in messages:
@@ -119,6 +125,14 @@ class LocalAttempt:
             heard, self._news = self._news, anyio.Event()
             heard.set()
 
+    def free_keeper(self) -> Link | None:
+        """The connection to its keeper, given up, if that waits for another attempt."""
+        link = self._link
+        if self._is_keeper_free and link is not None and link is self._born:
+            self._link = None
+            return link
+        return None
+
     def close(self) -> None:
         """Let go of it, whatever it does."""
         if self._link is not None:
@@ -173,6 +187,7 @@ class LocalAttempt:
             case "pong":
                 self._ponged = max(self._ponged, message["n"])
             case "exited":
+                self._is_keeper_free = message.get("is_free", False)
                 self._ended(message["exit"])
             case _:
                 return  # an older or newer keeper may say what is not needed here
@@ -200,7 +215,7 @@ class LocalAttempt:
             link = Link(connection)
             messages = await link.receive()
             if messages is not None:
-                self.greet(link, messages)
+                self._greet(link, messages)
                 return
             link.close()
         content = await self._in_thread(partial(_look, self.directory))

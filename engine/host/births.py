@@ -1,4 +1,7 @@
-"""Where keepers come from: a zygote started once, and a plain start where there can be none."""
+"""Where keepers come from: a zygote started once, and a plain start where there can be none.
+
+One whose attempt came to a plain end waits a moment for another: it is asked before one is born.
+"""
 
 import os
 import socket
@@ -8,7 +11,10 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from engine.host.link import Link
 from engine.keeper import launch
+
+_MOST_FREE = 16
 
 
 class Births:
@@ -20,6 +26,19 @@ class Births:
         self._children: set[int] = set()  # started here, to be waited for when they have ended
         self._engine_fds: list[int] | None = None
         self._starting = anyio.Lock()
+        self._free: dict[bool, list[Link]] = {False: [], True: []}
+
+    def keep(self, keeper: Link, *, is_tethered: bool) -> None:
+        """A keeper that waits for another attempt, for a short while."""
+        free = self._free[is_tethered]
+        free.append(keeper)
+        if len(free) > _MOST_FREE:
+            free.pop(0).close()
+
+    def free_keeper(self, *, is_tethered: bool) -> Link | None:
+        """The keeper that became free last; it may have gone since, and then says nothing."""
+        free = self._free[is_tethered]
+        return free.pop() if free else None
 
     async def bear(self, *, is_tethered: bool, is_cold: bool = False) -> socket.socket:
         """A connection to a newborn keeper, which waits on it for what it is to run."""
@@ -38,7 +57,10 @@ class Births:
         return ours
 
     async def aclose(self) -> None:
-        """End the zygote; keepers that live go on."""
+        """End the zygote; keepers of living attempts go on."""
+        for keeper in (*self._free[False], *self._free[True]):
+            keeper.close()
+        self._free = {False: [], True: []}
         if self._requests is not None:
             self._requests.close()
             self._requests = None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import psutil
@@ -51,7 +51,7 @@ class LocalHost:
         """Start the attempt, or find it already started; returns once its keeper lives."""
         async with self._starting.setdefault(spec.attempt, anyio.Lock()):
             if spec.attempt not in self._attempts:
-                attempt = LocalAttempt(spec.attempt, spec.directory)
+                attempt = LocalAttempt(spec.attempt, spec.directory, is_tethered=spec.is_tethered)
                 await self._bear(spec, attempt)
                 self._attempts[spec.attempt] = attempt
 
@@ -109,6 +109,9 @@ class LocalHost:
         """Drop what is held in memory for an attempt that has ended; a living one is kept."""
         known = self._attempts.get(attempt)
         if known is not None and known.end is not None:
+            keeper = known.free_keeper()
+            if keeper is not None:
+                self._births.keep(keeper, is_tethered=known.is_tethered)
             known.close()
             del self._attempts[attempt]
             self._starting.pop(attempt, None)
@@ -165,21 +168,38 @@ class LocalHost:
         self, spec: AttemptSpec, attempt: LocalAttempt, *, is_cold: bool
     ) -> dict[str, str] | None:
         """Have a keeper run it; returns its first word, or None if it died before saying one."""
+        while not is_cold and (free := self._births.free_keeper(is_tethered=spec.is_tethered)):
+            said = await self._ask_of(free, spec, attempt)
+            if said is not None:
+                return said
         newborn = await self._births.bear(is_tethered=spec.is_tethered, is_cold=is_cold)
-        link = Link(newborn)
-        messages = None
+        return await self._ask_of(Link(newborn), spec, attempt)
+
+    async def _ask_of(
+        self, link: Link, spec: AttemptSpec, attempt: LocalAttempt
+    ) -> dict[str, str] | None:
+        messages: list[dict[str, Any]] | None = None
         try:
             with anyio.move_on_after(_BIRTH_S):
                 if await link.send(request_of(spec)):
-                    messages = await link.receive()
+                    messages = await _first_words(link)
         finally:
             if not messages or messages[0]["say"] != "hello":
                 link.close()
         if not messages:
             return None
         if messages[0]["say"] == "hello":
-            attempt.greet(link, messages)
+            attempt.begin(link, messages)
         return messages[0]
+
+
+async def _first_words(link: Link) -> list[dict[str, Any]] | None:
+    """What a keeper says of this attempt; it may still have news to tell of one before."""
+    while (messages := await link.receive()) is not None:
+        for n, message in enumerate(messages):
+            if message["say"] in {"hello", "refused"}:
+                return messages[n:]
+    return None
 
 
 async def _let_go(known: LocalAttempt, message: dict[str, object], detach: bool) -> None:  # noqa: FBT001 - start_soon passes no keywords

@@ -37,13 +37,20 @@ _AT_ONCE = {"memory", "pids", "disk"}  # each moment of grace would take more of
 
 
 class Attempt:
-    """The attempt this keeper exists for."""
+    """The attempt this keeper exists for.
+
+    Attributes:
+        may_go_on: Its keeper may keep another one after it.
+        is_free: It ended so that its keeper will, if it is asked soon.
+    """
 
     def __init__(
         self, loop: Loop, request: Request, folder: files.Folder, control: Control
     ) -> None:
         self._loop, self._request, self._folder, self._control = loop, request, folder, control
         self.state = READY
+        self.may_go_on = False
+        self.is_free = False
         self.cause: str | None = None
         self._excess: Excess | None = None
         self._not_started: str | None = None
@@ -76,7 +83,8 @@ class Attempt:
     def farewell(self) -> None:
         """Tell everybody how it ended, if it has."""
         if self._ended_as is not None:
-            self._control.say({"say": "exited", "exit": self._ended_as})
+            said = {"say": "exited", "exit": self._ended_as, "is_free": self.is_free}
+            self._control.say(said)
 
     def go(self) -> None:
         """Let the agent begin; again changes nothing."""
@@ -106,6 +114,8 @@ class Attempt:
 
     def stop(self, cause: str, grace_s: float) -> None:
         """End everybody, gracefully or at once."""
+        if self.state == RUNNING:
+            self.reap()  # on a busy machine a command may be heard before the leader's end is
         if self.state == SETTLED:
             return
         if self.state != LEAVING:  # there it has already ended by itself
@@ -166,6 +176,9 @@ class Attempt:
         self._pump.close()
         self._folder.recorder.retry()
         self._folder.recorder.sync()
+        # Only after an end like most: nothing was forced, nobody foreign holds on to anything.
+        is_plain = self.cause is None and self._tree.status is not None and is_whole
+        self.is_free = self.may_go_on and is_plain and not self._tree.rounds
         self._settle(self._exit(unkillable, is_whole=is_whole))
 
     def command(self, message: dict[str, Any]) -> None:

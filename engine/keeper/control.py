@@ -81,15 +81,23 @@ class Control:
             elif not self._loop.is_set(key := f"post {client.link.fileno()}"):
                 self._loop.at(key, client.due, partial(self._post_due, client))
 
-    def close(self, at_most_s: float = 1.0) -> None:
-        """Let everything that waits be read, for a while, then let go of everybody."""
+    def close(self, at_most_s: float = 1.0, *, spared: socket.socket | None = None) -> bool:
+        """Let everything that waits be read, for a while, then let go of everybody.
+
+        Returns:
+            Whether the spared connection is still whole, and has heard all; it stays open then.
+        """
         deadline = time.monotonic() + at_most_s
         while time.monotonic() < deadline and any(c.waiting for c in self._clients.values()):
             self._loop.turn(0.05)
+        kept = self._clients.get(spared.fileno()) if spared is not None else None
+        is_whole = kept is not None and kept.link is spared and not kept.waiting
         for client in list(self._clients.values()):
-            self._drop(client)
+            if client is not kept or not is_whole:
+                self._drop(client)
         self._loop.unwatch(self._listener.fileno())
         self._listener.close()
+        return is_whole
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):

@@ -78,6 +78,10 @@ class KeeperFile:
         self._size = os.write(self._fd, wire.encode({**who, **content}))
         self._last_size = 0
 
+    def close(self) -> None:
+        """Nothing more is said."""
+        os.close(self._fd)
+
     def add(self, **more: object) -> None:
         """Say more. It only helps to find strays: a disk that refuses it is no reason to end."""
         with contextlib.suppress(OSError):
@@ -112,6 +116,10 @@ class ExitFile:
             return False
         return True
 
+    def close(self) -> None:
+        """It is written, or cannot be."""
+        os.close(self._fd)
+
 
 class Folder:
     """An attempt's folder in the hands of its keeper, who holds its lock."""
@@ -124,6 +132,13 @@ class Folder:
         self.is_tethered = False
         self.tether_fd = -1
         self.is_settled = False
+
+    def close(self) -> None:
+        """Let go of the attempt, and of its lock."""
+        self.exit.close()
+        self.recorder.close()
+        self.keeper.close()
+        os.close(self.fd)
 
 
 def clear_unborn(directory_fd: int) -> None:

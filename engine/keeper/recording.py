@@ -71,6 +71,10 @@ class Recorder:
         except OSError:
             return
 
+    def close(self) -> None:
+        """Nothing more is added."""
+        os.close(self._fd)
+
 
 def parse(block: bytes | memoryview) -> tuple[list[tuple[float, int, bytes]], int]:
     """The complete frames (seconds, stream, bytes) at the start of a block, and their length."""

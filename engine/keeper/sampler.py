@@ -83,12 +83,11 @@ class Sampler:
 
     def finish(self) -> None:
         """Everybody has ended: take the kernel's own account of it."""
-        cgroups = self._tree.cgroups
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self.cpu_s = max(cgroups.cpu_s() or 0.0, used.ru_utime + used.ru_stime)
+        cgroups, ended = self._tree.cgroups, self._tree
+        self.cpu_s = max(cgroups.cpu_s() or 0.0, ended.cpu_s)
         own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        if used.ru_maxrss > own_peak:  # else it may be our own, counted between fork and exec
-            self.memory_peak = max(self.memory_peak, used.ru_maxrss * 1024)
+        if ended.peak_kb > own_peak:  # else it may be our own, counted between fork and exec
+            self.memory_peak = max(self.memory_peak, ended.peak_kb * 1024)
         self.memory_peak = max(self.memory_peak, cgroups.memory_peak() or 0)
         self.memory, self.processes = 0, 0
 
@@ -101,8 +100,7 @@ class Sampler:
 
     def _read(self) -> None:
         cgroups, own = self._tree.cgroups, os.getpid()
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        memory, threads, cpu_s, orphans = 0, 0, used.ru_utime + used.ru_stime, []
+        memory, threads, cpu_s, orphans = 0, 0, self._tree.cpu_s, []
         pids = proc.descendants(own)
         allowed = self.limits.get("pids")
         if allowed is not None and len(pids) > allowed and not cgroups.has("pids"):

@@ -34,6 +34,8 @@ class Tree:
         self.init = 0  # pid 1 of the sandbox: its end is everybody's
         self.is_empty = False
         self.rounds = 0
+        self.cpu_s = 0.0  # of everybody who has ended, with those whom they waited for
+        self.peak_kb = 0  # the most memory that one of them held
         self._stopped: dict[int, int] = {}  # pid and start of those whom a freeze has stopped
         self._frozen_by: set[str] = set()
 
@@ -42,13 +44,15 @@ class Tree:
         is_leader = False
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 self.is_empty = True
                 return is_leader
             if pid == 0:
                 self.is_empty = False
                 return is_leader
+            self.cpu_s += used.ru_utime + used.ru_stime
+            self.peak_kb = max(self.peak_kb, used.ru_maxrss)
             if pid == self.leader:
                 self.status, is_leader = status, True
 

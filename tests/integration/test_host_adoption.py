@@ -24,6 +24,7 @@ from engine.keeper import files, proc
 from engine.phases import StopCause
 from tests.support.processes import (
     attempt,
+    keeper_of,
     kill_all,
     living,
     living_now,
@@ -85,24 +86,10 @@ def specs(folder: Path, count: int) -> list[AttemptSpec]:
     return [attempt(folder, "-", number=number) for number in range(1, count + 1)]
 
 
-async def keeper_of(spec: AttemptSpec) -> int:
-    return await to_thread.run_sync(_recorded_keeper, spec)
-
-
 async def parent_of(pid: int) -> int:
     process = await to_thread.run_sync(proc.look, pid)
     assert process is not None
     return process.parent
-
-
-def _recorded_keeper(spec: AttemptSpec) -> int:
-    fd = files.open_directory(spec.directory)
-    try:
-        content = files.load(fd, files.KEEPER)
-    finally:
-        os.close(fd)
-    assert content is not None
-    return int(content["keeper"]["pid"])
 
 
 async def adopt(host: LocalHost, wanted: list[AttemptSpec]) -> tuple[AttemptId, ...]:

@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from engine.host.seam import AttemptExit, AttemptSpec, Frame, Host, Stream
 from engine.ids import AttemptId, RunId, WorkerId
-from engine.keeper import proc
+from engine.keeper import files, proc
 from tests.support.zoo import KINDS
 
 
@@ -67,6 +67,21 @@ async def wait_output(host: Host, which: AttemptId, wanted: bytes) -> bytes:
 def output(frames: Iterable[Frame]) -> bytes:
     """What the agent wrote, both streams in order of arrival."""
     return b"".join(frame.data for frame in frames if frame.stream in (Stream.OUT, Stream.ERR))
+
+
+async def keeper_of(spec: AttemptSpec) -> int:
+    """Who keeps, or kept, an attempt."""
+    return await to_thread.run_sync(_recorded_keeper, spec)
+
+
+def _recorded_keeper(spec: AttemptSpec) -> int:
+    fd = files.open_directory(spec.directory)
+    try:
+        content = files.load(fd, files.KEEPER)
+    finally:
+        os.close(fd)
+    assert content is not None
+    return int(content["keeper"]["pid"])
 
 
 async def living(pids: Iterable[int]) -> set[int]:
