@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
+from typing import ClassVar
 
 
 class Sign(StrEnum):
@@ -25,6 +26,7 @@ class FileKind(StrEnum):
     RENAMED = "renamed"
     MODE = "mode"
     BINARY = "binary"
+    LINK = "link"
     SUBMODULE = "submodule"
 
 
@@ -69,12 +71,20 @@ class Hunk:
 class FileDiff:
     """One file of a change. `note` says what a diff cannot show: a size, a mode, a target."""
 
+    HUGE: ClassVar[int] = 10_000
+    """More changed lines than this are shown only to whoever asks for them."""
+
     path: str
     kind: FileKind = FileKind.MODIFIED
     old_path: str = ""
     hunks: tuple[Hunk, ...] = ()
     is_generated: bool = False
     note: str = ""
+
+    @property
+    def is_huge(self) -> bool:
+        """Nobody reads that many lines one by one."""
+        return self.added + self.removed > self.HUGE
 
     @cached_property
     def added(self) -> int:
@@ -89,11 +99,20 @@ class FileDiff:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeDiff:
-    """A whole change against what it is compared with."""
+    """A whole change against what it is compared with.
+
+    Attributes:
+        against: What that is, in words.
+        is_live: It is what a worker that still runs has written so far.
+        head: The commit or tree that it leads to: what a later look can be compared with.
+        context: So many lines round every change are there, as far as the file has them.
+    """
 
     against: str
     files: tuple[FileDiff, ...] = ()
     is_live: bool = False
+    head: str = ""
+    context: int = 3
 
     @cached_property
     def keys(self) -> tuple[tuple[str, ...], ...]:

@@ -244,9 +244,22 @@ class Engine:
         """A worker's log from a line on."""
         return await self._coordinator.log(run, worker, attempt, after)
 
-    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
-        """What a worker's attempt changed, once it is collected."""
-        return await self._coordinator.diff(run, worker, attempt)
+    async def diff(
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        *,
+        against: str = "",
+        context: int = 3,
+    ) -> ChangeDiff:
+        """What a worker's attempt has changed; of one that runs, so far.
+
+        It is held against where it began; or against `target` (what landing it now would change
+        there), another attempt (`@2`), or any revision. `context` is how many lines are told round
+        every change.
+        """
+        return await self._coordinator.diff(run, worker, attempt, against=against, context=context)
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""

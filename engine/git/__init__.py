@@ -23,8 +23,8 @@ _HOMES = {
     "carrying": "prepare_carrying",
     "collection": "Change CollectRefused CollectRequest collect",
     "composition": "Composed LandRequest Style compose",
-    "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch is_ancestor"
-    " merge_base patch_bytes",
+    "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch file_patches"
+    " is_ancestor merge_base patch_bytes",
     "landing": "LandPrepared LandRefused Landed OFFERS Offer Refusal land prepare_landing"
     " recover_landing",
     "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",

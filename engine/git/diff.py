@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.git.objects import write_blob
-from engine.git.runner import Call, Repo
+from engine.git.runner import HERE, Call, Repo, Where
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
 _QUIET = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 _RAW = (*_QUIET, "-r", "-z", "--no-abbrev", "-M", "--raw", "--numstat")
+_HEAD = b"diff --git "
 _ABSENT = "000000"
 _Numbers = tuple[tuple[int, int], tuple[int, int]]
 
@@ -91,9 +92,12 @@ class Distance:
     behind: int
 
 
-async def changed_files(repo: Repo, old: str, new: str) -> tuple[FileChange, ...]:
+async def changed_files(
+    repo: Repo, old: str, new: str, where: Where = HERE
+) -> tuple[FileChange, ...]:
     """Every file that differs between two commits or trees, in git's order."""
-    fields = iter((await repo.read("diff-tree", *_RAW, old, new, "--")).split(b"\0"))
+    answer = await repo.read("diff-tree", *_RAW, old, new, "--", where=where)
+    fields = iter(answer.split(b"\0"))
     found: list[FileChange] = []
     counts: dict[bytes, tuple[int | None, int | None]] = {}
     for field in fields:
@@ -155,6 +159,68 @@ async def file_patch(
     return FilePatch(change.path, hunks, is_cut=done.is_cut)
 
 
+async def file_patches(
+    repo: Repo,
+    changes: Sequence[FileChange],
+    sides: tuple[str, str],
+    *,
+    max_bytes: int = 64 << 20,
+    where: Where = HERE,
+) -> tuple[FilePatch, ...]:
+    """The hunks of every one of these changes between two commits or trees, in one process.
+
+    They are all that `changed_files` found, in its order: git writes one section for each, and two
+    where a file's type changed. What a section may hold is known from its hunks' own numbers, so
+    that nothing in a file can pass for the head of the next.
+    """
+    words = ("diff-tree", *_QUIET, "-p", "-r", "-M", "-U3", "--full-index", *sides, "--")
+    flags = ("-c", "diff.algorithm=histogram", "-c", "diff.suppressBlankEmpty=false")
+    done = await repo.run(*words, call=Call(max_bytes=max_bytes, flags=flags), where=where)
+    sections = iter(_sections(done.stdout))
+    found: list[FilePatch] = []
+    for change in changes:
+        parts = [next(sections, None) for _ in range(2 if change.kind == "T" else 1)]
+        hunks = tuple(hunk for part in parts for hunk in part or ())
+        is_cut = done.is_cut and None in parts
+        if change.is_binary:
+            found.append(FilePatch(change.path, (), is_binary=True))
+        else:
+            found.append(FilePatch(change.path, hunks, is_cut=is_cut))
+    if done.is_cut and found:
+        last = max((at for at, one in enumerate(found) if not one.is_cut), default=0)
+        found[last] = replace(found[last], hunks=found[last].hunks[:-1], is_cut=True)
+    return tuple(found)
+
+
+def _sections(patch: bytes) -> Iterator[list[Hunk]]:
+    """The hunks of every file of a whole patch."""
+    lines = patch.split(b"\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    heads = _heads(lines)
+    for start, end in zip(heads, [*heads[1:], len(lines)], strict=True):
+        yield list(_hunks_of(lines[start:end]))
+
+
+def _heads(lines: Sequence[bytes]) -> list[int]:
+    """Where files begin: at a head that stands where no hunk has lines left."""
+    found: list[int] = []
+    old = new = at = 0
+    while at < len(lines):
+        line = lines[at]
+        match = _HUNK.fullmatch(line) if old <= 0 and new <= 0 else None
+        if match is not None:
+            old, new = int(match[2] or 1), int(match[4] or 1)
+        elif old <= 0 and new <= 0:
+            if line.startswith(_HEAD):
+                found.append(at)
+        else:
+            old -= line[:1] in b" -"
+            new -= line[:1] in b" +"
+        at += 1
+    return found
+
+
 async def _empty_blob(repo: Repo, change: FileChange) -> str:
     """The id of a file with nothing in it, for the side where there is none."""
     if _ABSENT not in {change.old_mode, change.new_mode}:
@@ -175,6 +241,10 @@ def parse_hunks(patch: bytes) -> Iterator[Hunk]:
     lines = patch.split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
+    yield from _hunks_of(lines)
+
+
+def _hunks_of(lines: Sequence[bytes]) -> Iterator[Hunk]:
     numbers: _Numbers | None = None
     heading = b""
     body: list[Line] = []

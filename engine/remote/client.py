@@ -165,9 +165,18 @@ class RemoteEngine:
         """What a run has come to so far; the latest where none is named."""
         return load(RunReport, await self._ask("report", run=run))
 
-    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
-        """What a worker's attempt changed, once it is collected."""
-        fields = {"run": run, "worker": worker, "attempt": attempt}
+    async def diff(
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        *,
+        against: str = "",
+        context: int = 3,
+    ) -> ChangeDiff:
+        """What a worker's attempt has changed, against where it began or something else."""
+        fields: dict[str, object] = {"run": run, "worker": worker, "attempt": attempt}
+        fields |= {"against": against, "context": context}
         return load(ChangeDiff, await self._ask("diff", **fields))
 
     async def enter(self, run: str, worker: str) -> Entrance:

@@ -220,7 +220,8 @@ class _Conversation:
 
     async def _diff(self, message: dict[str, Any]) -> Any:
         run, worker = str(message["run"]), str(message["worker"])
-        return dump(await self._coordinator.diff(run, worker, message.get("attempt")))
+        more = {key: message[key] for key in ("against", "context") if key in message}
+        return dump(await self._coordinator.diff(run, worker, message.get("attempt"), **more))
 
     async def _enter(self, message: dict[str, Any]) -> Any:
         run, worker = str(message["run"]), str(message["worker"])

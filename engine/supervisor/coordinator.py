@@ -26,6 +26,7 @@ from engine.results import EngineView, Entrance, LogChunk, Machine, RunReport, R
 from engine.store.history import RunSummary, Standing, list_runs
 from engine.supervisor.allotment import admitted, allot
 from engine.supervisor.cleaning import CleanItem, TrashItem, bring_back, clean, trash_items
+from engine.supervisor.comparing import Wanted
 from engine.supervisor.entering import entrance
 from engine.supervisor.journal import Journal
 from engine.supervisor.judge import find_worker, judge
@@ -270,14 +271,26 @@ class Coordinator(Merges):
             logbook.last_read = self._tools.clock.monotonic()
         return logbook.read(after) if logbook else LogChunk(next_offset=after)
 
-    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
-        """What a worker's attempt changed, once it is collected.
+    async def diff(
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        *,
+        against: str = "",
+        context: int = 3,
+    ) -> ChangeDiff:
+        """What a worker's attempt has changed; of one that runs, so far.
+
+        It is held against where it began; or against `target` (what landing it now would change
+        there), another attempt (`@2`), or any revision.
 
         Raises:
             WorkspaceError: There is no such worker, or nothing of it to compare.
         """
         state, found = await self._seen(run, worker)
-        return await self._tools.workshop.diff(state, found, attempt or found.attempt)
+        wanted = Wanted(attempt=attempt or found.attempt, against=against, context=context)
+        return await self._tools.workshop.diff(state, found, wanted)
 
     async def enter(self, run: str, worker: str) -> Entrance:
         """What starts a program inside a worker's sandbox.

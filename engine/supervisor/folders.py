@@ -16,6 +16,7 @@ from engine.plan.model import Plan, RetryMode
 from engine.results import Change, CheckResult
 from engine.store.layout import Layout, workspace
 from engine.supervisor.artifacts import artifacts_folder, copy, give_artifacts, keep_artifacts
+from engine.supervisor.comparing import Wanted
 from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces
 from engine.supervisor.workshop import (
@@ -148,9 +149,9 @@ class FolderWorkshop:
         if folder is not None:
             await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
 
-    async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
+    async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
         """Plain folders have nothing to compare with."""
-        del state, attempt
+        del state, wanted
         raise WorkspaceError(
             f"{w.id} works in a plain folder: there is no base to compare with",
             hint=f"Look into {w.workspace}.",

@@ -20,8 +20,7 @@ from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
 from engine.git.metadata import branch_names, current_branch
-from engine.git.names import RefNames
-from engine.git.objects import Wording, resolve, set_refs, write_commit
+from engine.git.objects import Wording, set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
 from engine.git.removal import Verdict, examine, remove
 from engine.git.runner import Repo
@@ -36,8 +35,8 @@ from engine.store.files import write_atomically
 from engine.store.layout import Layout, workspace
 from engine.supervisor.artifacts import artifacts_folder, give_artifacts, keep_artifacts
 from engine.supervisor.clock import Clock
+from engine.supervisor.comparing import Comparisons, Wanted
 from engine.supervisor.git_change import left_out_note, measured
-from engine.supervisor.git_diffs import change_diff
 from engine.supervisor.git_landing import Landings
 from engine.supervisor.git_names import short
 from engine.supervisor.merging.conflicts import conflict_paths
@@ -80,6 +79,8 @@ class GitWorkshop:
         self._shelter = shelter
         self._clock = clock
         self._merger = Merger(repo)
+        self._comparisons = Comparisons(repo, self.snapshot)
+        self._snapping: dict[WorkerId, anyio.Lock] = {}
         self._desk = MergeDesk(repo, layout=layout, clock=clock, snap=self.snapshot)
         self._landings = Landings(
             repo, root=root, layout=layout, clock=clock, resolutions=self._desk.resolutions
@@ -209,18 +210,10 @@ class GitWorkshop:
             self._spaces[made] = await prepare(self._repo, request)
         return replace(self._spaces[made], attempt=AttemptId(state.run, w.id, w.attempt))
 
-    async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
-        """What an attempt changed since its base, from its refs."""
-        names = RefNames(AttemptId(state.run, w.id, attempt), state.plan.runtime.branch_prefix)
-        base, head = await resolve(self._repo, names.base), await resolve(self._repo, names.head)
-        if base is None or head is None:
-            raise WorkspaceError(
-                f"attempt {attempt} of {w.id} has not been collected yet",
-                hint="Its diff is there once the attempt has ended.",
-            )
-        if w.base is not None and attempt == w.attempt:
-            base = w.base
-        return await change_diff(self._repo, base, head, against="base")
+    async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
+        """What an attempt has changed; of one that runs, so far."""
+        folder = self._layout.worker(state.run, w.id) / "looked_at"
+        return await self._comparisons.diff(state, w, wanted, folder)
 
     def merging(self, state: RunState) -> MergeDesk:
         """Where humans decide about merges."""
@@ -259,11 +252,12 @@ class GitWorkshop:
             yield lambda argv: [*words, *argv]
 
     async def snapshot(self, state: RunState, worker: WorkerId, objects: Path) -> Snapshot | None:
-        """A running worker's tree as it is now, taken inside its sandbox, for the radar alone."""
+        """A running worker's tree as it is now, taken inside its sandbox, one at a time."""
         w = state.workers[worker]
         space = await self._space_of(state, w)
         author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
-        async with self._inside(state, space, role="radar") as wrap:
+        lock = self._snapping.setdefault(worker, anyio.Lock())
+        async with lock, self._inside(state, space, role="radar") as wrap:
             request = CollectRequest(author=author, message="Snapshot\n", wrap=wrap)
             return await snapshot(self._repo, space, request, objects=objects)
 

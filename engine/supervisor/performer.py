@@ -24,6 +24,7 @@ from engine.supervisor.activities import Activities, Activity
 from engine.supervisor.agent_work import run_agent
 from engine.supervisor.briefing import feedback_for, prompt_for, wants_prior_diff
 from engine.supervisor.checking import Checking
+from engine.supervisor.comparing import Wanted
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Job
 from engine.supervisor.stalls import is_stall_question
@@ -170,7 +171,8 @@ class Performer:
         if not wants_prior_diff(w) or w.next.previous is None:
             return None
         with suppress(EngineError):
-            return await self._tools.workshop.diff(self._run.state, w, w.next.previous)
+            wanted = Wanted(attempt=w.next.previous)
+            return await self._tools.workshop.diff(self._run.state, w, wanted)
         return None
 
     async def _collect(self, effect: e.Collect) -> None:

@@ -32,8 +32,16 @@ class EnginePort(Protocol):
     ) -> LogChunk:
         """A worker's log from a line on."""
 
-    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
-        """What a worker's attempt changed, once it is collected."""
+    async def diff(
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        *,
+        against: str = "",
+        context: int = 3,
+    ) -> ChangeDiff:
+        """What a worker's attempt has changed, against where it began or something else."""
 
     async def enter(self, run: str, worker: str) -> Entrance:
         """What starts a program inside a worker's sandbox."""

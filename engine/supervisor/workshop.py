@@ -9,6 +9,7 @@ from engine.diffs import ChangeDiff
 from engine.ids import WorkerId
 from engine.plan.model import Plan
 from engine.results import Change, CheckResult
+from engine.supervisor.comparing import Wanted
 from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces
 
@@ -123,8 +124,8 @@ class Workshop(Protocol):
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human; what is unproved stays."""
 
-    async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
-        """What an attempt changed, once it is collected."""
+    async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
+        """What an attempt has changed; of one that runs, so far."""
 
     def merging(self, state: RunState) -> MergeDesk:
         """Where humans decide about merges.

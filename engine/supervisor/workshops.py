@@ -9,6 +9,7 @@ from engine.plan.model import IsolationStrategy, Plan
 from engine.results import CheckResult
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
+from engine.supervisor.comparing import Wanted
 from engine.supervisor.folders import FolderWorkshop
 from engine.supervisor.git_workshop import GitWorkshop
 from engine.supervisor.merging.desk import MergeDesk
@@ -103,9 +104,9 @@ class Workshops:
         """Give it back although its work still waits for a human."""
         await self._for(state.plan).put_away(state, effect)
 
-    async def diff(self, state: RunState, w: Worker, attempt: int) -> ChangeDiff:
-        """What an attempt changed, once it is collected."""
-        return await self._for(state.plan).diff(state, w, attempt)
+    async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
+        """What an attempt has changed; of one that runs, so far."""
+        return await self._for(state.plan).diff(state, w, wanted)
 
     def merging(self, state: RunState) -> MergeDesk:
         """Where humans decide about merges."""

@@ -321,6 +321,7 @@ class FakePort:
     shown: EngineView
     logs: dict[str, tuple[LogLine, ...]] = field(default_factory=dict)
     diffs: dict[str, ChangeDiff] = field(default_factory=dict)
+    compared: list[tuple[str, int]] = field(default_factory=list)
     checks: dict[str, CheckResult] = field(default_factory=dict)
     closed: dict[str, RunView] = field(default_factory=dict)
     past: list[RunSummary] = field(default_factory=list)
@@ -358,9 +359,18 @@ class FakePort:
         lines = self.logs.get(worker, ())[after : after + self.chunk]
         return LogChunk(lines=lines, next_offset=after + len(lines))
 
-    async def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
+    async def diff(
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        *,
+        against: str = "",
+        context: int = 3,
+    ) -> ChangeDiff:
         del run, attempt
         self._fail_if_gone()
+        self.compared.append((against, context))
         if worker not in self.diffs:
             raise WorkspaceError("there is no change yet")
         return self.diffs[worker]
