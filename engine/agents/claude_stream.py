@@ -6,7 +6,7 @@ interrupted exits with 0. What counts is `is_error`, with the exit code.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from engine.agents.agent_events import (
@@ -20,6 +20,7 @@ from engine.agents.agent_events import (
     ToolCalled,
     ToolEnded,
     TurnEnded,
+    UsageSeen,
     Withdrawn,
 )
 from engine.agents.contract import LaunchRequest
@@ -99,7 +100,8 @@ class ClaudeStream(Reading):
 
     def record(self, record: Record) -> list[AgentEvent] | None:
         """What one record means."""
-        reader = self._readers.get(text_of(record.get("type")))
+        kind = record.get("type")
+        reader = self._readers.get(kind) if isinstance(kind, str) else None
         return None if reader is None else reader(record)
 
     # ------------------------------------------------------------------ talking to it
@@ -163,7 +165,8 @@ class ClaudeStream(Reading):
                     events += self._tool(block)
                 case _:
                     pass
-        return events + self._count(message)
+        events += self._count(message)
+        return events
 
     def _tool(self, block: Record) -> list[AgentEvent]:
         name, given = text_of(block["name"]), block.get("input")
@@ -184,10 +187,12 @@ class ClaudeStream(Reading):
             count_of(usage.get("cache_creation_input_tokens")) or 0
         )
         # The totals so far stand in the last result; what came out is told only there.
-        self.usage = replace(
-            self.usage,
-            input_tokens=(self.usage.input_tokens or 0) + fresh + cached,
-            cached_tokens=(self.usage.cached_tokens or 0) + cached,
+        known = self.usage
+        self.usage = UsageSeen(
+            input_tokens=(known.input_tokens or 0) + fresh + cached,
+            output_tokens=known.output_tokens,
+            cached_tokens=(known.cached_tokens or 0) + cached,
+            usd=known.usd,
         )
         return [self.usage]
 
@@ -195,11 +200,8 @@ class ClaudeStream(Reading):
         content = at(record, "message", "content")
         if not isinstance(content, list):
             return []
-        refused = {
-            meta.get("id")
-            for meta in record.get("tool_result_meta") or ()
-            if at(meta, "permission_decision", "decision") == "reject"
-        }
+        metas = record.get("tool_result_meta") or ()
+        refused = [m.get("id") for m in metas if _is_rejected(m)]
         return [
             ToolEnded(
                 text_of(block["tool_use_id"]),
@@ -233,19 +235,14 @@ class ClaudeStream(Reading):
         usd = number_of(record.get("total_cost_usd"))
         if not models:
             return self.used(usd=usd)
-        total = {
-            key: sum(count_of(model.get(key)) or 0 for model in models)
-            for key in (
-                *("inputTokens", "outputTokens"),
-                *("cacheReadInputTokens", "cacheCreationInputTokens"),
-            )
-        }
-        cached = total["cacheReadInputTokens"]
+        fresh = cached = made = 0
+        for model in models:
+            cached += count_of(model.get("cacheReadInputTokens")) or 0
+            fresh += count_of(model.get("inputTokens")) or 0
+            fresh += count_of(model.get("cacheCreationInputTokens")) or 0
+            made += count_of(model.get("outputTokens")) or 0
         return self.used(
-            input_tokens=total["inputTokens"] + total["cacheCreationInputTokens"] + cached,
-            output_tokens=total["outputTokens"],
-            cached_tokens=cached,
-            usd=usd,
+            input_tokens=fresh + cached, output_tokens=made, cached_tokens=cached, usd=usd
         )
 
     def _rate_limit(self, record: Record) -> list[AgentEvent]:
@@ -306,6 +303,10 @@ class ClaudeStream(Reading):
 
     def _withdraw(self, identity: str) -> list[AgentEvent]:
         return [Withdrawn(identity)] if self._waiting.pop(identity, None) else []
+
+
+def _is_rejected(meta: Record) -> bool:
+    return text_of(at(meta, "permission_decision", "decision")) == "reject"
 
 
 def _state(block: Record, *, is_refused: bool) -> str:

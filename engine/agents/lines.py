@@ -25,16 +25,20 @@ class LineSplitter:
         if end < 0:
             self._keep(data)
             return None
-        block = data[:end]
-        if self._parts:
-            head, newline, more = block.partition(b"\n")
-            self._keep(head)
-            block = self._take() + newline + more
-        if end + 1 < len(data):
-            self._keep(data[end + 1 :])
-        if len(data) > self._longest:
-            return b"\n".join(line[: self._longest] for line in block.split(b"\n"))
+        if self._size + len(data) > self._longest:
+            return self._whole_of_long(data, end)
+        block = b"".join((*self._parts, memoryview(data)[:end])) if self._parts else data[:end]
+        self._parts = [data[end + 1 :]] if end + 1 < len(data) else []
+        self._size = len(data) - end - 1
         return block
+
+    def _whole_of_long(self, data: bytes, end: int) -> bytes:
+        """The same where a line may be too long, which is then cut."""
+        head, newline, more = data[:end].partition(b"\n")
+        self._keep(head)
+        block = self._take() + newline + more
+        self._keep(data[end + 1 :])
+        return b"\n".join(line[: self._longest] for line in block.split(b"\n"))
 
     def flush(self) -> bytes:
         """What is left of a line that was never ended."""
@@ -42,7 +46,7 @@ class LineSplitter:
 
     def _keep(self, part: bytes) -> None:
         room = self._longest - self._size
-        if room > 0:
+        if part and room > 0:
             self._parts.append(part[:room])
             self._size += len(self._parts[-1])
 

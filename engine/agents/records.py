@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import from_json
+
 type_error = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What reading a record of an unexpected shape raises."""
 
@@ -24,21 +26,34 @@ _scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
 def read_record(line: bytes) -> Record | None:
     """The JSON object that this line is, or None if it is none."""
-    text = line.decode("utf-8", "replace").strip()
-    if not text.startswith("{"):
+    if not line.startswith(b"{") and not line.lstrip().startswith(b"{"):
         return None
+    try:
+        # Twice to five times as quick as the standard library's, and as strict; what it refuses is
+        # looked at again below, since some of that (half a character, deep nesting) can be borne.
+        value = from_json(line, allow_inf_nan=False, cache_strings="keys")
+    except ValueError:
+        value = _read_patiently(line)
+    return value if isinstance(value, dict) else None
+
+
+def _read_patiently(line: bytes) -> object:
+    text = line.decode("utf-8", "replace").strip()
     try:
         value, end = _scan(text)
         if "\\ud" in text or "\\uD" in text:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    return value if end == len(text) and isinstance(value, dict) else None
+    return value if end == len(text) else None
 
 
 def line_of(record: Mapping[str, object]) -> bytes:
     """The record as one line, its end included."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+_HUGE = 2**53
 
 
 def text_of(value: object) -> str:
@@ -52,6 +67,8 @@ def text_of(value: object) -> str:
 
 def count_of(value: object) -> int | None:
     """The value as a count, or None where it is none."""
+    if type(value) is int and 0 <= value < _HUGE:  # nearly always
+        return value
     number = number_of(value)
     return None if number is None else int(number)
 
@@ -85,15 +102,15 @@ def content_text(content: object) -> str:
     return text_of(content)
 
 
-PATH_KEYS = ("file_path", "path", "filePath", "filepath", "notebook_path", "absolute_path")
-_TITLE_KEYS = ("command", "cmd", *PATH_KEYS, "pattern", "query", "url", "description", "prompt")
+_PATH_KEYS = ("file_path", "path", "filePath", "filepath", "notebook_path", "absolute_path")
+_TITLE_KEYS = ("command", "cmd", *_PATH_KEYS, "pattern", "query", "url", "description", "prompt")
 
 
 def paths_of(given: object) -> tuple[str, ...]:
     """The files that a tool's input names."""
     if not isinstance(given, dict):
         return ()
-    return tuple(value for key in PATH_KEYS if isinstance(value := given.get(key), str) and value)
+    return tuple([v for k, v in given.items() if k in _PATH_KEYS and isinstance(v, str) and v])
 
 
 def title_of(given: object) -> str:

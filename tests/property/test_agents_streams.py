@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.agents import records
 from engine.agents.agent_events import AgentEvent, Printed, Raw, Reply
 from engine.agents.contract import Ending, LaunchRequest
 from engine.agents.lines import LineSplitter
@@ -230,6 +231,18 @@ def test_the_damage_is_real() -> None:
             told.append((parser.feed("out", data), parser.finish(Ending(exit_code=0))))
         differing += told[0] != told[1]
     assert differing > 40
+
+
+def test_a_record_is_read_alike_by_the_quick_reader_and_by_the_patient_one() -> None:
+    chance = random.Random(3)
+    known = 0
+    for _, lines in SOURCES:
+        for line in damaged(chance, lines).split(b"\n"):
+            patient = records._read_patiently(line)
+            wanted = patient if isinstance(patient, dict) else None
+            assert repr(records.read_record(line)) == repr(wanted)
+            known += wanted is not None
+    assert known > 1000
 
 
 @settings(max_examples=60, deadline=None)
