@@ -339,7 +339,13 @@ class ConfirmAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class FinishResolving:
-    """Everything is decided: go on with exactly the tree that the decisions make."""
+    """Everything is decided: go on with exactly the tree that the decisions make.
+
+    Attributes:
+        is_despite_check: Land it even though the check of that tree failed, or was not run.
+    """
+
+    is_despite_check: bool = False
 
 
 ResolutionAction = (

@@ -130,13 +130,14 @@ class IsolationViolated:
 
 @dataclass(frozen=True, kw_only=True)
 class Landed:
-    """A change is on the target branch."""
+    """A change is on the target branch; `is_despite_check` where a human overruled its check."""
 
     worker: str
     attempt: int
     target: str
     old: str
     new: str
+    is_despite_check: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +223,17 @@ class ClashPredicted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConflictsDecided:
+    """Something was decided about a worker's conflicts, taken back, or offered anew."""
+
+    worker: str
+    attempt: int
+    open_files: int
+    open_hunks: int
+    is_resolved: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class EgressDecided:
     """A connection to the outside was let through or refused."""
 
@@ -251,7 +263,13 @@ MustArrive = (
     | RunFinished
 )
 LatestWins = (
-    OutputAppended | ToolUsed | UsageSampled | ProgressReported | ClashPredicted | EgressDecided
+    OutputAppended
+    | ToolUsed
+    | UsageSampled
+    | ProgressReported
+    | ClashPredicted
+    | ConflictsDecided
+    | EgressDecided
 )
 Event = MustArrive | LatestWins
 

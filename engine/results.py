@@ -55,7 +55,10 @@ class CheckResult:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerResult:
-    """One worker's result; `outcome` counts the check, landed or not."""
+    """One worker's result; `outcome` counts the check, landed or not.
+
+    `is_despite_check` where a human had it landed whatever the check says of the merged tree.
+    """
 
     worker: str
     phase: Phase
@@ -73,6 +76,7 @@ class WorkerResult:
     output: str = ""
     duration_s: float = 0.0
     error: str | None = None
+    is_despite_check: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -246,10 +246,12 @@ class Resolved(WorkerFactBase):
     Attributes:
         tree: The result.
         onto: The commit of the target that it was resolved against; on any other it is void.
+        is_despite_check: It is to land whatever the check says of it.
     """
 
     tree: str
     onto: str | None = None
+    is_despite_check: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,10 @@
 """What the facts of a review and a landing do."""
 
+from dataclasses import replace
+
 from engine.core import facts as f
 from engine.core.effects import UndoLanding
+from engine.core.outcome import is_despite_check
 from engine.core.state import Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
@@ -57,7 +60,14 @@ def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
     """It is on the target."""
     turn.tell(w.id, Phase.LANDED)
     turn.publish(
-        Landed(worker=str(w.id), attempt=w.attempt, target=fact.target, old=fact.old, new=fact.new)
+        Landed(
+            worker=str(w.id),
+            attempt=w.attempt,
+            target=fact.target,
+            old=fact.old,
+            new=fact.new,
+            is_despite_check=is_despite_check(turn.state, w),
+        )
     )
 
 
@@ -81,11 +91,18 @@ def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
 
 
 def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
-    """Back to where the conflict was met; work on a base waits for a slot again."""
+    """Back to where the conflict was met; work on a base waits for a slot again.
+
+    A check that was overruled before was another tree's: what counts is what is said of this one.
+    """
     to = Phase.QUEUED if w.is_conflict_of_base else Phase.LANDING
+    wish = w.land or f.Approved(worker=w.id, attempt=w.attempt)
     turn.tell(
         w.id,
         to,
+        land=None
+        if w.is_conflict_of_base
+        else replace(wish, is_despite_check=fact.is_despite_check),
         resolved=fact.tree,
         resolved_onto=fact.onto,
         conflicts=(),

@@ -184,3 +184,9 @@ def run_outcome(state: RunState) -> Outcome:
         if outcome in outcomes:
             return outcome
     return Outcome.SUCCESS
+
+
+def is_despite_check(state: RunState, w: Worker) -> bool:
+    """Its landing was to go on whatever the check says; False where there is no check to say it."""
+    has_check = state.plan.step(w.id.step).check is not None
+    return has_check and w.land is not None and w.land.is_despite_check

@@ -1,6 +1,12 @@
 """From a state to the report of a run, and to what it waits for."""
 
-from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome
+from engine.core.outcome import (
+    chosen_of,
+    is_choice_due,
+    is_despite_check,
+    run_outcome,
+    step_outcome,
+)
 from engine.core.state import RunState, Worker
 from engine.limits import Usage
 from engine.phases import HOLDING, Phase
@@ -50,6 +56,7 @@ def worker_result(state: RunState, w: Worker) -> WorkerResult:
         output=w.ended.text if w.ended else "",
         duration_s=round(w.worked_s, 3),
         error=w.error,
+        is_despite_check=w.phase is Phase.LANDED and is_despite_check(state, w),
     )
 
 

@@ -96,7 +96,7 @@ class Landings:
                 message=_landing_message(state, w),
                 author=signature,
                 committer=signature,
-                trailers=_trailers(state, w, is_despite_check=effect.is_despite_check),
+                trailers=_trailers(state, w, effect, tree=tree),
                 tree=tree,
                 creates=old is None,
             ),
@@ -219,13 +219,17 @@ def _landing_message(state: RunState, w: Worker) -> str:
     return f"{subject[:72]}\n"
 
 
-def _trailers(state: RunState, w: Worker, *, is_despite_check: bool) -> tuple[tuple[str, str], ...]:
-    check = state.plan.step(w.id.step).check
+def _trailers(
+    state: RunState, w: Worker, effect: e.Land, *, tree: str | None
+) -> tuple[tuple[str, str], ...]:
+    check, known = state.plan.step(w.id.step).check, w.check
     rows: list[tuple[str, str]] = [
         ("Plait-Run", state.run),
         ("Plait-Worker", str(w.id)),
         ("Plait-Attempt", str(w.attempt)),
     ]
     if check is not None:
-        rows.append(("Plait-Check", "overruled" if is_despite_check else f"passed: {check}"))
+        is_proved = known is not None and known.passed and tree is not None and known.tree == tree
+        is_overruled = effect.is_despite_check and not is_proved
+        rows.append(("Plait-Check", "overruled" if is_overruled else f"passed: {check}"))
     return tuple(rows)

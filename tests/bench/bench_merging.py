@@ -23,7 +23,7 @@ from engine.merge import Names, ResolutionSession, propose
 from engine.supervisor.merging.conflicts import read_conflicts
 from engine.supervisor.merging.preview import preview
 from engine.supervisor.merging.results import result_tree
-from engine.supervisor.merging.views import file_views
+from engine.supervisor.merging.views import Lens, file_views
 from tests.support.repositories import RepositoryBuilder
 
 FILES, BRANCHES, ROUNDS = 5_000, 50, 5
@@ -97,7 +97,7 @@ async def measure(built: RepositoryBuilder) -> bool:
     tree = await took(lambda: result_tree(repo, made.merged, made.conflicts, results))
 
     async def shown() -> object:
-        return file_views(session, propose)
+        return file_views(session, Lens(propose=propose))
 
     answers = await merger.preview(questions)
     assert all(isinstance(one, MergedTrees) and one.conflicts for one in answers)

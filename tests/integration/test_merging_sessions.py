@@ -7,7 +7,7 @@ import pytest
 from engine import commands as c
 from engine.errors import WorkspaceError
 from engine.phases import Phase
-from engine.supervisor.merging import sessions
+from engine.supervisor.merging import review
 from engine.supervisor.merging.views import ConflictView
 from tests.support.merging_runs import (
     SOURCE,
@@ -276,10 +276,10 @@ async def test_very_many_hunks_get_their_proposals_look_by_look(
     ]
     async with place.engine() as engine:
         run = await conflicted(engine, place, *texts)
-        monkeypatch.setattr(sessions, "_THINKS_S", -1.0)
+        monkeypatch.setattr(review, "_THINKS_S", -1.0)
         view = await engine.port.conflicts(run.id, WHO)
         assert (view.is_thinking, len(view.file("code").hunks)) == (True, 3)
-        monkeypatch.setattr(sessions, "_THINKS_S", 5.0)
+        monkeypatch.setattr(review, "_THINKS_S", 5.0)
         view = await engine.port.conflicts(run.id, WHO)
         assert not view.is_thinking
         assert all(found.proposals for found in view.file("code").hunks)

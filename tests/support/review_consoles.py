@@ -19,7 +19,7 @@ from engine.merge import (
 from engine.phases import Phase
 from engine.results import Change, CheckResult, EngineView, Outcome, StepView
 from engine.supervisor.merging.actions import decided
-from engine.supervisor.merging.views import ConflictView, file_views
+from engine.supervisor.merging.views import ConflictView, Lens, file_views
 from engine.supervisor.merging.weaving import (
     CandidateHunkView,
     CandidateRow,
@@ -276,8 +276,10 @@ class ReviewPort(FakePort):
             incoming=NAMES.incoming,
             files=file_views(
                 self.session,
-                lambda hunk: propose(hunk, memory=self.memory),
-                with_text=path.encode(errors="surrogateescape") or None,
+                Lens(
+                    propose=lambda hunk: propose(hunk, memory=self.memory),
+                    with_text=path.encode(errors="surrogateescape") or None,
+                ),
             ),
             is_of_base=self.is_of_base,
             is_resolved=self.session.is_resolved,

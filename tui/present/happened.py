@@ -64,5 +64,6 @@ _TOLD: dict[str, tuple[str, Role, str]] = {
     "ToolUsed": ("·", Role.MUTED, "used a tool"),
     "ProgressReported": ("·", Role.MUTED, "reported progress"),
     "ClashPredicted": ("≈", Role.CLASH, "may clash"),
+    "ConflictsDecided": ("≠", Role.CLASH, "decides conflicts"),
     "EgressDecided": ("·", Role.MUTED, "asked for the network"),
 }

@@ -8,6 +8,7 @@ from engine.core import facts as f
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
+from engine.events import ConflictsDecided
 from engine.git.names import RefNames
 from engine.git.runner import Repo
 from engine.ids import WorkerId
@@ -68,8 +69,10 @@ class MergeDesk:
         async with self.resolutions.lock(run.state.run, worker):
             w = conflicted(run.state, worker)
             if isinstance(action, c.FinishResolving):
-                return await self._finish(run, w)
-            return await self.resolutions.act(run.state, w, action)
+                return await self._finish(run, w, action)
+            view = await self.resolutions.act(run.state, w, action)
+        run.mention(decided_event(view))
+        return view
 
     async def landing_order(
         self, state: RunState, workers: Sequence[WorkerId], by: LandingOrder
@@ -133,7 +136,7 @@ class MergeDesk:
         )
         return attempt.worker
 
-    async def _finish(self, run: RunPort, w: Worker) -> ConflictView:
+    async def _finish(self, run: RunPort, w: Worker, action: c.FinishResolving) -> ConflictView:
         finished = await self.resolutions.finish(run.state, w)
         view = await self.resolutions.view(run.state, w)
         if finished is None:
@@ -145,6 +148,7 @@ class MergeDesk:
                 attempt=w.attempt,
                 tree=finished.tree,
                 onto=finished.onto,
+                is_despite_check=action.is_despite_check,
                 at=self._clock.now(),
             )
         )
@@ -161,3 +165,14 @@ def conflicted(state: RunState, worker: WorkerId) -> Worker:
     if w.phase is not Phase.CONFLICTED:
         raise WorkspaceError(f"{w.id} is {w.phase}: it has no conflicts to decide")
     return w
+
+
+def decided_event(view: ConflictView) -> ConflictsDecided:
+    """What other consoles are told after a decision."""
+    return ConflictsDecided(
+        worker=view.worker,
+        attempt=view.attempt,
+        open_files=view.open_count,
+        open_hunks=sum(file.open_hunks for file in view.files),
+        is_resolved=view.is_resolved,
+    )

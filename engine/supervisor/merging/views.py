@@ -5,14 +5,16 @@ characters and what an editor sends back is the same bytes.
 """
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from engine.merge import (
     Choice,
     DiffLine,
     FileConflict,
     Hunk,
+    HunkKey,
     Lines,
     OwnText,
     Proposal,
@@ -24,6 +26,17 @@ from engine.merge import (
 )
 from engine.merge.memory import memory_key
 from engine.results import CheckResult
+from engine.supervisor.merging.evidence import (
+    CommitView,
+    Evidence,
+    MergedFileView,
+    PieceView,
+    piece_views,
+)
+
+_BEGINS_WITH_NAME = re.compile(rb"[A-Za-z_$]")
+_HEADING_WITHIN = 500
+_LONGEST_HEADING = 80
 
 Proposer = Callable[[Hunk], tuple[Proposal, ...]]
 
@@ -70,6 +83,8 @@ class HunkView:
         choice: What is decided: a word such as `both`, `lines`, `own`; None while it is open.
         result: The text of what is decided.
         source: Where an own text came from, if nobody typed it.
+        where: The heading above it (a function's first line, say), as the target has it.
+        asked: Who is being asked about it now; `ask_problem` is why nobody answered.
     """
 
     key: str
@@ -83,6 +98,9 @@ class HunkView:
     result: str | None = None
     source: str = ""
     proposals: tuple[ProposalView, ...] = ()
+    where: str = ""
+    asked: str = ""
+    ask_problem: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +122,9 @@ class ConflictFileView:
         whole: The option that was chosen for it; `mode` and `place` likewise.
         is_edited: Its text was written by hand.
         text: As it stands, open hunks between markers, for an editor; only where it was asked for.
+        pieces: The same in pieces, an open hunk as its base; likewise only where it was asked for.
         target_path: What the target calls it, None where it has no such file; so `incoming_path`.
+        target_commits: The target's newest commits that touched it; so `incoming_commits`.
     """
 
     path: str
@@ -126,6 +146,9 @@ class ConflictFileView:
     incoming_path: str | None = None
     target_mode: str | None = None
     incoming_mode: str | None = None
+    pieces: tuple[PieceView, ...] = ()
+    target_commits: tuple[CommitView, ...] = ()
+    incoming_commits: tuple[CommitView, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +162,14 @@ class ConflictView:
         is_finished: It went on, with `tree`.
         tree: The exact tree that would be landed (or built on), once everything is decided.
         check: The newest check of that tree; None where it has not been checked.
-        clean: How many files git merged by itself.
+        clean: How many files git merged by itself; `merged` says which.
+        looked_at: The file that was asked for by its path, conflicted or not.
+        decisions: How many steps there are to undo.
+        target_commits: What the target has that the other side has not; so `incoming_commits`.
         opened: Paths whose decisions fell away because the sides have changed since.
+        moved: The merge was made again because the target is another than it was.
+        doing: What git is in the middle of, where it is a merge of the user's own.
+        next_step: The command that goes on from there; it is offered, never run.
         to_look_at: Files set by hand that nobody has compared with the merge made again.
         problem: Why the decisions, although complete, make no tree.
         is_thinking: Of very many hunks some have no proposals yet: the next look brings more.
@@ -164,6 +193,14 @@ class ConflictView:
     to_look_at: tuple[str, ...] = ()
     problem: str = ""
     is_thinking: bool = False
+    merged: tuple[MergedFileView, ...] = ()
+    looked_at: ConflictFileView | None = None
+    decisions: int = 0
+    target_commits: tuple[CommitView, ...] = ()
+    incoming_commits: tuple[CommitView, ...] = ()
+    moved: bool = False
+    doing: str = ""
+    next_step: str = ""
 
     @property
     def open_count(self) -> int:
@@ -178,15 +215,24 @@ class ConflictView:
         raise KeyError(path)
 
 
-def file_views(
-    session: ResolutionSession, proposer: Proposer, *, with_text: bytes | None = None
-) -> tuple[ConflictFileView, ...]:
+@dataclass(frozen=True, kw_only=True)
+class Lens:
+    """What is known beyond the decisions when a session is shown.
+
+    `with_text` is the path of the file whose whole text is wanted.
+    """
+
+    propose: Proposer
+    asking: Mapping[HunkKey, str] = field(default_factory=dict)
+    problems: Mapping[HunkKey, str] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=Evidence)
+    with_text: bytes | None = None
+
+
+def file_views(session: ResolutionSession, lens: Lens) -> tuple[ConflictFileView, ...]:
     """Every conflicted file, then those that were set by hand."""
     known = {conflict.path for conflict in session.conflicts}
-    found = [
-        _file(session, conflict, proposer, is_whole=conflict.path == with_text)
-        for conflict in session.conflicts
-    ]
+    found = [_file(session, conflict, lens) for conflict in session.conflicts]
     found += [
         ConflictFileView(
             path=shown_path(path), kind="edited", is_resolved=True, is_edited=True, mode=own.mode
@@ -197,21 +243,20 @@ def file_views(
     return tuple(found)
 
 
-def _file(
-    session: ResolutionSession, conflict: FileConflict, proposer: Proposer, *, is_whole: bool
-) -> ConflictFileView:
+def _file(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> ConflictFileView:
     decided = session.resolutions.get(conflict.path)
-    needs = conflict.open
+    needs, is_whole = conflict.open, conflict.path == lens.with_text
     text = session.edit_text(conflict.path) if is_whole else None
     sides = (conflict.base, conflict.target, conflict.incoming)
-    paths = [shown_path(side.path) if side else None for side in sides]
+    paths = [side.path if side else None for side in sides]
+    pieces = session.preview(conflict.path) if is_whole else ()
     return ConflictFileView(
         path=shown_path(conflict.path),
         kind=str(conflict.kind),
         is_resolved=session.is_file_resolved(conflict.path),
         open_hunks=len(session.open_hunks(conflict.path)),
         hunks=tuple(
-            _hunk(hunk, decided.hunks.get(hunk.key) if decided else None, proposer(hunk))
+            _hunk(conflict, hunk, decided.hunks.get(hunk.key) if decided else None, lens)
             for hunk in needs.hunks
         ),
         options=tuple(
@@ -226,15 +271,22 @@ def _file(
         place=str(decided.place) if decided and decided.place else None,
         is_edited=bool(decided and decided.own),
         text=shown(text) if text is not None else None,
-        base_path=paths[0],
-        target_path=paths[1],
-        incoming_path=paths[2],
+        base_path=_path_of(paths[0]),
+        target_path=_path_of(paths[1]),
+        incoming_path=_path_of(paths[2]),
         target_mode=conflict.target.mode if conflict.target else None,
         incoming_mode=conflict.incoming.mode if conflict.incoming else None,
+        pieces=tuple(piece_views(conflict.text, pieces)),
+        target_commits=lens.evidence.target.of(paths[1] or paths[0]),
+        incoming_commits=lens.evidence.incoming.of(paths[2] or paths[0]),
     )
 
 
-def _hunk(hunk: Hunk, choice: Choice | None, proposals: tuple[Proposal, ...]) -> HunkView:
+def _path_of(path: bytes | None) -> str | None:
+    return shown_path(path) if path is not None else None
+
+
+def _hunk(conflict: FileConflict, hunk: Hunk, choice: Choice | None, lens: Lens) -> HunkView:
     result = text_of(hunk, choice) if choice is not None else None
     return HunkView(
         key=hunk.key,
@@ -247,8 +299,18 @@ def _hunk(hunk: Hunk, choice: Choice | None, proposals: tuple[Proposal, ...]) ->
         choice=_word(choice),
         result=shown(result) if result is not None else None,
         source=choice.source if isinstance(choice, OwnText) else "",
-        proposals=tuple(_proposal(hunk, proposal) for proposal in proposals),
+        proposals=tuple(_proposal(hunk, proposal) for proposal in lens.propose(hunk)),
+        where=_heading(conflict.text.target if conflict.text else (), hunk.target_line),
+        asked=lens.asking.get(hunk.key, ""),
+        ask_problem=lens.problems.get(hunk.key, ""),
     )
+
+
+def _heading(lines: Lines, at: int) -> str:
+    """The last line above that begins with a name: git's own rule for the head of a hunk."""
+    above = range(at - 1, max(at - _HEADING_WITHIN, -1), -1)
+    found = next((lines[n] for n in above if _BEGINS_WITH_NAME.match(lines[n])), b"")
+    return shown(found[:_LONGEST_HEADING]).strip()
 
 
 def _word(choice: Choice | None) -> str | None:

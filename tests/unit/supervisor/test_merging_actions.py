@@ -7,7 +7,7 @@ from engine.errors import WorkspaceError
 from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, Side, propose
 from engine.store.codec import from_json, to_json
 from engine.supervisor.merging.actions import decided, side_actions
-from engine.supervisor.merging.views import ConflictFileView, ConflictView, file_views
+from engine.supervisor.merging.views import ConflictFileView, ConflictView, Lens, file_views
 
 BASE, TARGET, INCOMING = b"a\nb\nc\n", b"a\nmine\nc\n", b"a\ntheirs\nand more\nc\n"
 
@@ -25,7 +25,7 @@ def conflict(kind: ConflictKind = ConflictKind.CONTENTS, **more: object) -> File
 
 
 def view(session: ResolutionSession, **more: bytes) -> ConflictFileView:
-    (found,) = file_views(session, propose, **more)
+    (found,) = file_views(session, Lens(propose=propose, **more))
     return found
 
 
