@@ -99,9 +99,9 @@ class WorkspaceError(EngineError):
 class BranchTaken(WorkspaceError):
     """A branch that is needed belongs to someone else."""
 
-    def __init__(self, branch: str, *, hint: str = "") -> None:
+    def __init__(self, branch: str, *, why: str, hint: str) -> None:
         self.branch = branch
-        super().__init__(f"the branch {branch!r} is taken", hint=hint)
+        super().__init__(f"the branch {branch!r} {why}", hint=hint)
 
 
 class WorktreeBusy(WorkspaceError):

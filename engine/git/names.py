@@ -58,7 +58,10 @@ async def check_prefix(repo: Repo, prefix: str) -> None:
     found = (await repo.read("for-each-ref", "--format=%(refname)", *refs)).decode().splitlines()
     for ref in refs:
         if ref in found:
+            name = ref.removeprefix("refs/heads/")
             raise BranchTaken(
-                ref.removeprefix("refs/heads/"),
-                hint=f"Set `branch_prefix` to another word than {prefix!r}, or rename the branch.",
+                name,
+                why=f"stands where the branches of workers would go ({prefix}/RUN/STEP/WORKER)",
+                hint=f"Rename it (`git branch -m {name} NEW-NAME`),"
+                f" or set `runtime.branch_prefix` to something else than {prefix!r}.",
             )

@@ -132,8 +132,9 @@ async def detach_others(repo: Repo, branch: str) -> None:
     """
     path = await held_elsewhere(repo, branch)
     if path is not None:
-        hint = f"It is checked out in {path}: switch to another branch there."
-        raise BranchTaken(branch.removeprefix("refs/heads/"), hint=hint)
+        name = branch.removeprefix("refs/heads/")
+        hint = "Switch to another branch there."
+        raise BranchTaken(name, why=f"is checked out in {path}", hint=hint)
     for place in await checkouts(repo):
         if place.branch == branch:
             where = Where(git_dir=place.git_dir)

@@ -20,6 +20,7 @@ from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
 from engine.git.metadata import branch_names, current_branch
+from engine.git.names import check_prefix
 from engine.git.objects import Wording, set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
 from engine.git.removal import Verdict, examine, remove
@@ -95,7 +96,9 @@ class GitWorkshop:
 
         Raises:
             WorkspaceError: HEAD is detached and no target is named, or the base names nothing.
+            BranchTaken: A branch of the user's is where those of the workers would go.
         """
+        await check_prefix(self._repo, plan.runtime.branch_prefix)
         target = plan.runtime.target or await self._current_branch()
         if target is None and not all(s.merge is MergeMode.NONE for s in plan.steps):
             raise WorkspaceError(

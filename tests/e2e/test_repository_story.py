@@ -66,6 +66,17 @@ def test_the_users_own_edits_are_never_overwritten(repository: Shell):
     assert "a.txt" in repository.plait("status").out
 
 
+def test_a_branch_where_the_workers_would_go_is_named_before_anything_starts(repository: Shell):
+    repository.git("branch", "plait")
+    refused = repository.plait("run", "plait.yaml", "--headless")
+    assert refused.code == 2
+    assert all(word in refused.err for word in ("'plait'", "git branch -m plait", "branch_prefix"))
+    assert repository.git("for-each-ref", "refs/plait") == ""
+
+    repository.git("branch", "-m", "plait", "mine")
+    assert repository.plait("run", "plait.yaml", "--headless").code == 3
+
+
 def test_a_diff_shows_what_a_worker_changed(repository: Shell):
     repository.plait("run", "plait.yaml", "--headless")
     done = repository.plait("diff", "shout/worker_1")
