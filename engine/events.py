@@ -243,6 +243,29 @@ class EgressDecided:
     is_allowed: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class OutsideChanged:
+    """Something that is not this worker's changed while it worked; it is not proved who did it.
+
+    Attributes:
+        paths: The first of them: files, and branches as `refs/…`.
+        count: How many there are.
+        remark: What is known about who may have done it.
+    """
+
+    worker: str
+    attempt: int
+    paths: tuple[str, ...]
+    count: int
+    remark: str
+
+    @property
+    def path(self) -> str:
+        """The first of them, and how many more there are."""
+        first = next(iter(self.paths), "")
+        return f"{first} and {self.count - 1} more" if self.count > 1 else first
+
+
 MustArrive = (
     RunStarted
     | Clamped
@@ -270,6 +293,7 @@ LatestWins = (
     | ClashPredicted
     | ConflictsDecided
     | EgressDecided
+    | OutsideChanged
 )
 Event = MustArrive | LatestWins
 

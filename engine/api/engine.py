@@ -37,6 +37,7 @@ from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
 from engine.supervisor.seeds import Seeds
 from engine.supervisor.shelter import Shelter
+from engine.supervisor.tampering import Proof
 from engine.supervisor.tools import Tools
 from engine.supervisor.workshops import Workshops
 
@@ -136,6 +137,7 @@ class Engine:
             environ=env,
             logins=Logins(env, folder=state_home(env) / "logins", clock=clock),
             repo=place.repo,
+            proof=Proof(place, shelter),
             seeds=Seeds(place.workspaces / ".seeds"),
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())

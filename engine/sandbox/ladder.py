@@ -129,13 +129,17 @@ def doctor(machine: Machine) -> tuple[Enforcement, ...]:
     return tuple(replace(row, value="") for row in report(machine, best, {}))
 
 
-def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
+def files_level(machine: Machine, request: ConfineRequest) -> Level:
+    """How well an attempt is kept to its own folders: a daemon of the user's reaches every file."""
     rung = files_rung(machine)
-    level = Level.NONE if rung is None else Level.ENFORCED
-    if rung is Mechanism.LANDLOCK and sockets(machine, request) in ("all", "ordinary"):
-        level = Level.ADVISORY
-    if request.holes.docker and rung is not None:
-        level = Level.ADVISORY
+    if rung is None:
+        return Level.NONE
+    has_daemons = rung is Mechanism.LANDLOCK and sockets(machine, request) in ("all", "ordinary")
+    return Level.ADVISORY if has_daemons or request.holes.docker else Level.ENFORCED
+
+
+def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
+    rung, level = files_rung(machine), files_level(machine, request)
     remarks = (*_weaknesses(machine, rung, level), *_opened(request))
     return Enforcement(
         dimension=Dimension.FILES,
@@ -189,7 +193,7 @@ def _git(machine: Machine, request: ConfineRequest) -> Enforcement:
         dimension=Dimension.GIT,
         level=Level.ENFORCED if held else Level.ADVISORY,
         mechanism="private clone" if held else "tamper check",
-        value="shared objects read-only" if held else "config, hooks, attributes, refs",
+        value="shared objects read-only" if held else "config, hooks, attributes, worktrees",
         reason=reason,
         fix="" if held else machine.finding(Mechanism.BWRAP).fix,
     )

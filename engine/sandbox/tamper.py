@@ -1,19 +1,28 @@
-"""Whether somebody wrote where no attempt may: the lowest rung, by looking before and after.
+"""Whether somebody wrote where no attempt may: by looking before and after, and by times.
 
-Where nothing keeps an attempt from the repository, this notices what it did to what git executes
-or trusts (config, hooks, attributes, refs). A violation is data; what follows is decided elsewhere.
+What git executes is compared by content, because there is little of it and it matters most. Whole
+trees are asked for what changed since a moment: an inode's change time moves with every write, and
+only the kernel sets it. What follows from a finding is decided elsewhere.
 """
 
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-GIT_TRUSTS = ("config", "config.worktree", "hooks", "info", "HEAD", "packed-refs", "refs")
-"""Below a git directory: what makes git run something, or move somebody's branch."""
+_EXECUTED = ("config", "config.worktree", "hooks", "info/attributes", "objects/info/alternates")
+_EXECUTED_IN_WORKTREE = ("config.worktree", "commondir", "gitdir")
+_BRANCHES = re.compile(
+    rb'^\[branch "[^"\\\n]*"\]\n'
+    rb'(?:[ \t]+(?:remote|merge|rebase|pushRemote|description) = [^"\\;#\n]*\n)+(?=\[|\Z)',
+    re.MULTILINE,
+)
+"""What `git push -u` and `git switch --track` write by the way, whole sections only: it names
+branches and executes nothing."""
 
 
 class Change(StrEnum):
@@ -39,6 +48,14 @@ Fingerprint = Mapping[bytes, bytes]
 """Path to a digest of what lies there; links are never followed."""
 
 
+def executed_by_git(git_dir: Path) -> tuple[Path, ...]:
+    """What makes git run a program, or leads it to another configuration, below a git directory."""
+    own = tuple(git_dir / name for name in _EXECUTED)
+    trees = git_dir / "worktrees"
+    names = sorted(os.listdir(trees)) if trees.is_dir() else []  # noqa: PTH208 - names are wanted
+    return own + tuple(trees / name / file for name in names for file in _EXECUTED_IN_WORKTREE)
+
+
 def fingerprint(paths: Iterable[Path]) -> Fingerprint:
     """What lies at these paths and below, so that a change can be named later.
 
@@ -53,32 +70,11 @@ def fingerprint(paths: Iterable[Path]) -> Fingerprint:
     }
 
 
-def git_paths(git_dir: Path) -> tuple[Path, ...]:
-    """What is to be watched of a git directory; the refs that the engine moves are the caller's."""
-    return tuple(git_dir / name for name in GIT_TRUSTS)
-
-
-def outline(paths: Iterable[Path]) -> Fingerprint:
-    """The cheap form for whole trees: size, mode, and the times that only the kernel can set.
-
-    The inode's change time moves with every write, whoever sets the other times back.
-    """
-    return {
-        os.fsencode(path): _outline(path)
-        for top in paths
-        for path in _walk(top)
-        if os.path.lexists(path)
-    }
-
-
-def violations(
-    before: Fingerprint, after: Fingerprint, allowed: Iterable[Path] = ()
-) -> tuple[Violation, ...]:
-    """What changed between two looks, outside the paths that the attempt may write."""
-    own = tuple(os.fsencode(path) for path in allowed)
+def violations(before: Fingerprint, after: Fingerprint) -> tuple[Violation, ...]:
+    """What changed between two looks."""
     found = []
     for path in sorted(before.keys() | after.keys()):
-        if before.get(path) == after.get(path) or _is_own(path, own):
+        if before.get(path) == after.get(path):
             continue
         change = Change.CHANGED
         if path not in before:
@@ -89,8 +85,52 @@ def violations(
     return tuple(found)
 
 
-def _is_own(path: bytes, own: tuple[bytes, ...]) -> bool:
-    return any(path == each or path.startswith(each + b"/") for each in own)
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """What changed below some folders; `is_whole` is false where there was too much to look at."""
+
+    paths: tuple[Path, ...]
+    is_whole: bool
+
+
+def changed_since(
+    tops: Iterable[Path], since_ns: int, *, leave_out: Collection[Path] = (), at_most: int
+) -> News:
+    """What was written, made or removed after a moment; a removal shows as its folder.
+
+    Args:
+        tops: The folders.
+        since_ns: The moment, on the clock of the file system.
+        leave_out: Paths that are not looked into.
+        at_most: How many entries are looked at.
+    """
+    found: list[Path] = []
+    left = at_most
+    waiting = [top for top in tops if top.is_dir() and not top.is_symlink()]
+    for folder in waiting:  # grows while it is walked
+        try:
+            entries = [each for each in os.scandir(folder) if Path(each.path) not in leave_out]
+            status = folder.lstat()
+        except OSError:  # gone, or closed to us
+            continue
+        left -= len(entries)
+        if left < 0:
+            return News(paths=tuple(found), is_whole=False)
+        waiting += [Path(each.path) for each in entries if each.is_dir(follow_symlinks=False)]
+        news = [Path(each.path) for each in entries if _is_new(each, since_ns)]
+        if not news and status.st_ctime_ns > since_ns:
+            news = [folder]
+        found += news
+    return News(paths=tuple(found), is_whole=True)
+
+
+def _is_new(entry: "os.DirEntry[str]", since_ns: int) -> bool:
+    """A folder's own times move with its entries, which are looked at themselves."""
+    try:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        return not is_folder and entry.stat(follow_symlinks=False).st_ctime_ns > since_ns
+    except OSError:
+        return False
 
 
 def _walk(top: Path) -> Iterator[Path]:
@@ -106,14 +146,7 @@ def _digest(path: Path) -> bytes:
     seen = hashlib.sha256(f"{found.st_mode:o}\0".encode())
     if stat.S_ISLNK(found.st_mode):
         seen.update(os.fsencode(path.readlink()))
-    elif stat.S_ISREG(found.st_mode):
-        seen.update(path.read_bytes())
+    elif stat.S_ISREG(found.st_mode) and os.access(path, os.R_OK):
+        content = path.read_bytes()
+        seen.update(_BRANCHES.sub(b"", content) if path.name == "config" else content)
     return seen.digest()
-
-
-def _outline(path: Path) -> bytes:
-    found = path.lstat()
-    if stat.S_ISDIR(found.st_mode):
-        # A folder's own times move with its entries, which are looked at themselves.
-        return f"{found.st_mode:o}".encode()
-    return f"{found.st_mode:o} {found.st_size} {found.st_ino} {found.st_ctime_ns}".encode()

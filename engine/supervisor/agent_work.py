@@ -16,10 +16,11 @@ from engine.limits import Usage
 from engine.plan.model import AgentChoice, RetryMode
 from engine.plan.prompts import command_environment
 from engine.supervisor.activities import Activity
+from engine.supervisor.in_thread import is_in_thread
 from engine.supervisor.notebook import Notebook
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Job, user_home
-from engine.supervisor.thread_work import is_in_thread, run_in_thread
+from engine.supervisor.thread_work import run_in_thread
 from engine.supervisor.tools import Tools
 from engine.supervisor.watch import Watch
 

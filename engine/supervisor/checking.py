@@ -8,6 +8,7 @@ from engine.results import CheckResult
 from engine.supervisor.attempts import CommandEnd, with_role
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import GitPlaces, Job
+from engine.supervisor.tampering import tell
 from engine.supervisor.tools import Tools
 
 _TOLD_TAIL = 2000
@@ -79,7 +80,12 @@ class Checking:
             git=git or self._tools.workshop.git_places(state, effect.worker),
             env=self._tools.ports.lease(f"{state.run}/{effect.worker}", state.plan.workspace.ports),
         )
-        return await self._tools.starter.run_command(state, job, command)
+        proof = self._tools.proof
+        before = await proof.look(state, effect.worker)
+        end = await self._tools.starter.run_command(state, job, command)
+        found = await proof.compare(state, effect.worker, before)
+        tell(self._run, found, attempt, at=self._tools.clock.now())
+        return end
 
 
 class CheckingAgain:

@@ -28,12 +28,12 @@ from engine.supervisor.allotment import admitted, allot
 from engine.supervisor.cleaning import CleanItem, TrashItem, bring_back, clean, trash_items
 from engine.supervisor.comparing import Wanted
 from engine.supervisor.entering import entrance
+from engine.supervisor.in_thread import has_threads
 from engine.supervisor.journal import Journal
 from engine.supervisor.judge import find_worker, judge
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.merges import Merges
 from engine.supervisor.replay import read_log
-from engine.supervisor.thread_work import has_threads
 from engine.supervisor.tools import Tools
 from engine.supervisor.view import view_of
 

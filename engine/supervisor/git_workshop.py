@@ -43,7 +43,6 @@ from engine.supervisor.git_names import short
 from engine.supervisor.merging.conflicts import conflict_paths
 from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces, Job, Shelter
-from engine.supervisor.tampering import TamperCheck
 from engine.supervisor.workshop import (
     BaseClash,
     Checker,
@@ -86,7 +85,6 @@ class GitWorkshop:
         self._landings = Landings(
             repo, root=root, layout=layout, clock=clock, resolutions=self._desk.resolutions
         )
-        self._tampering = TamperCheck(repo.common_dir, is_needed=not shelter.can_confine)
         self._bases: dict[RunId, str] = {}
         self._pinning = anyio.Lock()
         self._spaces: dict[AttemptId, Workspace] = {}
@@ -155,7 +153,6 @@ class GitWorkshop:
             ),
         )
         self._spaces[attempt] = space
-        await self._tampering.begin(attempt)
         await anyio.to_thread.run_sync(self._give_artifacts, state.run, effect, Path(space.path))
         return Made(path=space.path, branch=short(space.branch), base=start.base)
 
@@ -277,10 +274,9 @@ class GitWorkshop:
             found = await collect(
                 self._repo, space, CollectRequest(author=author, message=_left_over(w), wrap=wrap)
             )
-        violations = await self._tampering.end(space.attempt)
         if isinstance(found, CollectRefused):
             why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
-            return Kept(error=why, violations=violations)
+            return Kept(error=why)
         change = await measured(
             self._repo,
             found,
@@ -288,7 +284,7 @@ class GitWorkshop:
             meant=state.plan.workspace.paths,
             artifacts=artifacts,
         )
-        return Kept(change=change, violations=violations)
+        return Kept(change=change)
 
     async def prepare_landing(
         self, state: RunState, effect: e.Land, check: Checker | None

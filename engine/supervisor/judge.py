@@ -193,7 +193,10 @@ def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> 
             f"{w.id} is stacked on {names}", hint=f"Land {names} first.", choices=(names,)
         )
     if Badge.VIOLATION in w.badges:
-        return c.Refused(f"{w.id} reached outside its tree: {', '.join(w.violations)}")
+        return c.Refused(
+            f"{w.id} reached outside its tree: {', '.join(w.violations)}",
+            hint=f"See what changed there. Its work is on {w.branch}, for you to merge by hand.",
+        )
     fact = f.Approved(
         **base, to=command.to, style=command.style, is_despite_check=command.is_despite_check
     )

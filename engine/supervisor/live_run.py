@@ -154,6 +154,12 @@ class LiveRun:
         """Tell observers something of which only the newest counts."""
         self._tools.bus.mention(self.run, event, at=self._tools.clock.now(), after=self._seq)
 
+    def note(self, worker: WorkerId, attempt: int, text: str) -> None:
+        """Write a remark of ours into an attempt's log, if anybody reads it here."""
+        logbook = self.logbooks.get((worker, attempt))
+        if logbook is not None:
+            logbook.write(LogKind.NOTE, text, self._tools.clock.now())
+
     def new_logbook(self, worker: WorkerId, attempt: int) -> Logbook:
         """A fresh log for an attempt that is being watched; only the newest few are kept."""
         logbook = Logbook(attempt)

@@ -19,16 +19,17 @@ from engine.host.threads import REPORT
 from engine.ids import AttemptId
 from engine.limits import Enforcement
 from engine.phases import Phase, StopCause
-from engine.results import CheckResult
+from engine.results import Badge, CheckResult
 from engine.supervisor.activities import Activities, Activity
 from engine.supervisor.agent_work import run_agent
 from engine.supervisor.briefing import feedback_for, prompt_for, wants_prior_diff
 from engine.supervisor.checking import Checking
 from engine.supervisor.comparing import Wanted
+from engine.supervisor.in_thread import is_in_thread
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Job
 from engine.supervisor.stalls import is_stall_question
-from engine.supervisor.thread_work import is_in_thread
+from engine.supervisor.tampering import tell
 from engine.supervisor.tools import Tools
 from engine.supervisor.watch import Watch
 from engine.supervisor.workshop import (
@@ -101,6 +102,9 @@ class Performer:
     def _worker(self, effect: e.EntryEffect | e.SmallEffect) -> Worker:
         return self._run.state.workers[effect.worker]
 
+    def _attempt(self, effect: e.EntryEffect) -> AttemptId:
+        return AttemptId(self._run.state.run, effect.worker, effect.attempt)
+
     def _base(self, effect: e.EntryEffect | e.SmallEffect) -> dict[str, Any]:
         return {
             "worker": effect.worker,
@@ -129,6 +133,7 @@ class Performer:
                 self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
                 return
         await self._tools.logins.keep_fresh(self._run.state.agent_of(effect.worker))
+        await self._tools.proof.begin(self._run.state, self._attempt(effect))
         self._run.feed(
             f.WorkspaceReady(
                 **self._base(effect),
@@ -176,9 +181,10 @@ class Performer:
         return None
 
     async def _collect(self, effect: e.Collect) -> None:
+        attempt = self._attempt(effect)
+        found = await self._tools.proof.end(self._run.state, attempt)
+        tell(self._run, found, attempt, at=self._tools.clock.now())
         kept = await self._tools.workshop.collect(self._run.state, effect)
-        for path in kept.violations:
-            self._run.feed(f.ViolationSeen(**self._base(effect), path=path))
         self._run.feed(f.Collected(**self._base(effect), change=kept.change, error=kept.error))
 
     async def _check(self, effect: e.RunCheck) -> None:
@@ -214,6 +220,7 @@ class Performer:
                 except EngineError as error:
                     why = f"{error} {error.hint}".strip()
                 target = self._run.state.plan.runtime.target or ""
+                self._tools.proof.moved(target)
                 base = self._base(effect)
                 self._run.feed(
                     f.LandingUndone(**base, target=target)
@@ -223,6 +230,7 @@ class Performer:
 
     def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
         base = self._base(effect)
+        self._tools.proof.moved(ready.target)
         self._run.feed(f.Landed(**base, target=ready.target, old=ready.old, new=ready.new))
 
     async def _ready_to_land(self, effect: e.Land) -> ReadyToLand | None:
@@ -242,6 +250,10 @@ class Performer:
 
     def _record(self, effect: e.Land, ready: ReadyToLand) -> ReadyToLand | None:
         """Journal that the target is about to move; None if the landing was stopped meanwhile."""
+        if Badge.VIOLATION in self._worker(effect).badges:  # by its check, on the tree to be landed
+            why = "its check changed what is not its own"
+            self._run.feed(f.LandRefused(**self._base(effect), reason=why))
+            return None
         if effect.prepared is None:
             self._run.feed(
                 f.LandPrepared(

@@ -22,5 +22,8 @@ class RunPort(Protocol):
     def mention(self, event: LatestWins) -> None:
         """Tell observers something of which only the newest counts."""
 
+    def note(self, worker: WorkerId, attempt: int, text: str) -> None:
+        """Write a remark of ours into an attempt's log."""
+
     def new_logbook(self, worker: WorkerId, attempt: int) -> Logbook:
         """A fresh log for an attempt that is being watched."""

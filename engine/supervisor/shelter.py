@@ -19,6 +19,7 @@ from engine.sandbox.environment import environment
 from engine.sandbox.ladder import check_required, doctor, files_rung, report
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.profile import Profile
+from engine.sandbox.reach import may_write
 from engine.sandbox.request import ConfineRequest, Holes, Network
 from engine.sandbox.view import look
 from engine.store.layout import Layout
@@ -99,6 +100,18 @@ class Shelter:
         """
         check_required([Dimension(name) for name in wanted], rows or self.report)
 
+    def may_write(self, state: RunState, path: Path) -> bool:
+        """Whether nothing keeps this run's agents from writing in the project or its repository."""
+        anywhere = Path("/")
+        asked = ConfineRequest(
+            name="reach",
+            workspace=anywhere,
+            home=anywhere,
+            env=self.environ,
+            holes=_holes(state),
+        )
+        return may_write(self.machine, asked, path)
+
     @asynccontextmanager
     async def looking(
         self, state: RunState, job: Job, *, writable: tuple[Path, ...]
@@ -155,8 +168,8 @@ class Shelter:
     ) -> ConfineRequest:
         attempt, git = job.attempt, job.git
         home = self._layout.make(self._layout.home(attempt.run, attempt.worker))
-        holes = state.plan.runtime.holes
-        network = _NETWORKS[holes.network.mode]
+        asked = state.plan.runtime.holes.network
+        network = _NETWORKS[asked.mode]
         return ConfineRequest(
             name=str(attempt).replace("/", ".").replace("@", ".").replace("+", "."),
             workspace=Path(job.workspace),
@@ -169,14 +182,9 @@ class Shelter:
             hide=self._hidden(),
             read_only=tuple(Path(path) for path in reads if Path(path).is_absolute()),
             env=self.environ,
-            holes=Holes(
-                env=holes.env,
-                paths=holes.paths,
-                docker=holes.has_docker,
-                ssh_agent=holes.has_ssh_agent,
-            ),
+            holes=_holes(state),
             network=network,
-            allowed_hosts=holes.network.allow if network is Network.ALLOW_LIST else (),
+            allowed_hosts=asked.allow if network is Network.ALLOW_LIST else (),
             egress_dir=self._egress(attempt) if network is Network.ALLOW_LIST else None,
             limits=job.limits,
             has_terminal=has_terminal,
@@ -221,6 +229,16 @@ class Shelter:
         """Take away what was made for an attempt that is dead."""
         if sheltered.profile.cgroups:
             await anyio.to_thread.run_sync(release, sheltered.profile)
+
+
+def _holes(state: RunState) -> Holes:
+    holes = state.plan.runtime.holes
+    return Holes(
+        env=holes.env,
+        paths=holes.paths,
+        docker=holes.has_docker,
+        ssh_agent=holes.has_ssh_agent,
+    )
 
 
 def user_home(environ: Mapping[str, str]) -> str:

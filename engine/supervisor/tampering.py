@@ -1,37 +1,259 @@
-"""The lowest rung of git's protection: what git executes is the same after an attempt as before.
+"""The proof after every attempt that nothing changed but what is its own.
 
-Looked at only where nothing keeps an attempt from the shared repository; where mounts do, a change
-there is the user's own.
+What counts is what an attempt could have done where it ran. What git executes is looked at after
+every attempt: where nothing kept the attempt from it a change is a violation, and else somebody
+else's doing, which is mentioned. Branches, the user's checkout and the trees of workers at rest are
+looked at only where an attempt could have written there; the user works in them as well, so what
+changed there is mentioned and accuses nobody. What engines alone ever write accuses.
+
+It cannot tell what was written into a tree in which somebody else was working at the time.
 """
 
+import json
 import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import anyio
 import anyio.to_thread
 
-from engine.ids import AttemptId
-from engine.sandbox.tamper import Fingerprint, fingerprint, violations
+from engine.core.state import RunState
+from engine.core.talk_facts import ViolationSeen
+from engine.events import OutsideChanged
+from engine.git.objects import refs_below
+from engine.ids import AttemptId, WorkerId
+from engine.phases import Phase
+from engine.sandbox.tamper import (
+    News,
+    changed_since,
+    executed_by_git,
+    fingerprint,
+    violations,
+)
+from engine.supervisor.in_thread import is_in_thread
+from engine.supervisor.place import Place
+from engine.supervisor.run_ports import RunPort
+from engine.supervisor.shelter import Shelter
 
-_EXECUTED = ("config", "config.worktree", "hooks", "info/attributes", "info/exclude")
+_FILE = "before.json"
+_TICK_NS = 10_000_000
+"""The clock of a file system may be that far behind."""
+_MOST_LOOKED_AT = 100_000
+_MOST_NAMED = 20
+_WRITTEN_ONCE = ("exit.json", "recording")
+_ELSEWHERE = "its sandbox does not reach there: it was you, or another program"
+_NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
+_FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
+_TOO_MUCH = "there was too much to look at all of it"
 
 
-class TamperCheck:
-    """Remembers what a repository's own files were when each attempt began."""
+@dataclass(frozen=True, kw_only=True)
+class Before:
+    """How things were when something of a worker's began.
 
-    def __init__(self, common_dir: str, *, is_needed: bool) -> None:
-        self._paths = tuple(Path(common_dir, name) for name in _EXECUTED)
-        self._is_needed = is_needed
-        self._before: dict[AttemptId, Fingerprint] = {}
+    Attributes:
+        since_ns: When that was.
+        digests: What git executes, by path.
+        refs: The user's branches and tags; empty where nobody could have moved them.
+        resting: Trees in which nobody worked.
+        ended: Attempts that were over, and so will never be written to again.
+    """
 
-    async def begin(self, attempt: AttemptId) -> None:
-        """Look before the agent starts."""
-        if self._is_needed:
-            self._before[attempt] = await anyio.to_thread.run_sync(fingerprint, self._paths)
+    since_ns: int
+    digests: dict[str, str]
+    refs: dict[str, str]
+    resting: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
 
-    async def end(self, attempt: AttemptId) -> tuple[str, ...]:
-        """The paths that are not as they were."""
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What is not as it was: what accuses the worker, and what is only mentioned, and why."""
+
+    violations: tuple[str, ...] = ()
+    mentioned: tuple[str, ...] = ()
+    remark: str = ""
+
+
+class Proof:
+    """Looks before and after; what this engine itself moves in the meantime is told to it."""
+
+    def __init__(self, place: Place, shelter: Shelter) -> None:
+        self._place = place
+        self._shelter = shelter
+        self._common = place.layout.common_dir
+        self._before: dict[AttemptId, Before] = {}
+        self._moved: dict[str, int] = {}
+
+    def moved(self, branch: str) -> None:
+        """This engine has just moved a branch, and whatever is checked out of it."""
+        self._moved[f"refs/heads/{branch.removeprefix('refs/heads/')}"] = time.time_ns()
+
+    async def begin(self, state: RunState, attempt: AttemptId) -> None:
+        """Look before anything of an attempt runs; kept for whichever engine sees its end."""
+        file = anyio.Path(self._place.layout.attempt(attempt), _FILE)
+        if not await file.exists():
+            before = self._before[attempt] = await self.look(state, attempt.worker)
+            await anyio.to_thread.run_sync(self._place.layout.make, Path(file.parent))
+            await file.write_text(json.dumps(asdict(before)))
+
+    async def end(self, state: RunState, attempt: AttemptId) -> Found:
+        """What is not as it was when the attempt began."""
+        file = anyio.Path(self._place.layout.attempt(attempt), _FILE)
         before = self._before.pop(attempt, None)
-        if before is None:
-            return ()
-        after = await anyio.to_thread.run_sync(fingerprint, self._paths)
-        return tuple(os.fsdecode(found.path) for found in violations(before, after))
+        try:
+            kept: dict[str, Any] = json.loads(await file.read_text())
+            before = before or Before(**kept)
+        except (OSError, ValueError, TypeError):
+            if await self._is_open(state, attempt.worker, self._common):
+                return Found(violations=(str(file),))
+            return Found(mentioned=(str(file),), remark=_FORGOTTEN)
+        return await self.compare(state, attempt.worker, before)
+
+    async def look(self, state: RunState, worker: WorkerId) -> Before:
+        """How things are now."""
+        since_ns = time.time_ns() - _TICK_NS
+        digests = await anyio.to_thread.run_sync(self._digests)
+        if not await self._is_open(state, worker, self._common):
+            return Before(since_ns=since_ns, digests=digests, refs={})
+        ended = partial(_ended, self._place.layout.run(state.run))
+        return Before(
+            since_ns=since_ns,
+            digests=digests,
+            refs=await self._refs(state),
+            resting=_resting(state, worker),
+            ended=await anyio.to_thread.run_sync(ended),
+        )
+
+    async def compare(self, state: RunState, worker: WorkerId, before: Before) -> Found:
+        """What is not as it was then."""
+        executed = await anyio.to_thread.run_sync(self._executed, before)
+        trees = await self._trees(state, worker, before)
+        written = tuple(map(str, trees.paths))
+        if not await self._is_open(state, worker, self._common):
+            return _found((), (*executed, *written), _ELSEWHERE, is_whole=trees.is_whole)
+        rewritten = await anyio.to_thread.run_sync(_rewritten, before)
+        mentioned = (*await self._moved_refs(state, before), *written)
+        accused = (*executed, *rewritten)
+        return _found(accused, mentioned, _NOBODY_KNOWS, is_whole=trees.is_whole)
+
+    async def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
+        """Whether nothing keeps this worker's attempts from writing there."""
+        if is_in_thread(state, worker):
+            return True
+        return await anyio.to_thread.run_sync(self._shelter.may_write, state, path)
+
+    def _digests(self) -> dict[str, str]:
+        found = fingerprint(executed_by_git(self._common))
+        return {os.fsdecode(path): digest.hex() for path, digest in found.items()}
+
+    def _executed(self, before: Before) -> tuple[str, ...]:
+        """What git executes and is not as it was; worktrees come and go by themselves."""
+        trees = f"{self._common}/worktrees/"
+        then, now = (
+            {os.fsencode(path): bytes.fromhex(digest) for path, digest in digests.items()}
+            for digests in (before.digests, self._digests())
+        )
+        changed = (os.fsdecode(found.path) for found in violations(then, now))
+        both = {
+            path.removesuffix("/gitdir")
+            for path in before.digests
+            if path.startswith(trees) and path.endswith("/gitdir") and Path(path).exists()
+        }
+        return tuple(
+            path for path in changed if not path.startswith(trees) or str(Path(path).parent) in both
+        )
+
+    async def _refs(self, state: RunState) -> dict[str, str]:
+        """The user's branches and tags, without those that engines make."""
+        if self._place.repo is None:
+            return {}
+        found = await refs_below(self._place.repo, "refs/heads", "refs/tags")
+        ours = f"refs/heads/{state.plan.runtime.branch_prefix}/"
+        return {ref: oid for ref, oid in found.items() if not ref.startswith(ours)}
+
+    async def _moved_refs(self, state: RunState, before: Before) -> tuple[str, ...]:
+        now = await self._refs(state)
+        return tuple(
+            ref
+            for ref in sorted(before.refs.keys() | now.keys())
+            if before.refs.get(ref) != now.get(ref) and self._moved.get(ref, 0) < before.since_ns
+        )
+
+    async def _trees(self, state: RunState, worker: WorkerId, before: Before) -> News:
+        """What was written since in the user's checkout, and in trees where nobody worked."""
+        still = _resting(state, worker)
+        tops = [(Path(tree), before.since_ns) for tree in before.resting if tree in still]
+        if await self._is_open(state, worker, self._place.project):
+            tops.append((self._place.project, max((before.since_ns, *self._moved.values()))))
+
+        def look() -> News:
+            left_out = {self._common, self._place.workspaces.resolve()}
+            news = [
+                changed_since([top.resolve()], since, leave_out=left_out, at_most=_MOST_LOOKED_AT)
+                for top, since in tops
+            ]
+            paths = tuple(path for each in news for path in each.paths)
+            return News(paths=paths, is_whole=all(each.is_whole for each in news))
+
+        return await anyio.to_thread.run_sync(look)
+
+
+def tell(run: RunPort, found: Found, attempt: AttemptId, *, at: float) -> None:
+    """Let the run know what was found of an attempt."""
+    for path in found.violations:
+        run.feed(ViolationSeen(worker=attempt.worker, attempt=attempt.number, at=at, path=path))
+    if not found.remark:
+        return
+    event = OutsideChanged(
+        worker=str(attempt.worker),
+        attempt=attempt.number,
+        paths=found.mentioned[:_MOST_NAMED],
+        count=len(found.mentioned),
+        remark=found.remark,
+    )
+    run.mention(event)
+    run.note(attempt.worker, attempt.number, f"changed meanwhile: {event.path} ({event.remark})")
+
+
+def _found(
+    accused: tuple[str, ...], mentioned: tuple[str, ...], remark: str, *, is_whole: bool
+) -> Found:
+    if not is_whole:
+        remark = f"{remark}; {_TOO_MUCH}"
+    return Found(
+        violations=accused, mentioned=mentioned, remark=remark if mentioned or not is_whole else ""
+    )
+
+
+def _resting(state: RunState, worker: WorkerId) -> tuple[str, ...]:
+    """The trees of other workers in which nothing of ours works."""
+    return tuple(
+        w.workspace
+        for w in state.workers.values()
+        if w.id != worker
+        and w.workspace is not None
+        and not w.phase.holds_slot
+        and w.phase is not Phase.LANDING
+    )
+
+
+def _ended(run: Path) -> tuple[str, ...]:
+    return tuple(str(file.parent) for file in run.glob("*/*/attempt_*/exit.json"))
+
+
+def _rewritten(before: Before) -> tuple[str, ...]:
+    """What was written once by a keeper and has been written to again."""
+    return tuple(_touched(before))
+
+
+def _touched(before: Before) -> Iterator[str]:
+    for folder in before.ended:
+        for name in _WRITTEN_ONCE:
+            file = Path(folder, name)
+            if file.exists() and file.lstat().st_ctime_ns > before.since_ns:
+                yield str(file)

@@ -9,31 +9,14 @@ from engine.agents.calling import about_call, function_of
 from engine.agents.contract import LaunchRequest
 from engine.agents.own_stream import OwnStream
 from engine.core import facts as f
-from engine.core.state import RunState, Worker
+from engine.core.state import Worker
 from engine.host.threads import ThreadHost, was_begun
-from engine.ids import AttemptId, WorkerId
-from engine.plan.model import ExecutionMode, Plan
+from engine.ids import AttemptId
 from engine.supervisor.activities import Activity
 from engine.supervisor.notebook import Notebook
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.tools import Tools
 from engine.supervisor.watch import Watch
-
-CALLABLE = "callable"
-
-
-def is_in_thread(state: RunState, worker: WorkerId) -> bool:
-    """Whether a worker's agent is a function that runs in a thread."""
-    choice = state.agent_of(worker)
-    is_thread = state.plan.runtime.execution_mode is ExecutionMode.THREAD
-    return is_thread and choice is not None and choice.adapter == CALLABLE
-
-
-def has_threads(plan: Plan) -> bool:
-    """Whether any agent of a plan is a function that runs in a thread."""
-    agents = [planned.agent for step in plan.steps for planned in step.workers]
-    is_thread = plan.runtime.execution_mode is ExecutionMode.THREAD
-    return is_thread and any(agent and agent.adapter == CALLABLE for agent in agents)
 
 
 async def run_in_thread(

@@ -14,6 +14,7 @@ from engine.supervisor.clock import Clock
 from engine.supervisor.logins import Logins
 from engine.supervisor.ports import Ports
 from engine.supervisor.seeds import Seeds
+from engine.supervisor.tampering import Proof
 from engine.supervisor.workshop import Workshop
 
 
@@ -30,6 +31,7 @@ class Tools:
     environ: Mapping[str, str]
     logins: Logins
     seeds: Seeds
+    proof: Proof
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
     ports: Ports = field(default_factory=Ports)

@@ -37,7 +37,6 @@ class Kept:
 
     change: Change | None = None
     error: str | None = None
-    violations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,58 +1,204 @@
-"""Where nothing keeps an agent from the shared repository, what it did there is found and told."""
+"""After every attempt: what is not its own and changed is told, and accuses whom it can accuse."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from engine import commands as c
 from engine.api import Engine
-from engine.results import Badge
+from engine.events import OutputAppended, OutsideChanged, Told
+from engine.phases import Phase
+from engine.results import Badge, LogKind
+from tests.support.engine_runs import Place
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
 
-PLAN = """
-agents:
-  a:
-    adapter: scripted
-    script: |
-      steps:
-        - write: {{path: new.txt, text: "hi"}}
-        {deed}
-pipelines:
-  - name: p
-    steps:
-      - {{name: one, agent: a, prompt: "x"}}
+CALM = "echo hi > new.txt"
+HOOK = "mkdir -p {git}/hooks && echo evil > {git}/hooks/post-checkout && echo 1 > hooked.txt"
+USERS_OWN = """
+cd {repo} && echo more >> a.txt && git -c user.name=u -c user.email=u@x commit -qam more
+git config branch.main.remote origin && git config branch.main.merge refs/heads/main
+git branch side && echo scratch > scratch.txt
 """
+AS_LANDING = "case $PWD in */attempt_1) true;; *) " + HOOK + ";; esac"
 
 
-async def violations_of(tmp_path: Path, deed: str) -> tuple[tuple[str, ...], object]:
-    repository = RepositoryBuilder(tmp_path / "repo")
-    repository.commit({"a.txt": "a\n"})
-    common = tmp_path / "repo" / ".git"
-    env = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(tmp_path),
-        "PLAIT_STATE_HOME": str(tmp_path / "state"),
-        "PLAIT_SANDBOX": "none",
-    }
-    async with Engine.open(tmp_path / "repo", environment=env) as engine:
-        run = await engine.start(PLAN.format(deed=deed.format(common=common)))
-        await run.wait()
-        worker = (await engine.view(run.id)).worker("one/worker_1")
-        reply = await engine.command(c.Land(worker="one/worker_1"))
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What came of a worker: of what it is accused, what is only mentioned, and its landing."""
+
+    violations: tuple[str, ...]
+    mentioned: tuple[str, ...]
+    remarks: str
+    notes: str
+    landing: c.Accepted | c.Refused
+    phase: Phase
+    error: str | None
+
+
+class Ground(Place):
+    """A user's repository, and an engine in it on one rung of file isolation."""
+
+    def __init__(self, tmp_path: Path, rung: str) -> None:
+        super().__init__(tmp_path)
+        self.repository = RepositoryBuilder(tmp_path / "repo")
+        self.repository.commit({"a.txt": "a\n"})
+        self.project = self.repository.path
+        self.environment["PLAIT_SANDBOX"] = rung
+
+    @property
+    def common(self) -> Path:
+        return self.project / ".git"
+
+    def plan(self, deed: str, *steps: dict[str, Any], first: Any = (), **runtime: Any) -> Any:
+        """One agent that does this, and another step's after it."""
+        words = {"git": self.project / ".git", "repo": self.project}
+        return {
+            "runtime": runtime,
+            "agents": {"a": {"adapter": "command", "argv": ["sh", "-ec", deed.format(**words)]}},
+            "pipelines": [
+                {
+                    "name": "p",
+                    "steps": [
+                        {"name": "one", "agent": "a", "prompt": "x", **dict(first)},
+                        *(dict(each, run=each["run"].format(**words)) for each in steps),
+                    ],
+                }
+            ],
+        }
+
+    async def run(
+        self, plan: Any, *, of: str = "one", meanwhile: Callable[[], None] | None = None
+    ) -> Seen:
+        """Run it to its end and try to land."""
+        told: list[Told] = []
+        async with self.engine() as engine, anyio.create_task_group() as tasks:
+            is_at_work = anyio.Event()
+            tasks.start_soon(_listen, engine, told, is_at_work)
+            run = await engine.start(plan)
+            if meanwhile is not None:
+                await is_at_work.wait()
+                await anyio.to_thread.run_sync(meanwhile)
+            await run.wait()
+            worker = (await engine.view(run.id)).worker(f"{of}/worker_1")
+            log = await engine.log(run.id, f"{of}/worker_1")
+            landing = await engine.command(c.Land(worker=f"{of}/worker_1"))
+            await engine.wait_idle()
+            phase = (await engine.view(run.id)).worker(f"{of}/worker_1").phase
+            tasks.cancel_scope.cancel()
         assert (Badge.VIOLATION in worker.badges) == bool(worker.violations)
-        return worker.violations, reply
+        outside = [
+            each.event
+            for each in told
+            if isinstance(each.event, OutsideChanged) and each.event.worker == f"{of}/worker_1"
+        ]
+        return Seen(
+            violations=worker.violations,
+            mentioned=tuple(path for each in outside for path in each.paths),
+            remarks=" ".join(each.remark for each in outside),
+            notes=" ".join(line.text for line in log.lines if line.kind is LogKind.NOTE),
+            landing=landing,
+            phase=phase,
+            error=worker.error,
+        )
 
 
-async def test_a_hook_written_by_an_agent_is_named_and_stops_the_landing(tmp_path: Path):
-    deed = '- shell: "mkdir -p {common}/hooks; echo evil > {common}/hooks/post-checkout"'
-    violations, reply = await violations_of(tmp_path, deed)
-    assert "post-checkout" in [Path(path).name for path in violations]
-    assert isinstance(reply, c.Refused)
+async def _listen(engine: Engine, told: list[Told], is_at_work: anyio.Event) -> None:
+    async for each in engine.events():
+        told.append(each)
+        if isinstance(each.event, OutputAppended):
+            is_at_work.set()
 
 
-async def test_an_agent_that_keeps_to_its_tree_violates_nothing(tmp_path: Path):
-    violations, reply = await violations_of(tmp_path, '- say: "done"')
-    assert violations == ()
-    assert isinstance(reply, c.Accepted)
+def names(paths: tuple[str, ...]) -> set[str]:
+    return {Path(path).name for path in paths}
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Ground:
+    """Where nothing keeps an agent from anything."""
+    return Ground(tmp_path, "none")
+
+
+@pytest.fixture
+def fenced(tmp_path: Path) -> Ground:
+    """Where a sandbox does."""
+    return Ground(tmp_path, "bwrap")
+
+
+async def test_a_hook_written_by_an_agent_is_named_and_stops_the_landing(bare: Ground):
+    seen = await bare.run(bare.plan(HOOK))
+    assert "post-checkout" in names(seen.violations)
+    assert isinstance(seen.landing, c.Refused)
+    assert "post-checkout" in seen.landing.reason
+
+
+async def test_an_agent_that_keeps_to_its_tree_violates_nothing(bare: Ground):
+    seen = await bare.run(bare.plan(CALM, first={"check": "test -e new.txt"}))
+    assert (seen.violations, seen.mentioned, seen.phase) == ((), (), Phase.LANDED)
+
+
+async def test_a_plain_folder_in_a_repository_is_looked_after_as_well(bare: Ground):
+    seen = await bare.run(bare.plan(HOOK, isolation_strategy="directory"))
+    assert "post-checkout" in names(seen.violations)
+
+
+@pytest.mark.parametrize("check", [HOOK, AS_LANDING], ids=["of its own tree", "to be landed"])
+async def test_a_check_is_agent_written_code_and_is_looked_after(bare: Ground, check: str):
+    filled = check.format(git=bare.project / ".git")
+    seen = await bare.run(bare.plan(CALM + USERS_OWN, first={"check": filled}))
+    assert seen.phase is Phase.REVIEWING
+    assert isinstance(seen.landing, c.Refused) == (check == HOOK)
+    log = partial(bare.repository.git, "log", "--format=%s", "main")
+    assert (await anyio.to_thread.run_sync(log)).splitlines()[0] == "more"
+
+
+async def test_what_the_user_does_meanwhile_is_mentioned_and_accuses_nobody(bare: Ground):
+    seen = await bare.run(bare.plan(CALM + USERS_OWN))
+    assert seen.violations == ()
+    assert {"main", "side", "a.txt", "scratch.txt"} <= names(seen.mentioned)
+    assert "nothing tells whether it was the worker or you" in seen.remarks
+    assert "scratch.txt" in seen.notes or "more (" in seen.notes
+    assert isinstance(seen.landing, c.Accepted)
+
+
+async def test_what_a_keeper_wrote_of_another_attempt_is_written_once(bare: Ground):
+    alter = "for f in {git}/plait/runs/*/one/worker_1/attempt_1/recording; do echo x >> $f; done"
+    second = {"name": "two", "dependencies": ["one"], "run": alter + " && echo 2 > two.txt"}
+    seen = await bare.run(bare.plan(CALM, second), of="two")
+    assert names(seen.violations) == {"recording"}
+
+
+async def test_the_note_of_how_things_were_cannot_be_done_away_with(bare: Ground):
+    away = "rm {git}/plait/runs/*/one/worker_1/attempt_1/before.json"
+    seen = await bare.run(bare.plan(f"{away} && {HOOK}"))
+    assert names(seen.violations) == {"before.json"}
+
+
+async def test_behind_a_sandbox_a_changed_configuration_is_somebody_elses_doing(fenced: Ground):
+
+    def configure() -> None:
+        fenced.repository.git("config", "core.hooksPath", "/somewhere")
+        fenced.open_gate("go")
+
+    deed = f"echo ready; {fenced.waits_at('go')}; {CALM}"
+    plan = fenced.plan(deed, sandbox={"paths": [f"{fenced.outside}"]})
+    seen = await fenced.run(plan, meanwhile=configure)
+    assert (seen.violations, names(seen.mentioned)) == ((), {"config"})
+    assert "its sandbox does not reach there" in seen.remarks
+    assert isinstance(seen.landing, c.Accepted)
+
+
+async def test_a_hole_into_the_repository_makes_what_changes_there_a_violation(fenced: Ground):
+    (fenced.common / "hooks").mkdir(exist_ok=True)
+    for hole, expected in ((fenced.common / "hooks", {"post-checkout"}), (fenced.common, set())):
+        plan = fenced.plan(f"({HOOK}) || {CALM}", sandbox={"paths": [f"{hole}:rw"]})
+        seen = await fenced.run(plan)
+        assert (names(seen.violations), seen.mentioned) == (expected, ()), seen.error

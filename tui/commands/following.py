@@ -229,6 +229,11 @@ def _(event: ev.IsolationViolated) -> str:
 
 
 @_words.register
+def _(event: ev.OutsideChanged) -> str:
+    return f"changed meanwhile: {clean(event.path)} ({event.remark})"
+
+
+@_words.register
 def _(event: ev.Landed) -> str:
     return f"landed on {event.target} as {event.new[:10]}"
 

@@ -65,5 +65,6 @@ _TOLD: dict[str, tuple[str, Role, str]] = {
     "ProgressReported": ("·", Role.MUTED, "reported progress"),
     "ClashPredicted": ("≈", Role.CLASH, "may clash"),
     "ConflictsDecided": ("≠", Role.CLASH, "decides conflicts"),
+    "OutsideChanged": ("·", Role.MUTED, "worked while this changed:"),
     "EgressDecided": ("·", Role.MUTED, "asked for the network"),
 }

@@ -1,0 +1,24 @@
+"""Whether an attempt could have written somewhere: told from the rung it ran on, and its holes.
+
+Knows nothing of what happened; only what the mechanisms make impossible.
+"""
+
+from pathlib import Path
+
+from engine.limits import Level
+from engine.sandbox.holes import hole_paths
+from engine.sandbox.ladder import files_level
+from engine.sandbox.machine import Machine
+from engine.sandbox.request import ConfineRequest
+
+
+def may_write(machine: Machine, request: ConfineRequest, path: Path) -> bool:
+    """Whether nothing keeps an attempt from writing below a folder that is hidden from it.
+
+    A hole that is no deeper than what is hidden does not uncover it.
+    """
+    if files_level(machine, request) is not Level.ENFORCED:
+        return True
+    opened = (hole for hole, is_writable in hole_paths(request) if is_writable)
+    real = path.resolve()
+    return any(real in hole.parents for hole in opened)
