@@ -338,6 +338,21 @@ class ConfirmAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AskAgent:
+    """Ask an agent about a hunk; its answer comes as one more proposal, and is never applied.
+
+    Attributes:
+        agent: The name of an agent or adapter; empty for the one whose change it is.
+        words: What the reviewer says beside the three texts and both prompts.
+    """
+
+    path: str
+    hunk: str | int
+    agent: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class FinishResolving:
     """Everything is decided: go on with exactly the tree that the decisions make.
 
@@ -363,6 +378,7 @@ ResolutionAction = (
     | RedoChoice
     | ForgetAnswer
     | ConfirmAnswer
+    | AskAgent
     | FinishResolving
 )
 """What can be done about the conflicts of a worker. Texts and paths keep bytes that are no UTF-8

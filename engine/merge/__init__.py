@@ -4,6 +4,7 @@ Knows bytes, lines, words and the three versions of a file. Does not know git, d
 whoever has them brings the three versions here and carries the result away.
 """
 
+from engine.merge.adopting import adopted, has_markers
 from engine.merge.both_sides import union
 from engine.merge.choices import (
     Choice,
@@ -73,12 +74,14 @@ __all__ = [
     "Version",
     "Weaving",
     "Whole",
+    "adopted",
     "best",
     "changed_words",
     "choice_of",
     "combine",
     "compare",
     "flatten",
+    "has_markers",
     "kind_named",
     "merge_texts",
     "options",

@@ -83,6 +83,11 @@ class Review:
     async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: Names) -> Self:
         """The review of a merge about which nothing is decided yet; both sides are commits."""
         merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
+        return await cls.of(repo, merged, sides, names)
+
+    @classmethod
+    async def of(cls, repo: Repo, merged: MergedTrees, sides: Sides, names: Names) -> Self:
+        """The same of a merge that was made already."""
         conflicts = await read_conflicts(repo, merged, sides, names)
         paths = {one.path for one in merged.conflicts} | {one.path for one in conflicts.files}
         evidence = Evidence(

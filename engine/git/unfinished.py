@@ -1,0 +1,273 @@
+"""What git is in the middle of in a working tree of the user's: the sides, and how it goes on.
+
+Reads what git left (the index's stages, the heads it noted, the files it wrote) and puts results
+there. It never goes on by itself: that is the user's own command.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.checkout import is_ours, keep_copies, locked_index, write_files
+from engine.git.merge3 import ConflictedPath, Sides, Stage
+from engine.git.objects import resolve
+from engine.git.runner import Call, Repo, Where
+from engine.git.staging import private_index
+from engine.git.touched import Moves, Touched, Version, conversion, differing
+from engine.git.worktrees import Checkout
+
+_LOCK = "own merge"
+_STASHED = b">>>>>>> Stashed changes"
+
+
+class Doing(StrEnum):
+    """What left conflicts in the index."""
+
+    MERGE = "merge"
+    REBASE = "rebase"
+    CHERRY_PICK = "cherry-pick"
+    REVERT = "revert"
+    AM = "am"
+    STASH = "stash"
+    INDEX = "index"
+
+
+_NEXT = {
+    Doing.STASH: "git stash drop",
+    Doing.INDEX: "git commit",
+}
+"""What goes on where it is not `git <doing> --continue`; a popped stash stays until dropped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished:
+    """A merge of the user's own that waits for decisions.
+
+    Attributes:
+        sides: What is merged; None where git notes nowhere what came in.
+        target: What the user calls the side that is there; `incoming` likewise.
+        wrote: The tree that git wrote to the files, markers and all; None where it did not say.
+        conflicts: The paths that the index still has open, each with its versions.
+    """
+
+    doing: Doing
+    head: str
+    sides: Sides | None
+    target: str
+    incoming: str
+    wrote: str | None
+    conflicts: tuple[ConflictedPath, ...]
+
+    @property
+    def next_step(self) -> str:
+        """The command that goes on once nothing is open."""
+        return _NEXT.get(self.doing, f"git {self.doing} --continue")
+
+
+def _here(repo: Repo) -> Where:
+    return Where(git_dir=repo.git_dir, worktree=repo.worktree)
+
+
+async def unfinished(repo: Repo) -> Unfinished:
+    """What waits for decisions where the repository was opened; perhaps no conflict any more.
+
+    Raises:
+        WorkspaceError: It has no working tree, or no commit yet.
+    """
+    head = await resolve(repo, "HEAD")
+    if repo.worktree is None or head is None:
+        raise WorkspaceError(
+            "there is no working tree with a commit here", hint="Go to a checkout that has one."
+        )
+    conflicts = await _stages(repo)
+    heads = await to_thread.run_sync(_noted, Path(repo.git_dir))
+    doing = await _doing(repo, heads, conflicts)
+    sides = await _sides(repo, doing, head, heads.get(doing, ""))
+    return Unfinished(
+        doing=doing,
+        head=head,
+        sides=sides,
+        target=await _name(repo, head) or "HEAD",
+        incoming=await _incoming(repo, doing, heads),
+        wrote=await resolve(repo, "AUTO_MERGE", "tree"),
+        conflicts=conflicts,
+    )
+
+
+async def _stages(repo: Repo) -> tuple[ConflictedPath, ...]:
+    listing = await repo.read("ls-files", "-u", "-z", where=_here(repo))
+    found: dict[bytes, dict[str, Stage]] = {}
+    for record in listing.split(b"\0"):
+        if record:
+            head, path = record.split(b"\t", 1)
+            mode, oid, number = head.decode().split(" ")
+            found.setdefault(path, {})[number] = Stage(mode, oid)
+    return tuple(
+        ConflictedPath(path=path, base=s.get("1"), ours=s.get("2"), theirs=s.get("3"))
+        for path, s in sorted(found.items())
+    )
+
+
+def _noted(git_dir: Path) -> Mapping[str, str]:
+    """The commits that git noted, and the branch that is being rebased."""
+    found: dict[str, str] = {}
+    is_rebase = (git_dir / "rebase-merge").is_dir() or (git_dir / "rebase-apply").is_dir()
+    files = [
+        (Doing.AM, "rebase-apply/applying"),
+        (Doing.REBASE, "REBASE_HEAD" if is_rebase else ""),
+        (Doing.CHERRY_PICK, "CHERRY_PICK_HEAD"),
+        (Doing.REVERT, "REVERT_HEAD"),
+        (Doing.MERGE, "MERGE_HEAD"),
+        ("branch", "rebase-merge/head-name"),
+        ("branch", "rebase-apply/head-name"),
+    ]
+    for name, file in files:
+        path = git_dir / file
+        if file and path.is_file():
+            found.setdefault(name, os.fsdecode(path.read_bytes()).strip())
+    return found
+
+
+async def _doing(repo: Repo, heads: Mapping[str, str], open_: Sequence[ConflictedPath]) -> Doing:
+    for doing in (Doing.AM, Doing.REBASE, Doing.CHERRY_PICK, Doing.REVERT, Doing.MERGE):
+        if doing in heads:
+            return doing
+    places = [Path(repo.worktree or "", os.fsdecode(one.path)) for one in open_]
+    is_stash = await to_thread.run_sync(lambda: any(map(_is_stashed, places)))
+    return Doing.STASH if is_stash else Doing.INDEX
+
+
+def _is_stashed(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and _STASHED in path.read_bytes()
+
+
+async def _sides(repo: Repo, doing: Doing, head: str, noted: str) -> Sides | None:
+    """What is merged, by commits; a merge of many at once has no two sides."""
+    if doing in {Doing.AM, Doing.STASH, Doing.INDEX} or "\n" in noted:
+        return None
+    theirs = await resolve(repo, noted)
+    if theirs is None:
+        return None
+    if doing is Doing.MERGE:
+        words = ("merge-base", "--all", head, theirs)
+        bases = (await repo.read(*words, call=Call(ok=(0, 1)))).decode().split()
+        return Sides(bases[0], head, theirs) if len(bases) == 1 else None
+    parent = await resolve(repo, f"{theirs}^") or repo.empty_tree
+    return Sides(theirs, head, parent) if doing is Doing.REVERT else Sides(parent, head, theirs)
+
+
+async def _name(repo: Repo, commit: str) -> str:
+    """A branch at a commit: the one that is checked out if it is that one."""
+    here = await repo.read(
+        "symbolic-ref", "-q", "--short", "HEAD", call=Call(ok=(0, 1)), where=_here(repo)
+    )
+    words = ("for-each-ref", "--points-at", commit, "--format=%(refname:short)", "refs/heads")
+    at = os.fsdecode(await repo.read(*words)).split("\n")
+    current = os.fsdecode(here).strip()
+    return current if current in at else at[0]
+
+
+async def _incoming(repo: Repo, doing: Doing, heads: Mapping[str, str]) -> str:
+    noted = heads.get(doing, "").split("\n")[0]
+    match doing:
+        case Doing.REBASE if "branch" in heads:
+            return heads["branch"].removeprefix("refs/heads/")
+        case Doing.MERGE:
+            return await _name(repo, noted) or noted[:10]
+        case Doing.REVERT:
+            return f"without {noted[:10]}"
+        case Doing.STASH:
+            return "the stash"
+        case Doing.AM:
+            return "the patch"
+        case Doing.INDEX:
+            return "the other side"
+        case _:
+            return noted[:10]
+
+
+async def settled_tree(repo: Repo) -> str:
+    """The user's index as a tree, without the paths that are still open in it."""
+    open_ = {one.path for one in await _stages(repo)}
+    async with private_index(repo) as index:
+        where = Where(index=index)
+        listing = await repo.read("ls-files", "-s", "-z", where=_here(repo))
+        rows = [r for r in listing.split(b"\0") if r and r.split(b"\t", 1)[1] not in open_]
+        call = Call(stdin=b"".join(row + b"\0" for row in rows))
+        await repo.run("read-tree", "--empty", where=where)
+        if rows:
+            await repo.run("update-index", "-z", "--index-info", call=call, where=where)
+        return await repo.line("write-tree", where=where)
+
+
+async def edited_files(
+    repo: Repo, entries: Sequence[tuple[bytes, Version | None]]
+) -> dict[bytes, Version | None]:
+    """Which files are not these versions, and what they are instead, as git would store them."""
+    place = _place(repo)
+    changed = await differing(repo, place, entries)
+    return {path: await _as_stored(repo, path) for path in changed}
+
+
+async def _as_stored(repo: Repo, path: bytes) -> Version | None:
+    """What is at a path, as a blob; None where there is no file."""
+    full = Path(repo.worktree or "", os.fsdecode(path))
+    mode = await to_thread.run_sync(_mode, full)
+    if mode is None:
+        return None
+    if mode == "120000":
+        target = await to_thread.run_sync(lambda: os.fsencode(os.readlink(full)))  # noqa: PTH115
+        call = Call(stdin=target)
+        return Version(mode, await repo.line("hash-object", "-w", "--stdin", call=call))
+    call = Call(flags=conversion(repo))
+    words = ("hash-object", "-w", "--", os.fsdecode(path))
+    return Version(mode, await repo.line(*words, call=call, where=_here(repo)))
+
+
+def _mode(path: Path) -> str | None:
+    if path.is_symlink():
+        return "120000"
+    if not path.is_file():
+        return None
+    return "100755" if os.access(path, os.X_OK) else "100644"
+
+
+def _place(repo: Repo) -> Checkout:
+    return Checkout(path=repo.worktree or "", git_dir=repo.git_dir, branch=None, under_way=None)
+
+
+async def put(repo: Repo, results: Mapping[bytes, Version | None], trash: Path) -> None:
+    """Write results to the user's files and take them into the index, as `git add` does.
+
+    What a file holds that is not its result is copied to the trash first.
+
+    Raises:
+        WorktreeBusy: Another git works there.
+    """
+    place = _place(repo)
+    touched = tuple(Touched(path, None, version) for path, version in results.items())
+    async with locked_index(repo, place, _LOCK) as guard:
+        other = await differing(repo, place, list(results.items()))
+        await to_thread.run_sync(keep_copies, place.path, other, trash)
+        guard.is_kept = True  # files may be half written: the next one to put them takes it over
+        await write_files(repo, place, Moves(touched, touched))
+        guard.is_kept = False
+
+
+async def let_go(repo: Repo) -> None:
+    """Take away the lock of one that was killed while it put results; files are as they were."""
+    lock = Path(repo.git_dir, "index.lock")
+    if await to_thread.run_sync(is_ours, lock, _LOCK):
+        await to_thread.run_sync(lambda: lock.unlink(missing_ok=True))
+
+
+def lines_of(conflicts: Sequence[ConflictedPath]) -> Iterator[str]:
+    """Names what the index has open, for telling whether it still has."""
+    for one in conflicts:
+        stages = (one.base, one.ours, one.theirs)
+        yield f"{one.path.hex()} {' '.join(s.oid + s.mode if s else '-' for s in stages)}"

@@ -1,0 +1,335 @@
+"""The user's own merges, without any run: decided as those of workers are, and kept likewise.
+
+What git goes on with afterwards is offered and never done.
+"""
+
+import hashlib
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+from anyio import Lock, to_thread
+
+from engine import commands as c
+from engine.errors import WorkspaceError
+from engine.git.merge3 import ConflictedPath, MergedTrees, MergeMessage, Merger, Sides
+from engine.git.runner import Repo
+from engine.git.touched import Version
+from engine.git.unfinished import (
+    Doing,
+    Unfinished,
+    edited_files,
+    let_go,
+    lines_of,
+    put,
+    settled_tree,
+    unfinished,
+)
+from engine.merge import FileConflict, Names, ResolutionSession, adopted, has_markers
+from engine.store.files import write_atomically
+from engine.store.layout import Layout
+from engine.supervisor.merging.memory import MemoryFile
+from engine.supervisor.merging.reading import contents_of, entries_of
+from engine.supervisor.merging.review import Review
+from engine.supervisor.merging.views import ConflictView, shown_path
+
+_VERSION = 1
+_UNCLEAR = "?"
+"""Before the object of an edit of the user's of which nothing could be taken over."""
+
+
+class MergeReview(ABC):
+    """A merge that is decided in this process; asked and answered as a worker's is over a port."""
+
+    def __init__(self, repo: Repo, layout: Layout, name: str) -> None:
+        self.repo = repo
+        digest = hashlib.blake2b(name.encode(errors="surrogateescape"), digest_size=10).hexdigest()
+        self._layout = layout
+        self._path = layout.root / "own" / f"{digest}.json"
+        self._lock = Lock()
+        self._is_unseen = False
+        self.memory = MemoryFile.of(layout)
+
+    async def conflicts(self, path: str = "") -> ConflictView:
+        """The conflicts and decisions; with the text of one file if it is named.
+
+        Raises:
+            WorkspaceError: There is nothing to decide.
+        """
+        async with self._lock:
+            return await self._shown(await self._load(), path)
+
+    async def resolve(self, action: c.ResolutionAction) -> ConflictView:
+        """Decide something, written down before it counts; or put what is decided in its place.
+
+        Raises:
+            WorkspaceError: It cannot be done; nothing was changed.
+        """
+        async with self._lock:
+            review = await self._load()
+            match action:
+                case c.FinishResolving():
+                    return await self._finished(review)
+                case c.ForgetAnswer():
+                    await self.memory.forget(action.key)
+                    review.offers.clear()
+                case c.ConfirmAnswer():
+                    await self.memory.confirm(action.key)
+                    review.offers.clear()
+                case c.AskAgent():
+                    raise WorkspaceError("no agent is at hand here", hint="Runs have agents.")
+                case _:
+                    session = await review.after(action)
+                    await self._save(review, session)
+                    review.session, review.moved, review.opened = session, False, ()
+            return await self._shown(review)
+
+    async def _finished(self, review: Review) -> ConflictView:
+        tree = await review.tree()
+        if self._is_unseen:
+            await self._shown(review)
+            raise WorkspaceError(
+                "files or the index have changed since they were last shown",
+                hint="Look at the conflicts again, then go on.",
+            )
+        view = await self._shown(review)
+        await self._put(review, tree)
+        await self.memory.learn(review.session, note=f"in {view.doing} of {view.incoming}")
+        await to_thread.run_sync(lambda: self._path.unlink(missing_ok=True))
+        return replace(view, is_finished=True, tree=tree)
+
+    async def _shown(self, review: Review, path: str = "") -> ConflictView:
+        return self._dressed(await review.view(await self.memory.read(), path=path))
+
+    async def _save(self, review: Review, session: ResolutionSession) -> None:
+        data = {"version": _VERSION, **self._more(), **review.written(session)}
+        await to_thread.run_sync(self._layout.make, self._path.parent)
+        packed = json.dumps(data, separators=(",", ":")).encode()
+        await to_thread.run_sync(partial(write_atomically, self._path, packed))
+
+    async def _written(self) -> Mapping[str, Any]:
+        """What was decided before; nothing where it cannot be read."""
+        try:
+            data = json.loads(await to_thread.run_sync(self._path.read_bytes))
+        except (OSError, ValueError):
+            return {}
+        return data if isinstance(data, dict) and data.get("version") == _VERSION else {}
+
+    def _more(self) -> Mapping[str, Any]:
+        """What is written down beside the decisions."""
+        return {}
+
+    @abstractmethod
+    async def _load(self) -> Review:
+        """The review over the merge as it is now."""
+
+    @abstractmethod
+    def _dressed(self, view: ConflictView) -> ConflictView:
+        """A view with what is known of where the merge came from."""
+
+    @abstractmethod
+    async def _put(self, review: Review, tree: str) -> None:
+        """Put the result in its place."""
+
+
+class OwnMerge(MergeReview):
+    """What git left open in a working tree: a merge, rebase, cherry-pick, revert or stash."""
+
+    def __init__(self, repo: Repo, layout: Layout) -> None:
+        super().__init__(repo, layout, f"index {repo.git_dir}")
+        self._merger = Merger(repo)
+        self._known: tuple[object, Unfinished, Review] | None = None
+        self._seen: dict[str, str] = {}
+
+    @classmethod
+    async def begin(
+        cls, folder: str | PathLike[str], environment: Mapping[str, str] | None = None
+    ) -> Self:
+        """The conflicts of the working tree that holds a folder.
+
+        Raises:
+            WorkspaceError: There are none.
+        """
+        env = os.environ if environment is None else environment
+        repo = await Repo.open(Path(folder), env)
+        await let_go(repo)
+        merge = cls(repo, await layout_of(repo))
+        await merge._load()  # a merge without conflicts is no review
+        return merge
+
+    async def _load(self) -> Review:
+        before = self._known
+        if before is not None and before[0] == await to_thread.run_sync(self._signs, before[1]):
+            return before[2]
+        state = await unfinished(self.repo)
+        if not state.conflicts:
+            is_under_way = state.doing is not Doing.INDEX
+            hint = f"`{state.next_step}` goes on." if is_under_way else "Nothing is being merged."
+            raise WorkspaceError("no conflict is open here", hint=hint)
+        review = await self._review(state)
+        written = await self._written()
+        is_same = written.get("merge") == _name(state)
+        self._seen = dict(written.get("seen") or {}) if is_same else {}
+        if is_same and "session" in written:
+            await review.take_over(written)
+        signs = await to_thread.run_sync(self._signs, state)
+        self._known = (signs, state, review)
+        if await self._adopt(state, review):
+            await self._save(review, review.session)
+        review.moved = self._is_unseen = before is not None
+        return review
+
+    def _signs(self, state: Unfinished) -> object:
+        """What changes when git, or the user, has changed something."""
+        top = Path(self.repo.worktree or "")
+        files = [Path(self.repo.git_dir, "index"), Path(self.repo.git_dir, "HEAD")]
+        files += [top / os.fsdecode(one.path) for one in state.conflicts]
+        return [_sign(file) for file in files]
+
+    async def _review(self, state: Unfinished) -> Review:
+        names = Names(state.target, state.incoming)
+        here = state.sides or Sides(state.head, state.head, state.head)
+        told = None
+        if state.sides is not None:
+            told = await self._merger.merge3(here.base, here.ours, here.theirs)
+        merged = as_index(state, told, await settled_tree(self.repo))
+        return await Review.of(self.repo, merged, here, names)
+
+    async def _adopt(self, state: Unfinished, review: Review) -> bool:
+        """Take over what the user has made of conflicted files; whether there was anything new."""
+        paths = [conflict.path for conflict in review.session.conflicts]
+        wrote = await entries_of(self.repo, state.wrote, paths) if state.wrote else {}
+        there = [path for path in paths if path in {one.path for one in state.conflicts}]
+        asked = [(path, Version(*wrote[path]) if path in wrote else None) for path in there]
+        edited = await edited_files(self.repo, asked)
+        oids_now = {path: version.oid if version else "" for path, version in edited.items()}
+        known = {path: self._seen.get(path.hex(), "-") for path in edited}
+        unclear = [path for path in edited if known[path] == f"{_UNCLEAR}{oids_now[path]}"]
+        review.to_look_at = (*review.to_look_at, *map(shown_path, sorted(unclear)))
+        new = {
+            path: version
+            for path, version in edited.items()
+            if path not in unclear and known[path] != oids_now[path]
+        }
+        oids = [wrote[path][1] for path in new if path in wrote]
+        oids += [version.oid for version in new.values() if version]
+        contents = await contents_of(self.repo, list(dict.fromkeys(oids)))
+        for path, version in new.items():
+            before = contents.get(wrote[path][1]) if path in wrote else None
+            now = contents.get(version.oid) if version else None
+            session = await to_thread.run_sync(
+                partial(taken_over, review.session, path, before, now, is_gone=version is None)
+            )
+            self._seen[path.hex()] = f"{'' if session else _UNCLEAR}{oids_now[path]}"
+            if session is None:
+                review.to_look_at = (*review.to_look_at, shown_path(path))
+            else:
+                review.session = session
+        return bool(new)
+
+    def _more(self) -> Mapping[str, Any]:
+        state = self._known[1] if self._known else None
+        return {"merge": _name(state) if state else "", "seen": self._seen}
+
+    def _dressed(self, view: ConflictView) -> ConflictView:
+        self._is_unseen = False
+        state = self._known[1] if self._known else None
+        if state is None:
+            return view
+        return replace(view, doing=str(state.doing), next_step=state.next_step)
+
+    async def _put(self, review: Review, tree: str) -> None:
+        if self._known is None:
+            raise WorkspaceError("no conflict is open here")
+        results = {one.path for one in review.session.results() or ()}
+        paths = sorted(results | {one.path for one in self._known[1].conflicts})
+        entries = await entries_of(self.repo, tree, paths)
+        trash = self._layout.trash / f"own-{tree[:12]}"
+        versions = {p: Version(*entries[p]) if p in entries else None for p in paths}
+        await put(self.repo, versions, trash)
+        self._known = None
+
+
+async def layout_of(repo: Repo) -> Layout:
+    """Where the repository's decisions are kept."""
+    return await to_thread.run_sync(Layout, Path(repo.common_dir))
+
+
+def _name(state: Unfinished) -> str:
+    """Names a merge: decisions about another one say nothing about it."""
+    theirs = state.sides.theirs if state.sides else "\n".join(lines_of(state.conflicts))
+    return hashlib.blake2b(f"{state.doing} {state.head} {theirs}".encode()).hexdigest()[:32]
+
+
+def _sign(path: Path) -> object:
+    try:
+        seen = path.lstat()
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_mode
+
+
+def as_index(state: Unfinished, told: MergedTrees | None, tree: str) -> MergedTrees:
+    """The merge as the user's index has it, with what git says of it where it is the same.
+
+    Git names colliding files after what the sides are called, and those names differ here.
+    """
+    if told is not None and sorted(map(_stages, told.conflicts)) == sorted(
+        map(_stages, state.conflicts)
+    ):
+        return replace(told, tree=tree)
+    open_ = {one.path for one in state.conflicts}
+    said = told.messages if told is not None else ()
+    known = [message for message in said if open_.issuperset(message.paths)]
+    named = {path for message in known for path in message.paths}
+    made = [_message(one) for one in state.conflicts if one.path not in named]
+    return MergedTrees(tree=tree, conflicts=state.conflicts, messages=(*known, *made))
+
+
+def _stages(one: ConflictedPath) -> str:
+    return " ".join(f"{s.mode} {s.oid}" if s else "-" for s in (one.base, one.ours, one.theirs))
+
+
+def _message(one: ConflictedPath) -> MergeMessage:
+    """What git would say of a path, by the versions that there are."""
+    if one.ours is None or one.theirs is None:
+        return MergeMessage("CONFLICT (modify/delete)", (one.path,), "")
+    kind = "contents" if one.base else "add/add"
+    return MergeMessage(f"CONFLICT ({kind})", (one.path,), "")
+
+
+def taken_over(
+    session: ResolutionSession,
+    path: bytes,
+    wrote: bytes | None,
+    now: bytes | None,
+    *,
+    is_gone: bool,
+) -> ResolutionSession | None:
+    """The session after what a user made of a file before; None where that cannot be told."""
+    conflict = session.conflict(path)
+    if is_gone:
+        return session.set_file(path, None) if wrote is not None else session
+    if now is None:
+        return None
+    sides = (conflict.base, conflict.target, conflict.incoming)
+    if wrote is None:  # git did not say what it wrote: only what is plainly no work of its own
+        is_gits = has_markers(now) or any(side and side.content == now for side in sides)
+        return session if is_gits else session.set_file(path, now, mode=_mode_of(conflict))
+    made = adopted(conflict, wrote, now)
+    if made is None:
+        return None
+    if conflict.text is None:
+        return session.set_file(path, made, mode=_mode_of(conflict))
+    return session.edited(path, made)
+
+
+def _mode_of(conflict: FileConflict) -> str:
+    side = conflict.target or conflict.incoming
+    return side.mode if side and side.is_file else "100644"
