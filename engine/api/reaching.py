@@ -1,21 +1,28 @@
-"""Reaching the engine of a folder: the one that lives, or one opened for it."""
+"""Reaching the engine of a folder: the one that lives, or one opened for it.
+
+Who only reaches one that lives loads none of what an engine works with.
+"""
+
+from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from os import PathLike, environ
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
-from anyio.abc import TaskStatus
 
-from engine.api.engine import Engine
 from engine.api.errors_out import plain_errors
 from engine.errors import EngineError
 from engine.remote.client import RemoteEngine, living_engine
 from engine.remote.spawn import spawn_engine
 from engine.supervisor.place import Place, find_place
-from engine.supervisor.port import EnginePort
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskStatus
+
+    from engine.supervisor.port import EnginePort
 
 _AGAIN_S = 1.0
 
@@ -38,6 +45,8 @@ async def reach(
                 if remote is not None:
                     yield remote, True
                     return
+            from engine.api.engine import Engine  # noqa: PLC0415  all that an engine works with
+
             engine = await stack.enter_async_context(Engine.open(folder, environment=env))
             yield engine.port, False
 

@@ -1,10 +1,17 @@
-"""An engine in another process, seen through its socket: the same port as one in this process."""
+"""An engine in another process, seen through its socket: the same port as one in this process.
+
+A console waits for this module before it shows its first worker, so what only some answers are made
+of is loaded with the first such answer.
+"""
+
+from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import anyio.to_thread
@@ -20,12 +27,14 @@ from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, ProtocolError, Wire
 from engine.results import CheckResult, EngineView, Entrance, LogChunk, RunReport, RunView
 from engine.store.codec import dump, load
-from engine.store.history import RunSummary
 from engine.store.layout import Layout
-from engine.supervisor.cleaning import CleanItem, TrashItem
-from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
-from engine.supervisor.merging.views import ConflictView
-from engine.supervisor.merging.weaving import CandidateTable, Wove
+
+if TYPE_CHECKING:
+    from engine.store.history import RunSummary
+    from engine.supervisor.cleaning import CleanItem, TrashItem
+    from engine.supervisor.merging.queue import PlannedLanding
+    from engine.supervisor.merging.views import ConflictView
+    from engine.supervisor.merging.weaving import CandidateTable, Wove
 
 _HELLO_S = 5.0
 _BUFFERED = 4096
@@ -186,12 +195,18 @@ class RemoteEngine:
     async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
         """A worker's conflicts and what is decided; with the text of one file if it is named."""
         fields = {"run": run, "worker": worker, "path": path}
-        return load(ConflictView, await self._ask("conflicts", **fields))
+        answer: ConflictView = _load_late(
+            "merging.views.ConflictView", await self._ask("conflicts", **fields)
+        )
+        return answer
 
     async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
         """Decide something about a worker's conflicts, or go on when all is decided."""
         fields = {"run": run, "worker": worker, "action": dump(action)}
-        return load(ConflictView, await self._ask("resolve", **fields))
+        answer: ConflictView = _load_late(
+            "merging.views.ConflictView", await self._ask("resolve", **fields)
+        )
+        return answer
 
     async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
         """Run the check again: on the exact tree that would land now, or on the worker's own."""
@@ -199,15 +214,17 @@ class RemoteEngine:
         return load(CheckResult, await self._ask("check", **fields))
 
     async def landing_order(
-        self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN
+        self, run: str, workers: Sequence[str], by: str = "plan"
     ) -> tuple[PlannedLanding, ...]:
         """The order in which workers are to land, with the conflicts expected of each."""
         found = await self._ask("landing_order", run=run, workers=list(workers), by=str(by))
-        return tuple(load(PlannedLanding, planned) for planned in found)
+        return tuple(_load_late("merging.queue.PlannedLanding", planned) for planned in found)
 
     async def candidates(self, run: str, step: str) -> CandidateTable:
         """The candidates of a step beside each other: figures, consensus, every hunk of all."""
-        return load(CandidateTable, await self._ask("candidates", run=run, step=step))
+        found = await self._ask("candidates", run=run, step=step)
+        answer: CandidateTable = _load_late("merging.weaving.CandidateTable", found)
+        return answer
 
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
         """What differs between the changes of any two workers."""
@@ -215,19 +232,23 @@ class RemoteEngine:
 
     async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
         """Make a composite of hunks of a step's candidates, check it, and let it be reviewed."""
-        return load(Wove, await self._ask("weave", run=run, step=step, hunks=list(hunks)))
+        wove = await self._ask("weave", run=run, step=step, hunks=list(hunks))
+        answer: Wove = _load_late("merging.weaving.Wove", wove)
+        return answer
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""
-        return [load(RunSummary, item) for item in await self._ask("history")]
+        history = await self._ask("history")
+        return [_load_late("RunSummary", item, room="engine.store.history") for item in history]
 
     async def clean(self, *, dry_run: bool = False) -> list[CleanItem]:
         """Take away every workspace that is provably not needed; the rest with the reason."""
-        return [load(CleanItem, item) for item in await self._ask("clean", dry_run=dry_run)]
+        found = await self._ask("clean", dry_run=dry_run)
+        return [_load_late("cleaning.CleanItem", item) for item in found]
 
     async def trash(self) -> list[TrashItem]:
         """What was taken away and can be brought back."""
-        return [load(TrashItem, item) for item in await self._ask("trash")]
+        return [_load_late("cleaning.TrashItem", item) for item in await self._ask("trash")]
 
     async def restore(self, name: str) -> str:
         """Bring something back from the trash; its path."""
@@ -236,6 +257,12 @@ class RemoteEngine:
     async def leave(self) -> None:
         """Ask a detached engine to end once its consoles are gone."""
         await self._ask("leave")
+
+
+def _load_late(name: str, value: Any, room: str = "engine.supervisor") -> Any:
+    """An answer of a kind that lies deep in a room, loaded now."""
+    home, _, kind = f"{room}.{name}".rpartition(".")
+    return load(getattr(import_module(home), kind), value)
 
 
 def _error(message: dict[str, Any]) -> EngineError:
