@@ -5,6 +5,7 @@ Commands come from outside (a console, a second shell, a program) and are judged
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from engine.limits import Limits
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
@@ -116,6 +117,20 @@ class Choose:
     run: str = ""
 
 
+class Edits(StrEnum):
+    """What a landing does about uncommitted edits of the user's where it would write.
+
+    `refuse` goes back to the review; `carry` lands under them, and they lie on top again,
+    uncommitted; `commit` makes them a commit of the user's on the target and lands on top of it;
+    `wait` lands by itself once they are out of the way.
+    """
+
+    REFUSE = "refuse"
+    CARRY = "carry"
+    COMMIT = "commit"
+    WAIT = "wait"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Land:
     """Move a change onto the target branch."""
@@ -125,6 +140,7 @@ class Land:
     to: str | None = None
     style: str | None = None
     is_despite_check: bool = False
+    edits: Edits = Edits.REFUSE
 
 
 @dataclass(frozen=True, kw_only=True)

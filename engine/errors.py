@@ -115,7 +115,7 @@ class WorktreeBusy(WorkspaceError):
 class DirtyTarget(WorkspaceError):
     """The checked-out target has edits of the user's where the landing would write."""
 
-    hint = "Commit or stash them, land with `--to` another branch, or wait until the tree is clean."
+    hint = "Commit or stash them first."
 
     def __init__(self, paths: Sequence[bytes]) -> None:
         self.paths = tuple(paths)

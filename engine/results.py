@@ -227,6 +227,7 @@ class WorkerView:
     branch: str | None = None
     workspace: str | None = None
     conflicts: tuple[str, ...] = ()
+    in_the_way: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
 
     @property

@@ -207,6 +207,7 @@ class Engine:
         to: str | None = None,
         style: str | None = None,
         despite_check: bool = False,
+        edits: c.Edits = c.Edits.REFUSE,
     ) -> Landed | c.Conflicted | c.Refused:
         """Move a worker's change onto its target, and wait for what becomes of that.
 
@@ -215,8 +216,11 @@ class Engine:
             to: Another branch than the run's target.
             style: `merge`, `squash` or `rebase`; by default the run's.
             despite_check: Also where the check fails on the merged tree.
+            edits: What is done about uncommitted edits of the user's where it would write.
         """
-        command = c.Land(worker=worker, to=to, style=style, is_despite_check=despite_check)
+        command = c.Land(
+            worker=worker, to=to, style=style, is_despite_check=despite_check, edits=edits
+        )
         return await self._coordinator.land(command)
 
     async def put_away(self, worker: str) -> bool:

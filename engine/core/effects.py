@@ -71,6 +71,7 @@ class Land(_WorkerEffect):
     resolved: str | None
     prepared: str | None
     resolved_onto: str | None = None
+    edits: str = "refuse"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,6 +59,7 @@ def _land(_: RunState, worker: Worker) -> Land:
         resolved=worker.resolved,
         resolved_onto=worker.resolved_onto,
         prepared=worker.prepared,
+        edits=wish.edits if wish else "refuse",
     )
 
 

@@ -52,6 +52,7 @@ __all__ = [
     "CompositeWoven",
     "ConflictsFound",
     "HumanAnswered",
+    "LandDelayed",
     "LandPrepared",
     "LandRefused",
     "Landed",
@@ -165,11 +166,12 @@ class CheckFailed(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Approved(WorkerFactBase):
-    """A human wants the change landed."""
+    """A human wants the change landed; `edits` says what is done about edits in its way."""
 
     to: str | None = None
     style: str | None = None
     is_despite_check: bool = False
+    edits: str = "refuse"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,9 +236,21 @@ class ConflictsFound(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class LandRefused(WorkerFactBase):
-    """The landing could not go on; nothing was moved."""
+    """The landing could not go on; nothing was moved.
+
+    Attributes:
+        in_the_way: Files with edits of the user's, if it was for them.
+    """
 
     reason: str
+    in_the_way: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandDelayed(WorkerFactBase):
+    """The landing waits until the user's own edits in these files are out of its way."""
+
+    in_the_way: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,6 +327,7 @@ WorkerFact = (
     | UndoRefused
     | ConflictsFound
     | LandRefused
+    | LandDelayed
     | Resolved
     | Rechecked
     | RetryRequested

@@ -22,6 +22,7 @@ def approved(turn: Turn, w: Worker, fact: f.Approved) -> None:
         land=fact,
         prepared=None,
         error=None,
+        in_the_way=(),
         badges=(w.badges | {Badge.APPROVED}) - gone,
     )
 
@@ -58,7 +59,7 @@ def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
 
 def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
     """It is on the target."""
-    turn.tell(w.id, Phase.LANDED)
+    turn.tell(w.id, Phase.LANDED, in_the_way=())
     turn.publish(
         Landed(
             worker=str(w.id),
@@ -87,7 +88,23 @@ def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
 def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
     """Nothing was moved; a human sees why."""
     badges = (w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED}
-    turn.tell(w.id, Phase.REVIEWING, land=None, prepared=None, error=fact.reason, badges=badges)
+    turn.tell(
+        w.id,
+        Phase.REVIEWING,
+        land=None,
+        prepared=None,
+        error=fact.reason,
+        badges=badges,
+        in_the_way=fact.in_the_way,
+    )
+
+
+def land_delayed(turn: Turn, w: Worker, fact: f.LandDelayed) -> None:
+    """It goes on by itself; a human may stop it until then."""
+    if w.phase is Phase.LANDING:
+        turn.change(w.id, in_the_way=fact.in_the_way)
+    else:
+        turn.drop()
 
 
 def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:

@@ -76,6 +76,7 @@ class Worker:
         land: How a human wants it landed.
         resolved_onto: The commit of the target that `resolved` was made against.
         prepared: The journalled detail of a landing that can only be rolled forward.
+        in_the_way: The user's own files that its last landing met with edits in them.
     """
 
     id: WorkerId
@@ -111,6 +112,7 @@ class Worker:
     resolved: str | None = None
     resolved_onto: str | None = None
     prepared: str | None = None
+    in_the_way: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     is_conflict_of_base: bool = False
     violations: tuple[str, ...] = ()

@@ -28,6 +28,7 @@ TELLERS: Mapping[type[f.WorkerFact], Callable[[Turn, Worker, Any], None]] = {
     f.UndoRefused: landing.undo_refused,
     f.ConflictsFound: landing.conflicts_found,
     f.LandRefused: landing.land_refused,
+    f.LandDelayed: landing.land_delayed,
     f.Resolved: landing.resolved,
     f.Rechecked: landing.rechecked,
     f.RetryRequested: stopping.retry_requested,

@@ -20,13 +20,12 @@ from typing import Any
 
 _HOMES = {
     "base": "WORKTREE Base StackConflict dirty_paths resolve_base stack_base stage_worktree",
-    "carrying": "prepare_carrying",
+    "carrying": "edited_paths prepare_carrying prepare_committing",
     "collection": "Change CollectRefused CollectRequest collect",
     "composition": "Composed LandRequest Style compose",
     "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch file_patches"
     " is_ancestor merge_base patch_bytes",
-    "landing": "LandPrepared LandRefused Landed OFFERS Offer Refusal land prepare_landing"
-    " recover_landing",
+    "landing": "LandPrepared LandRefused Landed Refusal land prepare_landing recover_landing",
     "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",
     "names": "PREFIX RefNames check_prefix",
     "objects": "RefMove RefMoved Wording read_blobs resolve tree_of write_blob write_commit",

@@ -1,49 +1,136 @@
-"""Landing under edits of the user's: they are kept in a commit, and lie on top again afterwards."""
+"""Landing under edits of the user's: carried along uncommitted, or made a commit of theirs first.
+
+Either way they are kept in a commit, pinned, before any file is written.
+"""
+
+from collections.abc import Sequence
 
 from engine.errors import WorkspaceError
 from engine.git.base import stage_place
 from engine.git.composition import Composed
 from engine.git.landing import LandPrepared, LandRefused, checkout_of, prove
 from engine.git.merge3 import MergedTrees, Merger
-from engine.git.objects import Wording, set_refs, write_commit
-from engine.git.runner import Repo, Where
+from engine.git.objects import Wording, resolve, set_refs, sign_commit, tree_of, write_commit
+from engine.git.runner import Call, Repo, Where
+from engine.git.staging import private_index
+from engine.git.touched import Version, differing, index_lines, staged_paths, touched_paths
+from engine.git.worktrees import Checkout
 
 
 async def prepare_carrying(
-    repo: Repo,
-    merger: Merger,
-    composed: Composed,
-    wording: Wording,
-    *,
-    resolved: str | None = None,
+    repo: Repo, merger: Merger, composed: Composed, wording: Wording
 ) -> LandPrepared | LandRefused | MergedTrees:
     """A landing that takes the user's uncommitted edits along; the edits are pinned first.
 
     Afterwards the working tree holds the new commit with the edits on top, uncommitted as before;
     what of them was staged and touched is no longer staged. Where both changed the same lines the
-    conflicts come back, to be asked again with the tree that a human made of them.
+    conflicts come back.
 
     Raises:
         WorkspaceError: Nobody has the target checked out, so no edits are in the way.
+        DirtyTarget: Some edits cannot be carried: huge or ignored files in the way.
     """
-    found = await checkout_of(repo, composed.ref)
-    if isinstance(found, LandRefused):
-        return found
-    if found is None or composed.old is None:
-        raise WorkspaceError(f"{composed.target!r} is not checked out: it has no edits")
-    where = Where(git_dir=found.git_dir, worktree=found.path)
-    staged = await stage_place(repo, composed.old, where)
-    edits = await write_commit(repo, staged.tree, [composed.old], wording)
-    await set_refs(repo, [(f"refs/plait/edits/{edits[:16]}", edits)], say="plait: keep edits")
-    carried = resolved
-    if carried is None:
-        merged = await merger.merge3(composed.old, composed.new, edits)
-        if not merged.is_clean:
-            return merged
-        carried = merged.tree
-    return await prove(
-        repo,
-        LandPrepared(
-            target=composed.ref, old=composed.old, new=composed.new, edits=edits, carried=carried
-        ),
+    place = await _place(repo, composed)
+    if isinstance(place, LandRefused):
+        return place
+    old = composed.old or repo.empty_tree
+    tree = (await stage_place(repo, old, _where(place))).tree
+    edits = await write_commit(repo, tree, [composed.old] if composed.old else [], wording)
+    await _pin(repo, edits)
+    merged = await merger.merge3(old, composed.new, edits)
+    if not merged.is_clean:
+        return merged
+    plan = LandPrepared(
+        target=composed.ref, old=composed.old, new=composed.new, edits=edits, carried=merged.tree
     )
+    return await prove(repo, plan)
+
+
+async def prepare_committing(
+    repo: Repo, composed: Composed, wording: Wording, *, paths: Sequence[bytes]
+) -> LandPrepared | LandRefused:
+    """What makes the user's edits a commit of theirs on the target; a landing can follow it.
+
+    It holds what `git commit --all` would, and those of `paths` that git does not know yet. No file
+    is written: the index and the target are brought to what is there.
+
+    Raises:
+        WorkspaceError: Nobody has the target checked out, so no edits are in the way.
+        DirtyTarget: Some edits cannot be committed: huge or ignored files in the way.
+    """
+    place = await _place(repo, composed)
+    if isinstance(place, LandRefused):
+        return place
+    old = composed.old or repo.empty_tree
+    staged = await stage_place(repo, old, _where(place))
+    tree = await _known_part(repo, place, (old, staged.tree), paths)
+    edits = await sign_commit(repo, tree, [composed.old] if composed.old else [], wording)
+    await _pin(repo, edits)
+    plan = LandPrepared(
+        target=composed.ref,
+        old=composed.old,
+        new=edits,
+        edits=edits,
+        carried=edits,
+        leads_on=True,
+    )
+    return await prove(repo, plan)
+
+
+async def edited_paths(repo: Repo, target: str, paths: Sequence[bytes]) -> frozenset[bytes]:
+    """Those of some paths that the user has edits in, staged or not, where a ref is checked out."""
+    place = await checkout_of(repo, target)
+    at = await resolve(repo, target)
+    if not isinstance(place, Checkout) or at is None:
+        return frozenset()
+    wanted = frozenset(paths)
+    listing = await repo.read("ls-tree", "-r", "-z", "--full-tree", at, "--", *_words(paths))
+    versions: dict[bytes, Version] = {}
+    for record in listing.split(b"\0"):
+        if record:
+            head, path = record.split(b"\t", 1)
+            mode, _, oid = head.decode().split(" ")
+            versions[path] = Version(mode, oid)
+    dirty = await differing(repo, place, [(path, versions.get(path)) for path in wanted])
+    return (dirty | await staged_paths(repo, place, at)) & wanted
+
+
+async def _place(repo: Repo, composed: Composed) -> Checkout | LandRefused:
+    found = await checkout_of(repo, composed.ref)
+    if found is None:
+        raise WorkspaceError(f"{composed.target!r} is not checked out: it has no edits")
+    return found
+
+
+def _where(place: Checkout) -> Where:
+    return Where(git_dir=place.git_dir, worktree=place.path)
+
+
+async def _pin(repo: Repo, edits: str) -> None:
+    await set_refs(repo, [(f"refs/plait/edits/{edits[:16]}", edits)], say="plait: keep edits")
+
+
+def _words(paths: Sequence[bytes]) -> list[str]:
+    return [path.decode(errors="surrogateescape") for path in paths]
+
+
+async def _known_part(
+    repo: Repo, place: Checkout, trees: tuple[str, str], paths: Sequence[bytes]
+) -> str:
+    """The first tree with what the second changes in it, files left out that git does not know."""
+    old, staged = trees
+    listing = await repo.read("ls-files", "-z", where=_where(place))
+    known = {*listing.split(b"\0"), *paths}
+    moves = [
+        (one.path, one.new)
+        for one in await touched_paths(repo, old, staged)
+        if one.old is not None or one.path in known
+    ]
+    if not moves:
+        return await tree_of(repo, old)
+    async with private_index(repo) as index:
+        where = Where(index=index)
+        await repo.run("read-tree", old, where=where)
+        call = Call(stdin=index_lines(moves, repo.zero))
+        await repo.run("update-index", "-z", "--index-info", call=call, where=where)
+        return await repo.line("write-tree", where=where)

@@ -30,17 +30,6 @@ class Refusal(StrEnum):
     CHECKED_OUT = "the target has been checked out, or let go, since the landing was prepared"
 
 
-class Offer(StrEnum):
-    """What a user can do about edits that are in the way."""
-
-    KEEP_ON_BRANCH = "keep the change on a branch of its own"
-    WAIT_UNTIL_CLEAN = "land as soon as the paths are clean"
-    CARRY_EDITS = "snapshot the edits, land, and re-apply them in a review"
-
-
-OFFERS = (Offer.KEEP_ON_BRANCH, Offer.WAIT_UNTIL_CLEAN, Offer.CARRY_EDITS)
-
-
 @dataclass(frozen=True, kw_only=True)
 class LandPrepared:
     """What is about to happen, for the journal; with it, a landing can be finished by anybody.
@@ -54,6 +43,7 @@ class LandPrepared:
         paths: The files that will be written there.
         edits: A commit of the user's edits there, where they are carried along.
         carried: The tree of files that the working tree has afterwards, edits included.
+        leads_on: It only makes the edits a commit of the user's; what is to land comes after it.
     """
 
     target: str
@@ -64,6 +54,7 @@ class LandPrepared:
     paths: tuple[bytes, ...] = ()
     edits: str | None = None
     carried: str | None = None
+    leads_on: bool = False
 
     @property
     def name(self) -> str:
@@ -93,7 +84,7 @@ async def prepare_landing(repo: Repo, composed: Composed) -> LandPrepared | Land
     """What a landing will do, once it is proved that it can; nothing is written.
 
     Raises:
-        DirtyTarget: The user's own edits are in the way (`OFFERS` says what can be done).
+        DirtyTarget: The user's own edits are in the way (`engine.git.carrying` has ways out).
     """
     return await prepare_move(repo, composed.ref, composed.old, composed.new)
 

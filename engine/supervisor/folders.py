@@ -95,6 +95,11 @@ class FolderWorkshop:
         del state, check
         return Refusal(reason=f"{effect.worker} works in a plain folder: there is nothing to land")
 
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Nothing lands here, so nothing is in the way."""
+        del state, effect, paths
+        return False
+
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool
     ) -> CheckResult | Refusal:

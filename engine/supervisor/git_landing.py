@@ -1,13 +1,16 @@
 """Landing a change: composed in memory, checked as the exact tree, moved by compare-and-swap."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 
+from engine import commands as c
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.errors import DirtyTarget
+from engine.git.carrying import edited_paths, prepare_carrying, prepare_committing
 from engine.git.checktree import CheckTree, fill_check_tree
 from engine.git.composition import Composed, LandRequest, Style, compose
 from engine.git.landing import (
@@ -63,17 +66,54 @@ class Landings:
         composed = await self._compose(state, effect)
         if not isinstance(composed, Composed):
             return composed
-        if check is not None and not effect.is_despite_check:
+        try:
+            prepared = await self._prove(state, effect, composed)
+        except DirtyTarget as dirty:
+            return _blocked(str(dirty), dirty.paths)
+        if isinstance(prepared, Refusal):
+            return prepared
+        if check is not None and not effect.is_despite_check and not prepared.leads_on:
             failed = await self._check(state, effect, composed, check)
             if failed is not None:
                 return failed
+        return _ready(prepared, tree=composed.tree)
+
+    async def _prove(
+        self, state: RunState, effect: e.Land, composed: Composed
+    ) -> LandPrepared | Refusal:
+        """What will be moved; edits of the user's in the way are treated as asked.
+
+        Raises:
+            DirtyTarget: There are some, and nothing was asked that helps.
+        """
+        prepared: LandPrepared | LandRefused | MergedTrees
         try:
             prepared = await prepare_landing(self._repo, composed)
         except DirtyTarget as dirty:
-            return Refusal(reason=f"{dirty}. {dirty.hint}")
+            author = self._repo.settings.sign(int(self._clock.now()))
+            wording = Wording(message=_edits_message(state, effect), author=author)
+            match effect.edits:
+                case c.Edits.CARRY:
+                    prepared = await prepare_carrying(self._repo, self._merger, composed, wording)
+                case c.Edits.COMMIT:
+                    prepared = await prepare_committing(
+                        self._repo, composed, wording, paths=dirty.paths
+                    )
+                case _:
+                    raise
         if isinstance(prepared, LandRefused):
             return Refusal(reason=f"{prepared.reason} {prepared.detail}".strip())
-        return _ready(prepared, tree=composed.tree)
+        if isinstance(prepared, MergedTrees):
+            paths = tuple(one.path for one in prepared.conflicts)
+            names = ", ".join(map(os.fsdecode, paths))
+            return _blocked(f"your own edits conflict with the change in {names}", paths)
+        return prepared
+
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Whether edits of the user's in these files still keep a landing from its target."""
+        target = effect.to or state.plan.runtime.target or ""
+        wanted = [os.fsencode(path) for path in paths]
+        return bool(await edited_paths(self._repo, f"refs/heads/{target}", wanted))
 
     async def _compose(self, state: RunState, effect: e.Land) -> Composed | Conflicted | Refusal:
         w = state.workers[effect.worker]
@@ -202,6 +242,22 @@ class Landings:
         return f"{done.reason} {done.detail}".strip()
 
 
+def _blocked(what: str, paths: Sequence[bytes]) -> Refusal:
+    """A refusal that names the ways out."""
+    names = tuple(map(os.fsdecode, paths))
+    hint = (
+        "Commit or stash them; or land with `--edits carry` (they stay as they are, on top),"
+        " `--edits commit` (they become a commit of yours first), `--edits wait`,"
+        " or `--to` another branch."
+    )
+    return Refusal(reason=f"{what}. {hint}", in_the_way=names)
+
+
+def _edits_message(state: RunState, effect: e.Land) -> str:
+    w = state.workers[effect.worker]
+    return f"Edits under way when {w.id} landed\n"
+
+
 def _ready(prepared: LandPrepared, *, tree: str) -> ReadyToLand:
     return ReadyToLand(
         target=short(prepared.target) or prepared.target,
@@ -209,6 +265,7 @@ def _ready(prepared: LandPrepared, *, tree: str) -> ReadyToLand:
         new=prepared.new or "",
         tree=tree,
         detail=to_json(prepared),
+        leads_on=prepared.leads_on,
     )
 
 

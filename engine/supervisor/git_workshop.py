@@ -1,7 +1,7 @@
 """Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -291,6 +291,10 @@ class GitWorkshop:
     ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
         """Merged in memory and checked as the exact tree that will be there."""
         return await self._landings.prepare(state, effect, check)
+
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Whether edits of the user's in these files still keep a landing from its target."""
+        return await self._landings.is_in_the_way(state, effect, paths)
 
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool

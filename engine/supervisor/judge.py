@@ -198,7 +198,11 @@ def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> 
             hint=f"See what changed there. Its work is on {w.branch}, for you to merge by hand.",
         )
     fact = f.Approved(
-        **base, to=command.to, style=command.style, is_despite_check=command.is_despite_check
+        **base,
+        to=command.to,
+        style=command.style,
+        is_despite_check=command.is_despite_check,
+        edits=str(command.edits),
     )
     return Ruling((fact,), "merging, checking, then moving the target")
 

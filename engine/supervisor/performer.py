@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,14 @@ from engine.host.threads import REPORT
 from engine.ids import AttemptId
 from engine.limits import Enforcement
 from engine.phases import Phase, StopCause
-from engine.results import Badge, CheckResult
+from engine.results import CheckResult
 from engine.supervisor.activities import Activities, Activity
 from engine.supervisor.agent_work import run_agent
 from engine.supervisor.briefing import feedback_for, prompt_for, wants_prior_diff
 from engine.supervisor.checking import Checking
 from engine.supervisor.comparing import Wanted
 from engine.supervisor.in_thread import is_in_thread
+from engine.supervisor.landing_work import LandingWork
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Job
 from engine.supervisor.stalls import is_stall_question
@@ -34,13 +34,7 @@ from engine.supervisor.tools import Tools
 from engine.supervisor.watch import Watch
 from engine.supervisor.workshop import (
     BaseClash,
-    Conflicted,
-    ReadyToLand,
-    Refusal,
 )
-
-_LANDING_TRIES = 5
-"""How often a target may move under our hands before a human is told."""
 
 
 class Performer:
@@ -50,11 +44,12 @@ class Performer:
         self._run = run
         self._tools = tools
         self._activities = activities
+        self._landings = LandingWork(run, tools)
 
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
         if isinstance(effect, e.UndoLanding):
-            self._activities.aside(partial(self._undo, effect))
+            self._activities.aside(partial(self._landings.undo, effect))
         elif isinstance(effect, e.StopActivity):
             # What is meant is what runs now, not what may have begun before it is this task's turn.
             self._activities.aside(partial(self._stop, effect, self._activities.of(effect.worker)))
@@ -89,7 +84,7 @@ class Performer:
             e.PrepareWorkspace: self._prepare,
             e.Collect: self._collect,
             e.RunCheck: self._check,
-            e.Land: self._land,
+            e.Land: self._landings.land,
             e.StartTimer: self._wait,
             e.ReleaseWorkspace: self._release,
         }
@@ -194,79 +189,6 @@ class Performer:
         result = await checker.check(w.workspace or "", tree or "", None, role="check")
         fact = f.CheckPassed if result.passed else f.CheckFailed
         self._run.feed(fact(**self._base(effect), check=result))
-
-    async def _land(self, effect: e.Land) -> None:
-        async with self._tools.landing:
-            why: str | None = None
-            for _ in range(_LANDING_TRIES):
-                ready = await self._ready_to_land(effect)
-                if ready is None:
-                    return
-                with anyio.CancelScope(shield=True):
-                    moved = await self._tools.workshop.land(effect, ready)
-                    if moved is None:
-                        self._tell_landed(effect, ready)
-                        return
-                why, effect = moved, replace(effect, prepared=None)
-            self._run.feed(f.LandRefused(**self._base(effect), reason=why or ""))
-
-    async def _undo(self, effect: e.UndoLanding) -> None:
-        landed = self._worker(effect)
-        message = f"Undo {landed.id}, attempt {landed.attempt}\n"
-        async with self._tools.landing:
-            with anyio.CancelScope(shield=True):
-                try:
-                    why = await self._tools.workshop.undo(effect.prepared, message=message)
-                except EngineError as error:
-                    why = f"{error} {error.hint}".strip()
-                target = self._run.state.plan.runtime.target or ""
-                self._tools.proof.moved(target)
-                base = self._base(effect)
-                self._run.feed(
-                    f.LandingUndone(**base, target=target)
-                    if why is None
-                    else f.UndoRefused(**base, reason=why)
-                )
-
-    def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
-        base = self._base(effect)
-        self._tools.proof.moved(ready.target)
-        self._run.feed(f.Landed(**base, target=ready.target, old=ready.old, new=ready.new))
-
-    async def _ready_to_land(self, effect: e.Land) -> ReadyToLand | None:
-        has_check = self._run.state.plan.step(effect.worker.step).check is not None
-        checker = Checking(self._run, self._tools, effect) if has_check else None
-        found = await self._tools.workshop.prepare_landing(self._run.state, effect, checker)
-        match found:
-            case ReadyToLand():
-                return self._record(effect, found)
-            case Conflicted():
-                self._run.feed(f.ConflictsFound(**self._base(effect), paths=found.paths))
-            case Refusal():
-                self._run.feed(f.LandRefused(**self._base(effect), reason=found.reason))
-            case CheckResult():
-                self._run.feed(f.CheckFailed(**self._base(effect), check=found))
-        return None
-
-    def _record(self, effect: e.Land, ready: ReadyToLand) -> ReadyToLand | None:
-        """Journal that the target is about to move; None if the landing was stopped meanwhile."""
-        if Badge.VIOLATION in self._worker(effect).badges:  # by its check, on the tree to be landed
-            why = "its check changed what is not its own"
-            self._run.feed(f.LandRefused(**self._base(effect), reason=why))
-            return None
-        if effect.prepared is None:
-            self._run.feed(
-                f.LandPrepared(
-                    **self._base(effect),
-                    target=ready.target,
-                    old=ready.old,
-                    new=ready.new,
-                    detail=ready.detail,
-                )
-            )
-        w = self._worker(effect)
-        is_ours = w.attempt == effect.attempt and w.phase is Phase.LANDING
-        return ready if is_ours and w.prepared == ready.detail else None
 
     async def _wait(self, effect: e.StartTimer) -> None:
         if effect.is_for_login:

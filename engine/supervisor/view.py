@@ -102,6 +102,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         branch=w.branch,
         workspace=w.workspace,
         conflicts=w.conflicts,
+        in_the_way=w.in_the_way,
         violations=w.violations,
     )
 

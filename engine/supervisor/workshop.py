@@ -1,5 +1,6 @@
 """Where a worker works: the seam between the supervisor and each way of making a workspace."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,20 +49,30 @@ class Conflicted:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """The landing cannot go on, and why; nothing was moved."""
+    """The landing cannot go on, and why; nothing was moved.
+
+    Attributes:
+        in_the_way: Files with edits of the user's, if it is for them.
+    """
 
     reason: str
+    in_the_way: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadyToLand:
-    """All is prepared; `detail` is what a recovery needs to roll forward."""
+    """All is prepared; `detail` is what a recovery needs to roll forward.
+
+    Attributes:
+        leads_on: It only makes room, and the landing itself is to be prepared after it.
+    """
 
     target: str
     old: str
     new: str
     tree: str
     detail: str
+    leads_on: bool = False
 
 
 class Checker(Protocol):
@@ -94,6 +105,9 @@ class Workshop(Protocol):
         self, state: RunState, effect: e.Land, check: Checker | None
     ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
         """Merge in memory and check the exact tree; a CheckResult is one that failed."""
+
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Whether edits of the user's in these files still keep a landing from its target."""
 
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool

@@ -1,5 +1,7 @@
 """Which workshop a run works in: plain folders, or git."""
 
+from collections.abc import Sequence
+
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
@@ -67,6 +69,10 @@ class Workshops:
     ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
         """Merge in memory and check the exact tree."""
         return await self._for(state.plan).prepare_landing(state, effect, check)
+
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Whether edits of the user's in these files still keep a landing from its target."""
+        return await self._for(state.plan).is_in_the_way(state, effect, paths)
 
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool

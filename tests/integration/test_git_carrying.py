@@ -35,10 +35,10 @@ class Edited(Target):
         self.built.write("other.txt", "staged\n")
         self.built.git("add", "other.txt")
 
-    async def carrying(self, repo: Repo, **more: str) -> LandPrepared | MergedTrees:
+    async def carrying(self, repo: Repo) -> LandPrepared | MergedTrees:
         wording = Wording(message="edits\n", author=repo.settings.sign(0))
         made = await self.composed(repo)
-        plan = await prepare_carrying(repo, Merger(repo), made, wording, **more)
+        plan = await prepare_carrying(repo, Merger(repo), made, wording)
         assert isinstance(plan, (LandPrepared, MergedTrees)), plan
         return plan
 
@@ -91,7 +91,7 @@ async def test_an_edit_made_since_is_not_overwritten(tmp_path: Path):
     assert target.built.rev("main") == target.old
 
 
-async def test_edits_that_conflict_come_back_and_can_be_resolved(tmp_path: Path):
+async def test_edits_that_conflict_come_back(tmp_path: Path):
     target = Edited(tmp_path)
     target.built.write("src/a.py", "a = 1\nb = 7\nc = 3\n")
     repo = await target.open()
@@ -99,11 +99,8 @@ async def test_edits_that_conflict_come_back_and_can_be_resolved(tmp_path: Path)
     clash = await target.carrying(repo)
     assert isinstance(clash, MergedTrees)
     assert [one.path for one in clash.conflicts] == [b"src/a.py"]
-
-    plan = await target.carrying(repo, resolved=clash.tree)
-    assert isinstance(plan, LandPrepared)
-    assert isinstance(await land(repo, plan), Landed)
-    assert "<<<<<<<" in (target.built.path / "src/a.py").read_text()
+    assert (target.built.path / "src/a.py").read_text() == "a = 1\nb = 7\nc = 3\n"
+    assert target.built.rev("main") == target.old
 
 
 async def test_killed_on_the_way_the_edits_are_whole_after_recovery(tmp_path: Path):

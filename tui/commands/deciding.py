@@ -37,6 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=str(LandingOrder.PLAN),
             help="of several: plan order, or those with the fewest conflicts first",
         )
+        parser.add_argument(
+            "--edits",
+            type=c.Edits,
+            choices=list(c.Edits),
+            default=c.Edits.REFUSE,
+            metavar="|".join(c.Edits),
+            help="your uncommitted edits in its way: land under them, commit them first, or wait",
+        )
         parser.add_argument("--despite-check", action="store_true", help="land red, and say so")
         parser.add_argument("--json", action="store_true")
 
@@ -67,6 +75,7 @@ async def _land_all(args: argparse.Namespace) -> int:
                 to=args.to,
                 style=args.style,
                 is_despite_check=args.despite_check,
+                edits=args.edits,
             )
             for worker in workers
         ]
