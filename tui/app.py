@@ -93,7 +93,10 @@ class Options:
 
 
 class PlaitApp(App[None]):
-    """The console. It shows what a port tells and asks what the human wants."""
+    """The console. It shows what a port tells and asks what the human wants.
+
+    Without a port it opens all the same, and shows where it is until `reach` names one.
+    """
 
     DEFAULT_MODE = "fleet"
     ENABLE_COMMAND_PALETTE = False
@@ -101,7 +104,7 @@ class PlaitApp(App[None]):
 
     def __init__(
         self,
-        port: EnginePort,
+        port: EnginePort | None,
         *,
         read_only: bool = False,
         theme: str | None = None,
@@ -139,12 +142,22 @@ class PlaitApp(App[None]):
         self._notifies = options.notifies
         self._needs: Needs | None = None
         self._title = ""
-        self._memory = Memory(options.memory) if options.memory else None
-        if self._memory:
-            self._memory.recall(self.session)
+        self._memory: Memory | None = None
+        self.has_painted = anyio.Event()
+        if options.memory:
+            self._recall(options.memory)
         self.theme = chosen
         for kind in _SCREENS:
             self.add_mode(kind, partial(_made, kind, self.session))
+
+    def reach(self, port: EnginePort, memory: Path) -> None:
+        """The engine is there, and the file that an earlier console left beside it."""
+        self._recall(memory)
+        self.session.bridge.reach(port)
+
+    def _recall(self, path: Path) -> None:
+        self._memory = Memory(path)
+        self._memory.recall(self.session)
 
     # Colours.
 
@@ -182,6 +195,7 @@ class PlaitApp(App[None]):
             self.run_worker(signals, group="signals")
         if self.problems:
             self.call_after_refresh(self._tell_problems)
+        self.call_after_refresh(self.has_painted.set)
 
     async def _heed_signals(self) -> None:
         """End well when asked to: the terminal is restored, the agents go on."""

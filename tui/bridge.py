@@ -75,9 +75,15 @@ class Bridge:
     """Keeps the newest view, the latest events and the cpu histories; tells when they moved."""
 
     def __init__(
-        self, port: EnginePort, post: Callable[[Message], object], clock: Callable[[], float]
+        self,
+        port: EnginePort | None,
+        post: Callable[[Message], object],
+        clock: Callable[[], float],
     ) -> None:
-        self.port = port
+        self._port = port
+        self._reached = anyio.Event()
+        if port is not None:
+            self._reached.set()
         self.view: EngineView | None = None
         self.told: deque[Told] = deque(maxlen=_KEPT_EVENTS)
         self.lost_since: float | None = None
@@ -90,6 +96,18 @@ class Bridge:
         self._moved = anyio.Event()
         self._watched: Watched | None = None
         self._after_seq = 0
+
+    @property
+    def port(self) -> EnginePort:
+        """The engine; asking one that is not reached yet is like asking one that is gone."""
+        if self._port is None:
+            raise EngineError("it is not reached yet")
+        return self._port
+
+    def reach(self, port: EnginePort) -> None:
+        """The engine is there: from now on it is listened to."""
+        self._port = port
+        self._reached.set()
 
     def cpu(self, run: str) -> dict[str, tuple[float, ...]]:
         """Each worker's latest shares of one core, in percent, oldest first."""
@@ -219,7 +237,8 @@ class Bridge:
         self._moved.set()
 
     async def run(self) -> None:
-        """Listen and look until cancelled."""
+        """Listen and look until cancelled, as soon as there is an engine."""
+        await self._reached.wait()
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen)
             while True:

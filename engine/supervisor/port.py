@@ -1,18 +1,25 @@
-"""The one interface through which anybody sees and steers an engine, near or over a socket."""
+"""The one interface through which anybody sees and steers an engine, near or over a socket.
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+It loads nothing: who talks to an engine elsewhere has none of its rooms.
+"""
 
-from engine.commands import Command, Reply, ResolutionAction
-from engine.diffs import ChangeDiff
-from engine.events import Told
-from engine.plan.model import Plan
-from engine.results import CheckResult, EngineView, Entrance, LogChunk, RunReport, RunView
-from engine.store.history import RunSummary
-from engine.supervisor.cleaning import CleanItem, TrashItem
-from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
-from engine.supervisor.merging.views import ConflictView
-from engine.supervisor.merging.weaving import CandidateTable, Wove
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from engine.commands import Command, Reply, ResolutionAction
+    from engine.diffs import ChangeDiff
+    from engine.events import Told
+    from engine.plan.model import Plan
+    from engine.results import CheckResult, EngineView, Entrance, LogChunk, RunReport, RunView
+    from engine.store.history import RunSummary
+    from engine.supervisor.cleaning import CleanItem, TrashItem
+    from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
+    from engine.supervisor.merging.views import ConflictView
+    from engine.supervisor.merging.weaving import CandidateTable, Wove
 
 
 class EnginePort(Protocol):
@@ -56,7 +63,7 @@ class EnginePort(Protocol):
         """Run the check again: on the exact tree that would land now, or on the worker's own."""
 
     async def landing_order(
-        self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN
+        self, run: str, workers: Sequence[str], by: LandingOrder = ...
     ) -> tuple[PlannedLanding, ...]:
         """The order in which workers are to land, with the conflicts expected of each."""
 

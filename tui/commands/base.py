@@ -29,7 +29,7 @@ _HINTS = dict.fromkeys(
 _SHARED = {
     **dict.fromkeys(("cancel", "retry", "pause", "answer", "steer"), "acting"),
     **dict.fromkeys(("choose", "approve", "reject", "land"), "deciding"),
-    **dict.fromkeys(("attach", "serve", "console"), "console"),
+    **dict.fromkeys(("attach", "console"), "console"),
     **dict.fromkeys(("status", "runs"), "status"),
     **dict.fromkeys(("validate", "plan"), "manifest"),
     **dict.fromkeys(("clean", "restore"), "cleaning"),

@@ -1,37 +1,39 @@
-"""`plait`, `plait attach` and `plait serve`: the console, and the engine it looks at."""
+"""`plait` and `plait attach`: the console on the detached engine of a repository.
+
+What it looks like is shown first, and the engine reached then: one that must be started takes
+longer than a screen to be drawn.
+"""
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
-from engine.api import Engine, Plan, attach, engine_key
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
-from tui.commands.notifying import read_notify, run_hook
+from tui.commands.notifying import read_notify
+
+if TYPE_CHECKING:
+    from engine.api import Plan
+    from tui.app import PlaitApp
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which repository."""
-    name = parser.get_default("command")
-    if name == "console":
+    if parser.get_default("command") == "console":
         parser.add_argument("repo", nargs="?", default=".", metavar="REPO")
     else:
         add_repo(parser)
-    if name == "attach":
         parser.add_argument("--watch", action="store_true", help="only look")
-    if name != "serve":
-        parser.add_argument("--theme", help="one of the themes, or one of your own")
+    parser.add_argument("--theme", help="one of the themes, or one of your own")
 
 
 def run(args: argparse.Namespace) -> int:
     """Open it."""
-    if args.command == "serve":
-        return in_loop(partial(_serve, args.repo))
     repo = args.repo
     if not Path(repo).is_dir():
         say(f"{repo} is neither a command nor a folder; `plait --help` lists the commands")
@@ -41,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def open_console(
-    repo: str, *, plan: Plan | None = None, read_only: bool = False, theme: str | None = None
+    repo: str, *, plan: "Plan | None" = None, read_only: bool = False, theme: str | None = None
 ) -> int:
     """The console on the detached engine of a repository; a plan is started there first."""
     if not sys.stdout.isatty():
@@ -49,36 +51,45 @@ async def open_console(
         return EXIT_USAGE
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
 
-    async with attach(repo) as port:
-        if plan is not None:
-            await port.start(plan)
-        shell, notifies = shell_words(repo), read_notify().is_on
-        memory = Path(await engine_key(repo)) / "console.json"
-        options = Options(config=config_home(), shell=shell, notifies=notifies, memory=memory)
-        app = PlaitApp(port, read_only=read_only, theme=theme, options=options)
+    options = Options(config=config_home(), shell=shell_words(repo), notifies=read_notify().is_on)
+    app = PlaitApp(None, read_only=read_only, theme=theme, options=options)
+    connecting = _Connecting(app, repo, plan)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(connecting.stay)
         await app.run_async()
+        tasks.cancel_scope.cancel()
+    if connecting.failed:
+        raise connecting.failed
     return EXIT_OK
+
+
+class _Connecting:
+    """The way to the engine, kept as long as the console is open."""
+
+    def __init__(self, app: "PlaitApp", repo: str, plan: "Plan | None") -> None:
+        self._app = app
+        self._repo = repo
+        self._plan = plan
+        self.failed: Exception | None = None
+
+    async def stay(self) -> None:
+        """Reach the engine once the console is seen; where that fails, close it and keep why."""
+        await self._app.has_painted.wait()
+        from engine.api import attach, engine_key  # noqa: PLC0415  what is seen first needs none of it
+        from engine.errors import EngineError  # noqa: PLC0415
+
+        try:
+            async with attach(self._repo) as port:
+                if self._plan is not None:
+                    await port.start(self._plan)
+                self._app.reach(port, Path(await engine_key(self._repo)) / "console.json")
+                await anyio.sleep_forever()
+        except (EngineError, OSError) as error:
+            self.failed = error
+            self._app.exit()
 
 
 def shell_words(repo: str | PathLike[str]) -> Callable[[str, str], Sequence[str]]:
     """The command that opens a worker's sandbox, from run and worker."""
     plait = (sys.executable, "-m", "tui.cli", "shell", "-C", str(repo))
     return lambda run, worker: (*plait, "--run", run, worker)
-
-
-async def _serve(repo: str) -> int:
-    """An engine for others; it ends when asked to, or when nothing runs and nobody looks."""
-    async with Engine.open(repo, detach=True) as engine, anyio.create_task_group() as tasks:
-
-        async def listen() -> None:
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-                async for _ in signals:
-                    tasks.cancel_scope.cancel()
-
-        tasks.start_soon(listen)
-        if hook := read_notify().hook:
-            tasks.start_soon(run_hook, engine, hook)
-        await engine.resume_unfinished()
-        await engine.wait_unneeded()
-        tasks.cancel_scope.cancel()
-    return EXIT_OK

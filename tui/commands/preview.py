@@ -4,9 +4,10 @@ import argparse
 from functools import partial
 from typing import Any
 
-from engine.api import OpenMerge
+from engine.api import BranchMerge, OpenMerge
 from engine.merge.packing import pack
 from tui.commands.base import EXIT_OK, EXIT_WAITS, add_repo, in_loop, put, put_json
+from tui.commands.review import show
 from tui.present.clean import clean
 from tui.present.figures import some
 
@@ -16,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     parser.add_argument("target", metavar="TARGET", help="the branch that would be merged into")
     parser.add_argument("incoming", metavar="INCOMING", help="what would be merged into it")
+    parser.add_argument("--open", action="store_true", help="look at it in the console")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -25,10 +27,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _preview(args: argparse.Namespace) -> int:
-    merge = await OpenMerge.begin(args.repo, target=args.target, incoming=args.incoming)
-    found = preview_json(merge, args.target, args.incoming)
-    put_json(found) if args.json else put(preview_text(merge, args.target, args.incoming))
-    return EXIT_OK if merge.is_clean else EXIT_WAITS
+    if args.open:
+        merge = await BranchMerge.begin(args.repo, target=args.target, incoming=args.incoming)
+        return await show(merge)
+    opened = await OpenMerge.begin(args.repo, target=args.target, incoming=args.incoming)
+    found = preview_json(opened, args.target, args.incoming)
+    put_json(found) if args.json else put(preview_text(opened, args.target, args.incoming))
+    return EXIT_OK if opened.is_clean else EXIT_WAITS
 
 
 def preview_json(merge: OpenMerge, target: str, incoming: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     parser.add_argument("worker", metavar="WORKER")
     parser.add_argument("--run", default="", help="which run; the latest where none is named")
+    add_decisions(parser)
+    parser.add_argument("--despite-check", action="store_true", help="land red, and say so")
+
+
+def add_decisions(parser: argparse.ArgumentParser) -> None:
+    """What may be decided about conflicts from a shell."""
     for side in _SIDES:
         what = "both sides" if side == "both" else f"the {side} side"
         parser.add_argument(
@@ -54,29 +60,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Decide, and go on once nothing is open: 0 landed, 3 something is still open."""
+def decides(args: argparse.Namespace) -> bool:
+    """Something is decided, or asked for, that needs no console."""
+    sides = [getattr(args, side) is not None for side in _SIDES]
+    return any((*sides, args.write, args.delete, args.undo, args.show, args.json))
+
+
+def contradiction(args: argparse.Namespace) -> str:
+    """Why the decisions cannot be meant; empty where they can."""
     named = [side for side in _SIDES if getattr(args, side) == []]
     if len(named) > 1:
-        say(f"--{named[0]} and --{named[1]} cannot both be for every file: name paths")
+        return f"--{named[0]} and --{named[1]} cannot both be for every file: name paths"
+    return ""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Decide, and go on once nothing is open: 0 landed, 3 something is still open."""
+    if why := contradiction(args):
+        say(why)
         return EXIT_USAGE
     return in_loop(partial(_resolve, args))
 
 
 async def _resolve(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, has_lived):
-        view = await port.conflicts(args.run, args.worker)
-        if args.undo:
-            view = await port.resolve(view.run, view.worker, c.UndoChoice())
-        for action in _actions(args, view):
-            view = await port.resolve(view.run, view.worker, action)
+        seen = await port.conflicts(args.run, args.worker)
+
+        async def decide(action: c.ResolutionAction) -> ConflictView:
+            return await port.resolve(seen.run, seen.worker, action)
+
+        view = await decided(args, seen, decide)
         if args.show or not view.is_resolved:
             put_json(view_json(view)) if args.json else put(view_text(view))
             return EXIT_OK if view.is_resolved else EXIT_WAITS
-        code = await _go_on(port, view, is_json=args.json)
+        finish = c.FinishResolving(is_despite_check=args.despite_check)
+        code = await _go_on(port, view, finish, is_json=args.json)
         if not has_lived:
             await port.wait_idle()
     return code
+
+
+async def decided(
+    args: argparse.Namespace,
+    view: ConflictView,
+    decide: Callable[[c.ResolutionAction], Awaitable[ConflictView]],
+) -> ConflictView:
+    """The conflicts after everything that the words of a command decide."""
+    if args.undo:
+        view = await decide(c.UndoChoice())
+    for action in _actions(args, view):
+        view = await decide(action)
+    return view
 
 
 def _actions(args: argparse.Namespace, view: ConflictView) -> Iterator[c.ResolutionAction]:
@@ -105,9 +139,11 @@ def _files(view: ConflictView, paths: list[str]) -> Iterator[ConflictFileView]:
             raise SystemExit(f"{clean(path)} has no conflict; those are: {known}") from None
 
 
-async def _go_on(port: EnginePort, view: ConflictView, *, is_json: bool) -> int:
+async def _go_on(
+    port: EnginePort, view: ConflictView, finish: c.FinishResolving, *, is_json: bool
+) -> int:
     seen = await port.view(view.run)
-    done = await port.resolve(view.run, view.worker, c.FinishResolving())
+    done = await port.resolve(view.run, view.worker, finish)
     if not done.is_finished:
         say(f"behind this conflict of {view.worker} lies another")
         put_json(view_json(done)) if is_json else put(view_text(done))
@@ -167,7 +203,8 @@ def _plain(text: str) -> str:
 def view_text(view: ConflictView) -> str:
     """The same in lines for people."""
     what = "what it builds on" if view.is_of_base else f"{clean(view.target)}"
-    rows = [f"{view.worker} and {what}: {some(view.open_count, 'file')} to decide"]
+    who = view.worker or clean(view.incoming)
+    rows = [f"{who} and {what}: {some(view.open_count, 'file')} to decide"]
     for file in view.files:
         state = "decided" if file.is_resolved else _wanted(file)
         rows.append(f"  {clean(file.path)}  {file.kind}: {state}")
@@ -176,6 +213,9 @@ def view_text(view: ConflictView) -> str:
             rows.append(f"    line {hunk.line}: {choice}")
     if view.opened:
         rows.append(f"  decided before and open again: {', '.join(map(clean, view.opened))}")
+    if view.to_look_at:
+        named = ", ".join(map(clean, view.to_look_at))
+        rows.append(f"  edited by hand, to be compared with this: {named}")
     if view.problem:
         rows.append(f"  {clean(view.problem)}")
     return "\n".join(rows)

@@ -38,7 +38,8 @@ class FleetScreen(ActingScreen):
         here = self.session.worker_view
         if here is None:
             self.page = None
-            return Page(tuple(welcome(scene, cells, height)))
+            is_empty = self.session.bridge.view is not None
+            return Page(tuple(welcome(scene, cells, height)) if is_empty else ())
         has_rail = cells >= RAIL_FROM and not self.is_zoomed
         width = cells - RAIL_CELLS - 4 if has_rail else cells
         self.page = draw_fleet(
@@ -58,6 +59,8 @@ class FleetScreen(ActingScreen):
         return Page(tuple(rows), page.zones)
 
     def sentence(self, scene: Scene) -> Row:
+        if self.session.bridge.view is None:
+            return words("Reaching the engine of this repository.")
         if not scene.view.runs:
             return words(
                 "Nothing has been written to ", Span(scene.view.repository, TEXT), " so far."

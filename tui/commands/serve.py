@@ -1,0 +1,70 @@
+"""`plait serve`: an engine without a console, and the user's command that is run for notifications.
+
+The engine that is left alone runs it, so that it is run whether a console is open or not. It hears
+what happened in its environment, never in its words: what agents write is no command.
+"""
+
+import argparse
+import os
+import signal
+from functools import partial
+
+import anyio
+
+from engine.api import Engine
+from engine.events import Asked, ChoiceWanted, ConflictsFound, ReviewWanted, RunFinished, Told
+from tui.commands.base import EXIT_OK, add_repo, in_loop
+from tui.commands.following import sentence
+from tui.commands.notifying import read_notify
+from tui.present.clean import clean
+
+_WANTED = Asked | ChoiceWanted | ConflictsFound | ReviewWanted | RunFinished
+_PATIENCE_S = 30.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which repository."""
+    add_repo(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until asked to end."""
+    return in_loop(partial(_serve, args.repo))
+
+
+async def _serve(repo: str) -> int:
+    """An engine for others; it ends when asked to, or when nothing runs and nobody looks."""
+    async with Engine.open(repo, detach=True) as engine, anyio.create_task_group() as tasks:
+
+        async def listen() -> None:
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                async for _ in signals:
+                    tasks.cancel_scope.cancel()
+
+        tasks.start_soon(listen)
+        if hook := read_notify().hook:
+            tasks.start_soon(_run_hook, engine, hook)
+        await engine.resume_unfinished()
+        await engine.wait_unneeded()
+        tasks.cancel_scope.cancel()
+    return EXIT_OK
+
+
+async def _run_hook(engine: Engine, hook: str) -> None:
+    """Run the command whenever a human is needed or a run has ended, from now on."""
+    began = (await engine.snapshot()).at
+    async for told in engine.events():
+        if isinstance(told.event, _WANTED) and told.at >= began:
+            with anyio.move_on_after(_PATIENCE_S):
+                await anyio.run_process(
+                    ["sh", "-c", hook], check=False, env={**os.environ, **_described(told)}
+                )
+
+
+def _described(told: Told) -> dict[str, str]:
+    return {
+        "PLAIT_EVENT": type(told.event).__name__,
+        "PLAIT_RUN": told.run,
+        "PLAIT_WORKER": str(getattr(told.event, "worker", "")),
+        "PLAIT_TEXT": clean(sentence(told) or f"run {told.run}"),
+    }
