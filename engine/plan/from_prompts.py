@@ -61,7 +61,7 @@ def plan_from_prompts(
         for i, prompt in enumerate(prompts, 1)
     )
     pipelines = (PipelineSpec(name="prompts", steps=steps),)
-    base = manifest or Manifest(pipelines=pipelines)
+    base = manifest or Manifest()
     plan = make_plan(base.model_copy(update={"pipelines": pipelines}), defaults=defaults)
     return replace(plan, name=steps[0].name if len(steps) == 1 else "prompts")
 

@@ -113,6 +113,11 @@ def make_plan(
 def _pipeline(manifest: Manifest, name: str | None) -> PipelineSpec:
     there = {pipeline.name: pipeline for pipeline in manifest.pipelines}
     names = ", ".join(there)
+    if not there:
+        raise PlanError(
+            "there is no pipeline here",
+            hint="Write one under `pipelines`, or say what is to be done: `plait run -p TEXT`.",
+        )
     if name is None and len(there) == 1:
         return manifest.pipelines[0]
     if name is None:

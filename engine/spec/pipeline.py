@@ -178,5 +178,5 @@ class Manifest(Section):
     """Agents under names of your own."""
     personas: Mapping[Name, PersonaSpec] = Field(default_factory=dict)
     """Roles: agents with instructions of their own."""
-    pipelines: Annotated[tuple[PipelineSpec, ...], Field(min_length=1)]
-    """The pipelines; a run is one of them."""
+    pipelines: tuple[PipelineSpec, ...] = ()
+    """The pipelines; a run of the file is one of them. Prompts need none."""

@@ -126,7 +126,7 @@ class _Builder:
         except yaml.YAMLError as error:
             raise _Unreadable(f"this is not YAML: {error}") from None
         if self.root is None:
-            raise _Unreadable("the file is empty; a manifest needs at least `pipelines`")
+            raise _Unreadable("the file is empty; `plait init` writes one that is not")
         return self.root
 
     def _take(self, event: yaml.Event) -> None:

@@ -10,6 +10,7 @@ import anyio
 from engine.api import describe, machine_rows, plan_from, plans_in
 from engine.errors import PlanError, SpecError
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
+from tui.present.figures import some
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         steps = sum(len(plan.steps) for plan in plans)
         workers = sum(len(step.workers) for plan in plans for step in plan.steps)
-        put(f"{args.plan} is well-formed: {steps} steps, {workers} workers")
+        what = f"{some(steps, 'step')}, {some(workers, 'worker')}" if plans else "no pipeline"
+        put(f"{args.plan} is well-formed: {what}")
     return EXIT_OK
 
 
@@ -61,7 +63,8 @@ def _tell_problems(error: SpecError | PlanError, *, is_json: bool) -> int:
 
 def plan_text(described: dict[str, Any]) -> str:
     """A plan in lines for people."""
-    lines = [f"{described['name']}: {described['workers']} workers, {described['at_once']} at once"]
+    size = f"{some(described['workers'], 'worker')}, {described['at_once']} at once"
+    lines = [f"{described['name']}: {size}"]
     lines += [
         f"  clamped: {clamp['where']} asked {clamp['asked']}, given {clamp['given']}: "
         f"{clamp['reason']}"

@@ -12,6 +12,7 @@ from engine.errors import (
     UnknownDependency,
 )
 from engine.limits import Limits
+from engine.plan.from_prompts import plan_from_prompts
 from engine.plan.make import DEFAULT_LIMITS, PlanDefaults, make_plan, parse_policy
 from engine.plan.model import (
     Backoff,
@@ -286,6 +287,15 @@ def test_one_of_several_pipelines_is_named():
     with pytest.raises(PlanError, match="no pipeline 'prot'") as caught:
         make_plan(read, pipeline="prot")
     assert "'port'" in caught.value.hint
+
+
+def test_a_manifest_may_name_agents_alone_and_then_runs_prompts():
+    read = manifest_from({"agents": {"fast": {"adapter": "claude"}}})
+    with pytest.raises(PlanError, match="no pipeline here") as caught:
+        make_plan(read)
+    assert "plait run -p TEXT" in caught.value.hint
+    plan = plan_from_prompts(["go"], ["fast"], manifest=read)
+    assert plan.steps[0].workers[0].agent.adapter == "claude"
 
 
 # What a manifest's own checks would have told, in plans made of models built in Python.
