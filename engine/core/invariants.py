@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from engine.core.state import RunState, Worker
 from engine.errors import InvariantBroken
 from engine.phases import Phase
+from engine.plan.model import RetryMode
 from engine.results import Outcome
 
 _UNCOLLECTED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
@@ -46,3 +47,6 @@ def _of_worker(before: RunState | None, w: Worker) -> Iterator[str]:
     old = before.workers.get(w.id) if before else None
     if old is not None and (w.attempt < old.attempt or w.attempt > old.attempt + 1):
         yield f"attempt {old.attempt} became {w.attempt}"
+    goes_on = w.phase is Phase.PREPARING and w.next.mode is RetryMode.RESUME
+    if goes_on and old is not None and old.bases != w.bases:
+        yield "goes on in a tree that stands on another base"

@@ -6,6 +6,7 @@ from the first again after each that moved something; the tables of `phase` make
 
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine.core.facts import Approved
@@ -53,11 +54,16 @@ def retry_failed(turn: Turn) -> None:
 
 
 def _begin_again(turn: Turn, w: Worker) -> None:
-    """It was lost by no fault of its agent's: at once, and no try is counted."""
+    """It was lost by no fault of its agent's: at once, where it stood, and no try is counted.
+
+    Its session is taken up; an agent without one is told what it had done before. A command has
+    nothing to remember, and half of it done twice may be worse than all of it done again.
+    """
     now = turn.state.now
     # An engine that was told to end is no reason to doubt the worker, however often it happens.
     losses = w.losses if w.cause is StopCause.SHUTDOWN else (*w.losses, now)
-    fields = turn.requeue(w.id, mode=RetryMode.FRESH)
+    is_agent = turn.state.plan.step(w.id.step).run is None
+    fields = turn.requeue(w.id, mode=RetryMode.RESUME if is_agent else RetryMode.FRESH)
     turn.rule(w.id, Phase.BACKING_OFF, **{**fields, "losses": losses, "not_before": now})
 
 
@@ -223,7 +229,10 @@ def _beginning(w: Worker, bases: Bases) -> dict[str, Any]:
     """A new attempt; or the same one, whose base a human has just resolved, if it still is that."""
     if w.resolved is not None and w.bases == bases:
         return {}
-    return {"attempt": w.attempt + 1, "bases": bases, "said": (), "resolved": None}
+    begun = {"attempt": w.attempt + 1, "bases": bases, "said": (), "resolved": None}
+    if w.next.mode is RetryMode.RESUME and w.bases != bases:  # its tree stands on what is no more
+        return {**begun, "next": replace(w.next, mode=RetryMode.FRESH)}
+    return begun
 
 
 def _room(turn: Turn, step: PlannedStep) -> int:

@@ -1,13 +1,25 @@
 """What a worker is told: its prompt filled, and what became of the attempt before."""
 
+from collections.abc import Sequence
+
 from engine.core.outcome import offers
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
 from engine.ids import WorkerId
+from engine.plan.model import RetryMode
 from engine.plan.prompts import StepOutput, fill, prompt_values
+from engine.results import LogKind, LogLine
 
 TOLD_CHECK_OUTPUT = 8 * 1024
 TOLD_DIFF = 16 * 1024
+TOLD_STORY = 4 * 1024
+_TOLD_AS = {
+    LogKind.SAYS: "",
+    LogKind.OUTPUT: "",
+    LogKind.TOOL: "used a tool: ",
+    LogKind.ERROR: "failed: ",
+    LogKind.YOU: "was told: ",
+}
 
 
 def prompt_for(state: RunState, worker: WorkerId) -> str:
@@ -48,9 +60,23 @@ def wants_prior_diff(w: Worker) -> bool:
     return was_told and w.next.previous is not None and w.change is not None
 
 
-def feedback_for(w: Worker, prior: ChangeDiff | None = None) -> str:
+def wants_story(w: Worker) -> bool:
+    """It goes on where it stopped, and its agent remembers nothing of what came before."""
+    return w.next.mode is RetryMode.RESUME and w.session is None and w.next.previous is not None
+
+
+def story_of(lines: Sequence[LogLine]) -> str:
+    """What an attempt said and did, the end of it, as far as its successor should be told."""
+    told = [f"- {_TOLD_AS[line.kind]}{line.text}" for line in lines if line.kind in _TOLD_AS]
+    text = "\n".join(told)
+    return text if len(text) <= TOLD_STORY else f"[…]{text[-TOLD_STORY:]}"
+
+
+def feedback_for(w: Worker, prior: ChangeDiff | None = None, story: str = "") -> str:
     """What the next attempt is told of the last: its failure, its change, the reviewer's words."""
     parts = []
+    if story:
+        parts.append(f"Until it was broken off, the attempt before this one did this:\n{story}")
     if w.next.failure:
         parts.append(f"This is attempt {w.attempt}. The attempt before it failed: {w.next.failure}")
     if w.next.check_output:

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -135,6 +135,7 @@ class GitWorkshop:
         attempt = AttemptId(state.run, effect.worker, effect.attempt)
         if effect.mode is RetryMode.RESUME and await _is_there(w):
             space = await self._space_of(state, w)
+            await anyio.to_thread.run_sync(_unlock, space.git_dir)
             return Made(path=space.path, branch=short(space.branch), base=w.base)
         start = await self._start(state, effect)
         if isinstance(start, BaseClash):
@@ -382,3 +383,12 @@ def _places(space: Workspace) -> GitPlaces | None:
 
 def _left_over(w: Worker) -> str:
     return f"Work of {w.id}, attempt {w.attempt}, left uncommitted\n"
+
+
+def _unlock(git_dir: str | None) -> None:
+    """Take away what a git left that was killed: nobody works there now, and it would stop all."""
+    if git_dir is None or Path(git_dir).is_symlink():
+        return
+    for name in ("index.lock", "HEAD.lock", "config.lock"):
+        with suppress(OSError):
+            Path(git_dir, name).unlink()

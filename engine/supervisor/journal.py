@@ -14,7 +14,7 @@ from engine.plan.model import Plan
 from engine.store.codec import from_json, to_json
 from engine.store.run_store import RunStore
 
-CORE_VERSION = 1
+CORE_VERSION = 2
 """Grows when the same facts lead to another state; an older journal is then only read."""
 
 

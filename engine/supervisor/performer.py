@@ -26,6 +26,7 @@ from engine.supervisor.checking import Checking
 from engine.supervisor.comparing import Wanted
 from engine.supervisor.in_thread import is_in_thread
 from engine.supervisor.landing_work import LandingWork
+from engine.supervisor.replay import story_before
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Job
 from engine.supervisor.stalls import is_stall_question
@@ -127,6 +128,9 @@ class Performer:
             if error is not None:
                 self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
                 return
+        w = self._worker(effect)
+        story = await story_before(self._tools, self._run.state, w)
+        feedback = feedback_for(w, await self._prior_diff(effect), story)
         await self._tools.logins.keep_fresh(self._run.state.agent_of(effect.worker))
         await self._tools.proof.begin(self._run.state, self._attempt(effect))
         self._run.feed(
@@ -134,7 +138,7 @@ class Performer:
                 **self._base(effect),
                 workspace=made.path,
                 prompt=prompt_for(self._run.state, effect.worker),
-                feedback=feedback_for(self._worker(effect), await self._prior_diff(effect)),
+                feedback=feedback,
                 branch=made.branch,
                 base=made.base,
                 enforcement=await self._enforcement(effect, made.path),

@@ -9,10 +9,11 @@ import anyio.to_thread
 
 from engine.agents import agent_events as a
 from engine.agents.contract import Ending, StreamParser
-from engine.core.state import RunState
+from engine.core.state import RunState, Worker
 from engine.ids import AttemptId
 from engine.keeper.recording import ERR, IN, NOTE, OUT, parse
 from engine.supervisor.agent_work import parser_for
+from engine.supervisor.briefing import story_of, wants_story
 from engine.supervisor.logbook import Logbook, raw_text
 from engine.supervisor.tools import Tools
 
@@ -27,6 +28,14 @@ async def read_log(tools: Tools, state: RunState, attempt: AttemptId) -> Logbook
     path = tools.layout.recording(attempt)
     read = partial(_read, path, parser, attempt.number, started)
     return await anyio.to_thread.run_sync(read)
+
+
+async def story_before(tools: Tools, state: RunState, w: Worker) -> str:
+    """What the attempt before did, for an agent that goes on in its place and remembers nothing."""
+    if not wants_story(w) or w.next.previous is None:
+        return ""
+    log = await read_log(tools, state, AttemptId(state.run, w.id, w.next.previous))
+    return await anyio.to_thread.run_sync(lambda: story_of(log.read(0).lines))
 
 
 def _read(path: Path, parser: StreamParser, number: int, started: float) -> Logbook:

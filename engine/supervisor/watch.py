@@ -104,11 +104,15 @@ class Watch:
                     await self._catch_up(worker(), is_adopted=offset > 0)
                 await self._send_owed()
         except HostLost as lost:
+            outcome = self.parser.finish(Ending(cause=StopCause.HOST_LOST))
             return f.AttemptEnded(
                 **self._base,
                 ok=False,
                 cause=StopCause.HOST_LOST,
                 error=str(lost),
+                text=outcome.text,
+                session=outcome.session,
+                usage=self.logbook.usage,
             )
 
     async def _take(self, chunk: Chunk, offset: int) -> None:

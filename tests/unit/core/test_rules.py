@@ -141,6 +141,33 @@ def test_a_lost_attempt_is_followed_at_once_by_another_and_no_try_is_counted(cau
     assert told.phase("a") is Phase.FAILED
 
 
+def test_a_lost_agent_goes_on_where_it_stood_and_a_lost_command_begins_anew():
+    told = a_run(a_step("a"), a_step("b", run="make"), max_concurrent_workers=2)
+    for name, mode in (("a", RetryMode.RESUME), ("b", RetryMode.FRESH)):
+        told.fails(name, cause=StopCause.SHUTDOWN)
+        told.wait_over(name)
+        (prepare,) = told.acts
+        assert isinstance(prepare, e.PrepareWorkspace)
+        assert (prepare.mode, prepare.previous) == (mode, 1)
+
+
+def test_what_stood_on_another_base_does_not_go_on_where_it_stood():
+    told = a_run(
+        a_step("a", 2, policy=Policy(PolicyKind.SETTLED)), a_step("b", dependencies=("a",)), **WIDE
+    )
+    told.does("a1")
+    told.fails("a2")
+    told.ready("b")
+    told.ended("b", ok=False, retry_at=told.at + 60)
+    told.collected("b")
+    told.tell(f.RetryRequested, "a1")
+    told.does("a1")
+    told.wait_over("b")
+    prepare = told.acts[-1]
+    assert isinstance(prepare, e.PrepareWorkspace)
+    assert (prepare.bases, prepare.mode) == (((who("a1"), 2),), RetryMode.FRESH)
+
+
 def test_a_human_stop_of_a_lost_attempt_is_the_end_of_it():
     told = a_run(a_step("a"))
     told.ready("a")
