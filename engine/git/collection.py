@@ -304,10 +304,10 @@ async def _settle(repo: Repo, workspace: Workspace, head: str) -> str:
         if held is None:
             await set_refs(repo, [(branch, head)], say="plait: collect")
         is_there = admin is not None and await to_thread.run_sync(os.path.isdir, admin)
-        if is_there and held is None:
+        if admin is not None and is_there and held is None:
             where = Where(git_dir=admin, worktree=repo.void)
             await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
-            await hide_links(repo, where)
+            await hide_links(repo, admin)
     if is_there and admin is not None and workspace.gitfile is None:
         await to_thread.run_sync(_point_to, Path(workspace.path, ".git"), admin)
     return f"{workspace.branch} is checked out in {held}, so it was not moved." if held else ""

@@ -16,6 +16,9 @@ from engine.git.runner import Call, Repo, Where
 from engine.git.trees import is_unsafe
 
 LINK = "160000"
+_LINK_MODE = int(LINK, 8).to_bytes(4)
+_ELSEWHERE = b"link"
+"""The extension of an index whose entries lie in another file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ def _prepare(place: Path, target: Path, commit: str) -> None:
 
 async def _listed(repo: Repo, base: str) -> list[_Submodule]:
     """The submodules that a commit names, and links to, by safe names and paths."""
+    if not await repo.read("ls-tree", "-z", base, "--", ".gitmodules"):
+        return []  # asked first: a large tree takes long to list
     entries = await list_tree(repo, base)
     blob = next((entry.oid for entry in entries if entry.path == b".gitmodules"), None)
     links = {os.fsdecode(entry.path): entry.oid for entry in entries if entry.mode == LINK}
@@ -80,12 +85,25 @@ async def _listed(repo: Repo, base: str) -> list[_Submodule]:
     ]
 
 
-async def hide_links(repo: Repo, where: Where) -> None:
+def _may_hold_links(index: Path) -> bool:
+    """Whether the bytes of an index can have a link in them, or lead to another index."""
+    content = index.read_bytes()
+    return _LINK_MODE in content or _ELSEWHERE in content
+
+
+async def hide_links(repo: Repo, admin: str) -> None:
     """Let nobody's `git status` in this working tree look into repositories that agents can write.
 
     Git asks a submodule's own git for its state, with the configuration it finds there. Entries
     marked as not checked out are not asked.
+
+    Args:
+        repo: The user's repository.
+        admin: The worktree's own folder in it.
     """
+    if not await to_thread.run_sync(_may_hold_links, Path(admin, "index")):
+        return
+    where = Where(git_dir=admin, worktree=repo.void)
     listing = await repo.read("ls-files", "-s", "-z", where=where)
     records = (record.split(b"\t", 1) for record in listing.split(b"\0") if record)
     links = [path for head, path in records if head.startswith(LINK.encode())]

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -26,6 +27,7 @@ from engine.git.staging import copy_index
 from engine.git.submodules import fill_submodules, hide_links
 from engine.git.worktrees import admin_dir, detach_others, drop_entry
 from engine.ids import AttemptId
+from engine.patterns import gather
 
 _BLOCK = 2048  # what a file takes on disk beyond its length, on average
 _NOTE = "workspace.json"
@@ -157,12 +159,12 @@ def _remember(workspace: Workspace) -> None:
     included = [[os.fsdecode(one.path), one.refused] for one in workspace.included]
     noted = {name: getattr(workspace, name) for name in _NOTED} | {"included": included}
     file = Path(workspace.directory, _NOTE)
-    partial = file.with_suffix(".partial")
-    with partial.open("w", encoding="utf-8", errors="surrogateescape") as written:
+    draft = file.with_suffix(".partial")
+    with draft.open("w", encoding="utf-8", errors="surrogateescape") as written:
         json.dump(noted, written)
         written.flush()
         os.fsync(written.fileno())
-    partial.replace(file)
+    draft.replace(file)
 
 
 def _recall(wanted: WorkspaceRequest) -> Workspace | None:
@@ -227,12 +229,15 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
     private = PrivateClone(
         path=git_dir, branch=names.branch_ref, base=wanted.base, hide=wanted.branch_prefix
     )
-    objects = await make_private(repo, private)
     outer = Where(git_dir=admin, worktree=str(path))
-    await _fill(repo, wanted.base, outer)
+    # Beside each other: neither touches what the other does, and the files take long.
+    done: list[tuple[str, ...] | None] = await gather(
+        [partial(make_private, repo, private), partial(_fill, repo, wanted.base, outer)]
+    )
+    objects = done[0] or ()
     objects += await fill_submodules(repo, wanted.base, worktree=path, private=git_dir)
     await to_thread.run_sync(_finish, (path, admin), (git_dir, gitfile), wanted.is_mounted)
-    await hide_links(repo, Where(git_dir=admin, worktree=repo.void))
+    await hide_links(repo, admin)
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,

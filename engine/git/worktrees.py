@@ -119,8 +119,12 @@ def our_entries(common_dir: str) -> list[str]:
 
 async def held_elsewhere(repo: Repo, branch: str) -> str | None:
     """Where the user has a branch of ours checked out: it must not be moved under them."""
+    return await _held(repo, branch, await checkouts(repo))
+
+
+async def _held(repo: Repo, branch: str, places: list[Checkout]) -> str | None:
     ours = await to_thread.run_sync(our_entries, repo.common_dir)
-    held = [p for p in await checkouts(repo) if branch in {p.branch, *p.held}]
+    held = [place for place in places if branch in {place.branch, *place.held}]
     return next((place.path for place in held if place.git_dir not in ours), None)
 
 
@@ -130,12 +134,13 @@ async def detach_others(repo: Repo, branch: str) -> None:
     Raises:
         BranchTaken: The user has it checked out.
     """
-    path = await held_elsewhere(repo, branch)
+    places = await checkouts(repo)
+    path = await _held(repo, branch, places)
     if path is not None:
         name = branch.removeprefix("refs/heads/")
         hint = "Switch to another branch there."
         raise BranchTaken(name, why=f"is checked out in {path}", hint=hint)
-    for place in await checkouts(repo):
+    for place in places:
         if place.branch == branch:
             where = Where(git_dir=place.git_dir)
             commit = await repo.line("rev-parse", "HEAD", where=where)
