@@ -10,7 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ class ThreadHost:
 
     def _work(self, about: dict[str, Any], folder: Path) -> None:
         try:
-            self._call(about, _recorder(folder))
+            with closing(_recorder(folder)) as recorder:
+                self._call(about, recorder)
             end = AttemptExit(exit_code=0)
         except OSError as error:
             end = AttemptExit(not_started=str(error))
@@ -106,10 +107,10 @@ class ThreadHost:
 
         try:
             function, *tools = self._find()
-            closing = result(call(function, CallContext(about, tell, ask, tuple(tools))))
+            last = result(call(function, CallContext(about, tell, ask, tuple(tools))))
         except Exception as error:  # noqa: BLE001 - whatever it raised is how this agent failed
-            closing = failure(error)
-        tell(closing)
+            last = failure(error)
+        tell(last)
 
     def _in_loop(self, act: Callable[[], None]) -> None:
         try:

@@ -30,7 +30,9 @@ def end_lost(directory_fd: int) -> dict[str, Any] | None:
     is_here = keeper.get("boot") == proc.boot_id()
     unkillable = end_all(keeper) if is_here else []
     content = _content(directory_fd, keeper, unkillable)
-    files.ExitFile(directory_fd).write(content)
+    exit_file = files.ExitFile(directory_fd)
+    exit_file.write(content)
+    exit_file.close()
     return content
 
 

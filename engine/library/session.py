@@ -200,10 +200,11 @@ class IsolatedAgentSession:
             AgentError: Something runs already, or the session is not open.
         """
         who, text = self._meant(work, prompt)
+        worker = self.worker  # known to be open before an engine is: nobody would close that
         with self._busy(), plain_errors():
             async with self._seat.back() as back:
                 hearing = self._listening.hearing(back)
-                act = partial(self._again, who=who, text=text, hearing=hearing)
+                act = partial(self._again, worker=worker, who=who, text=text, hearing=hearing)
                 ended = await self._seat.do(act)
         return reply_of(ended)
 
@@ -218,10 +219,10 @@ class IsolatedAgentSession:
         return replace(bare, command=as_command(work)), prompt
 
     async def _again(
-        self, engine: Engine, *, who: Who, text: str, hearing: talks.Hearing
+        self, engine: Engine, *, worker: str, who: Who, text: str, hearing: talks.Hearing
     ) -> talks.Ended:
         choice = (await Brief.read(engine, who, self._how)).choice
-        command = RetryWorker(worker=self.worker, mode=RetryMode.RESUME, prompt=text, agent=choice)
+        command = RetryWorker(worker=worker, mode=RetryMode.RESUME, prompt=text, agent=choice)
         ended = await talks.go_on(engine, command, hearing, leave=talks.stop)
         if isinstance(ended, Refused):
             raise AgentError(f"the session cannot go on: {ended.reason}", hint=ended.hint)

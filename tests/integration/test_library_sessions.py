@@ -84,6 +84,8 @@ async def test_a_session_has_a_name_is_open_and_does_one_thing(bench: Workbench)
         await session.run(["true"])
     with pytest.raises(AgentError, match="not open"):
         _ = session.workspace
+    async with bench.engine():
+        pass  # the lock is free: nothing was opened that nobody would close
 
 
 async def test_a_session_goes_on_with_its_agents_own_conversation(bench: Workbench) -> None:
