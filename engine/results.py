@@ -262,6 +262,39 @@ class StepView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoginUse:
+    """What was used by one login on one day, over all runs of all engines of this user.
+
+    Attributes:
+        without_usd: How many of the attempts told no cost: then `usd` is the least it can be.
+        without_tokens: The same of tokens.
+    """
+
+    usd: float = 0.0
+    tokens: int = 0
+    attempts: int = 0
+    without_usd: int = 0
+    without_tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginView:
+    """One login of a run's agents, today.
+
+    Attributes:
+        agents: Those of the run's agents that work by it.
+        held_until: Nobody of it begins before that time, and why.
+    """
+
+    agents: tuple[str, ...]
+    use: LoginUse = field(default_factory=LoginUse)
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    held_until: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunView:
     """One run as a console draws it."""
 
@@ -277,6 +310,7 @@ class RunView:
     steps: tuple[StepView, ...] = ()
     seq: int = 0
     auto_merge: bool = False
+    logins: tuple[LoginView, ...] = ()
 
     def worker(self, worker: str) -> WorkerView:
         """The worker of that name."""

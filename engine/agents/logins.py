@@ -5,6 +5,7 @@ agent's own program does it, on the user's own file. Nothing here reads or shows
 """
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,11 @@ import anyio
 
 from engine.agents.claude import CREDENTIALS_OF_CLAUDE, LOGIN_OF_CLAUDE
 from engine.agents.codex import LOGIN_OF_CODEX
+from engine.agents.finding import LoginTraces
+from engine.agents.presets import AIDER, MINI
 from engine.agents.records import at, number_of, read_record, text_of
+from engine.agents.registry import TABLES
+from engine.agents.tables import shipped_table
 from engine.plan.model import AgentChoice
 
 _LONGEST_RENEWAL_S = 60.0
@@ -24,6 +29,7 @@ _RENEWS_CLAUDE = (
     *("claude", "-p", "--model", "haiku", "--tools", "", "--strict-mcp-config"),
     *("--no-session-persistence", "--settings", '{"disableAllHooks": true}', "Say ok."),
 )
+_PLACES = ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
 _QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
 # Asks for the list of models, not for an answer of one.
 _RENEWS_CODEX = ("codex", "debug", "models")
@@ -82,6 +88,26 @@ class KeptLogin:
                 )
             except OSError:
                 return  # the program is not there: the login stays as it is
+
+
+def identity_of_login(choice: AgentChoice, environment: Mapping[str, str]) -> str:
+    """What is the same for all who work by one login; it betrays nothing of it.
+
+    Reads tables, so call it outside an event loop.
+    """
+    family = choice.adapter.removesuffix("-acp")
+    given = {**environment, **choice.env}
+    variables = (*_traces(family).variables, *_PLACES)
+    told = {name: given[name] for name in variables if given.get(name)}
+    named = json.dumps([family, sorted(told.items()), sorted(choice.env.items())])
+    return hashlib.sha256(named.encode()).hexdigest()[:16]
+
+
+def _traces(family: str) -> LoginTraces:
+    if family in TABLES:
+        return LoginTraces(**shipped_table(family).login.model_dump())
+    known = {"claude": LOGIN_OF_CLAUDE, "codex": LOGIN_OF_CODEX, "aider": AIDER.login}
+    return known.get(family, MINI.login)
 
 
 def kept_login(choice: AgentChoice, environment: Mapping[str, str]) -> KeptLogin | None:

@@ -31,6 +31,7 @@ from engine.supervisor.attempts import Starter
 from engine.supervisor.bus import Bus
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.coordinator import Coordinator
+from engine.supervisor.ledger import Ledger
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.logins import Logins
 from engine.supervisor.place import Place, find_place
@@ -136,6 +137,9 @@ class Engine:
             project=place.project,
             environ=env,
             logins=Logins(env, folder=state_home(env) / "logins", clock=clock),
+            ledger=Ledger(
+                env, folder=state_home(env) / "logins", place=place.layout.root, clock=clock
+            ),
             repo=place.repo,
             proof=Proof(place, shelter),
             seeds=Seeds(place.workspaces / ".seeds"),

@@ -8,7 +8,7 @@ from engine.core.outcome import candidates, is_choice_due, step_outcome
 from engine.core.phase import QUIET, STOPPED_BY_POLICY_WHILE_COLLECTING, TOLD
 from engine.core.report import report, waits_for
 from engine.core.rules import RULES
-from engine.core.state import RunState, StepState, Stop, Worker
+from engine.core.state import Hold, RunState, StepState, Stop, Worker
 from engine.core.stopping import stop
 from engine.core.told import TELLERS
 from engine.core.turn import Turn
@@ -54,7 +54,7 @@ _MOVING = frozenset(name for told in TOLD.values() for name in told)
 """Facts that move workers: unlike badges and talk, they are illegal where no table lists them."""
 
 
-def _tell_run(turn: Turn, fact: f.RunFact) -> None:
+def _tell_run(turn: Turn, fact: f.RunFact) -> None:  # noqa: C901  one case for each fact
     match fact:
         case f.RunBegan():
             _begin(turn)
@@ -64,6 +64,8 @@ def _tell_run(turn: Turn, fact: f.RunFact) -> None:
             cap = max(0, fact.cap)
             wanted = turn.state.wanted_cap if fact.is_share else cap
             turn.state = replace(turn.state, cap=cap, wanted_cap=wanted)
+        case f.LoginHeld():
+            turn.hold(fact.login, Hold(until=fact.until, cause=fact.cause, reason=fact.reason))
         case f.PauseRequested() | f.ResumeRequested():
             is_paused = isinstance(fact, f.PauseRequested)
             stop_ = turn.state.stop if is_paused else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from engine.core.fact_base import WorkerFactBase
 from engine.core.run_facts import (
     CapSet,
+    LoginHeld,
     PauseRequested,
     ResumeRequested,
     RunBegan,
@@ -58,6 +59,7 @@ __all__ = [
     "Landed",
     "LandingUndone",
     "LimitsSet",
+    "LoginHeld",
     "PauseRequested",
     "PrepareFailed",
     "QuestionWithdrawn",
@@ -371,6 +373,7 @@ RunFact = (
     RunBegan
     | RunStopRequested
     | CapSet
+    | LoginHeld
     | PauseRequested
     | ResumeRequested
     | StepAdded

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.core import facts as f
 from engine.core.outcome import LOST, has_commit
-from engine.core.state import RunState, Worker
+from engine.core.state import Hold, RunState, Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
 from engine.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWanted
@@ -82,6 +82,7 @@ def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
     if cause is not None:
         _stopped(turn, w, cause, ended)
     elif (wait := _wait_of(turn, w, ended, is_kept=fact.error is None)) is not None:
+        _hold_login(turn, w, ended)
         turn.tell(w.id, Phase.BACKING_OFF, **wait)
     elif not ended.ok or fact.error is not None:
         error = ended.error if not ended.ok else fact.error
@@ -110,6 +111,15 @@ def _wait_of(
     if ended.ok and is_kept and _has_unheard_words(w):
         return {**turn.requeue(w.id, mode=RetryMode.RESUME), "not_before": turn.state.now}
     return None
+
+
+def _hold_login(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
+    """Its vendor's limit is that of everybody who works by the same login."""
+    agent = turn.state.agent_of(w.id)
+    if ended.retry_at is not None and agent is not None:
+        known = turn.state.holds.get(agent.login)
+        if known is None or known.until < ended.retry_at:
+            turn.hold(agent.login, Hold(until=ended.retry_at))
 
 
 def _has_unheard_words(w: Worker) -> bool:

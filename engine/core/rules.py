@@ -192,18 +192,24 @@ def rearm_failed_fast(turn: Turn) -> None:
                 turn.rule(w.id, Phase.WAITING, **turn.requeue(w.id, mode=RetryMode.FRESH))
 
 
-def hold_for_vendor(turn: Turn) -> None:
-    """One login's rate limit holds all workers of that login, not only the one that met it."""
-    until: dict[str, float] = {}
-    for w in turn.state.crew.standing((Phase.BACKING_OFF,)):
+def hold_logins(turn: Turn) -> None:
+    """A login's limit holds all workers of that login, not only the one that met it."""
+    now = turn.state.now
+    holds = {login: hold for login, hold in turn.state.holds.items() if hold.until > now}
+    for w in turn.state.crew.standing(_QUEUED) if holds else ():
         agent = turn.state.agent_of(w.id)
-        if agent and w.rate_limited_until is not None:
-            until[agent.login] = max(until.get(agent.login, 0.0), w.rate_limited_until)
-    for w in turn.state.crew.standing((Phase.QUEUED,)) if until else ():
-        agent = turn.state.agent_of(w.id)
-        end = until.get(agent.login) if agent else None
-        if end is not None and end > turn.state.now:
-            turn.rule(w.id, Phase.BACKING_OFF, not_before=end, rate_limited_until=end)
+        hold = holds.get(agent.login) if agent else None
+        if hold is None:
+            continue
+        is_vendors = hold.cause is None
+        turn.rule(
+            w.id,
+            Phase.BACKING_OFF,
+            not_before=hold.until,
+            rate_limited_until=hold.until if is_vendors else None,
+            cause=hold.cause,
+            error=hold.reason or None,
+        )
 
 
 def dispatch(turn: Turn) -> None:
@@ -273,7 +279,7 @@ RULES: tuple[Callable[[Turn], None], ...] = (
     settle_choices,
     follow_upstream,
     rearm_failed_fast,
-    hold_for_vendor,
+    hold_logins,
     dispatch,
     land_by_itself,
 )

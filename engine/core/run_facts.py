@@ -63,3 +63,20 @@ class WorkerAdded:
 
     planned: PlannedWorker
     at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginHeld:
+    """Nobody of a login begins before that time; one that has passed lifts the hold.
+
+    Attributes:
+        login: As `AgentChoice.login` names it.
+        cause: BUDGET where its budget of the day is spent; None where its vendor refuses.
+        reason: Why, as a whole sentence.
+    """
+
+    login: str
+    until: float
+    cause: StopCause | None = None
+    reason: str = ""
+    at: float = 0.0

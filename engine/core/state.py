@@ -145,6 +145,15 @@ class StepState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Why nobody of a login begins before that time; its vendor's limit where there is no cause."""
+
+    until: float
+    cause: StopCause | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunState:
     """A whole run at one moment.
 
@@ -152,6 +161,7 @@ class RunState:
         cap: How many workers may hold a slot now.
         wanted_cap: How many a human wants; `cap` is less while other runs have slots too.
         workers: Everybody, in plan order; kept as a `Crew` whatever it is given as.
+        holds: Logins of which nobody begins, by their names; also some whose time has passed.
         dropped: How many facts came too late to mean anything.
         standing: Permissions that were answered for the whole run, by what was asked.
     """
@@ -171,6 +181,7 @@ class RunState:
     is_finished_told: bool = False
     dropped: int = 0
     standing: Mapping[str, str] = field(default_factory=dict)
+    holds: Mapping[str, Hold] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.workers, Crew):

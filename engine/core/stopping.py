@@ -53,7 +53,13 @@ def _stop_landing(turn: Turn, w: Worker, cause: StopCause, move: Move) -> None:
 
 
 def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
-    """A human wants another attempt, and the count of tries begins anew."""
+    """A human wants another attempt, and the count of tries begins anew.
+
+    Who wants one of a login that its vendor refuses knows more than we do: it is tried.
+    """
+    agent = fact.agent or turn.state.agent_of(w.id)
+    if agent is not None and (hold := turn.state.holds.get(agent.login)) and hold.cause is None:
+        turn.hold(agent.login, None)
     turn.state = replace(turn.state, stop=None)
     if w.phase is Phase.SKIPPED:
         turn.tell(w.id, Phase.WAITING, cause=None, error=None)
@@ -96,5 +102,11 @@ def backoff_elapsed(turn: Turn, w: Worker, fact: f.BackoffElapsed) -> None:
     del fact
     badges = w.badges - {Badge.NEEDS_LOGIN}
     turn.tell(
-        w.id, Phase.QUEUED, not_before=None, rate_limited_until=None, error=None, badges=badges
+        w.id,
+        Phase.QUEUED,
+        not_before=None,
+        rate_limited_until=None,
+        cause=None,
+        error=None,
+        badges=badges,
     )

@@ -11,7 +11,7 @@ from engine.core.crew import Crew
 from engine.core.effects import Effect, Publish
 from engine.core.entry import entry_effect
 from engine.core.phase import is_ruled, is_told
-from engine.core.state import Next, RunState, StepState, Stop, Worker
+from engine.core.state import Hold, Next, RunState, StepState, Stop, Worker
 from engine.errors import IllegalTransition
 from engine.events import MustArrive, WorkerMoved, WorkerSettled
 from engine.ids import WorkerId
@@ -90,6 +90,12 @@ class Turn:
         self.state = replace(self.state, steps={**self.state.steps, step: changed})
         self.changes += 1
         return changed
+
+    def hold(self, login: str, hold: Hold | None) -> None:
+        """Let nobody of a login begin for a while, or no longer hold it."""
+        others = {name: held for name, held in self.state.holds.items() if name != login}
+        holds = others if hold is None else {**others, login: hold}
+        self.state = replace(self.state, holds=holds)
 
     def publish(self, event: MustArrive) -> None:
         """Tell observers."""

@@ -29,6 +29,8 @@ def choose_agent(
         argv=spec.argv or (),
         env=dict(spec.env),
         options=_options(spec),
+        day_budget_usd=spec.day_budget_usd,
+        day_budget_tokens=spec.day_budget_tokens,
     )
 
 

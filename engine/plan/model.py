@@ -105,6 +105,8 @@ class AgentChoice:
         adapter: The adapter that drives it: `scripted`, `command`, `claude`, ….
         argv: For the command adapter, with `{prompt}` where the prompt goes, if anywhere.
         options: Whatever else this adapter understands, as text.
+        day_budget_usd: What all work by its login may cost on one day, whichever run it is of.
+        day_budget_tokens: The same in tokens.
     """
 
     name: str
@@ -113,11 +115,18 @@ class AgentChoice:
     argv: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    day_budget_usd: float | None = None
+    day_budget_tokens: int | None = None
+
+    @property
+    def has_vendor(self) -> bool:
+        """It works by a login with a vendor that we know, not by whatever the user starts."""
+        return self.adapter not in _OF_NO_VENDOR
 
     @property
     def login(self) -> str:
         """By whose allowance it works: one vendor's agents share it, whatever name and model."""
-        if self.adapter in _OF_NO_VENDOR:
+        if not self.has_vendor:
             return self.name
         return f"{self.adapter.removesuffix('-acp')} {sorted(self.env.items())}"
 
@@ -290,6 +299,12 @@ class Plan:
     def step(self, name: str) -> PlannedStep:
         """The step of that name."""
         return self._by_name[name]
+
+    @property
+    def agents(self) -> tuple[AgentChoice, ...]:
+        """Every worker's agent, where it has one."""
+        workers = (planned for step in self.steps for planned in step.workers)
+        return tuple(planned.agent for planned in workers if planned.agent is not None)
 
     @cached_property
     def _by_name(self) -> dict[str, PlannedStep]:

@@ -41,6 +41,10 @@ class AgentSpec(Section):
     """`command` only: read its output as events, one JSON object a line."""
     options: Mapping[Name, str] = Field(default_factory=dict)
     """Whatever else the adapter understands, as text."""
+    day_budget_usd: Positive | None = None
+    """What all work by this agent's login may cost on one day, in US dollars, over all runs."""
+    day_budget_tokens: Count | None = None
+    """The same in tokens, what a cache held not counted."""
 
 
 class PersonaSpec(Section):

@@ -112,6 +112,8 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     except EngineError as error:
         run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
         return
+    if (agent := state.agent_of(w.id)) is not None:
+        await tools.ledger.share([agent])
     watch = Watch(
         attempt=attempt,
         host=tools.starter.host,
@@ -124,6 +126,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         feed=run.feed,
         mention=run.mention,
         keeps_stdin=launch.keeps_stdin,
+        count_spent=partial(tools.ledger.spend, request.choice, attempt),
         started_at=w.attempt_since or tools.clock.now(),
     )
     activity.watch = watch
@@ -154,6 +157,7 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: Launch
     activity.done.set()  # it is dead: its work may be collected while its notes are written down
     await tools.starter.host.forget(watch.attempt)
     await tools.starter.shelter.release(sheltered)
+    await tools.ledger.share([])
     await watch.put_away()
 
 

@@ -48,6 +48,7 @@ class Coordinator(Merges):
         self._let_go: set[RunId] = set()
         self._is_sharing = False
         self._taking_up = anyio.Lock()
+        tools.ledger.on_change = self._look_at_logins
 
     @property
     def runs(self) -> Mapping[RunId, LiveRun]:
@@ -78,6 +79,7 @@ class Coordinator(Merges):
         self._tools.starter.shelter.check_required(plan.runtime.require, rows)
         capacity = await self._tools.starter.host.capacity()
         plan = admitted(await self._tools.workshop.begin(plan), capacity)
+        await self._tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
         layout = self._tools.layout
         await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))
@@ -108,6 +110,7 @@ class Coordinator(Merges):
             except StoreError:
                 journal.close()
                 raise
+            await self._tools.ledger.share(state.plan.agents)
             live = self._admit(journal, state)
             live.go_on(told, self._shares()[run], is_told=run in self._let_go)
             return live
@@ -193,6 +196,10 @@ class Coordinator(Merges):
                     live.feed(f.CapSet(cap=cap, is_share=True, at=self._tools.clock.now()))
         finally:
             self._is_sharing = False
+
+    def _look_at_logins(self) -> None:
+        for live in list(self._runs.values()):
+            live.look_at_logins()
 
     def _shares(self) -> Mapping[RunId, int]:
         """How many slots each run may have now."""

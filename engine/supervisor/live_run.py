@@ -17,10 +17,12 @@ from engine.errors import StoreError
 from engine.events import EgressDecided, LatestWins, Told
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.phases import Phase, StopCause
-from engine.results import Badge, LogKind, RunReport
+from engine.plan.model import AgentChoice
+from engine.results import Badge, LoginView, LogKind, RunReport
 from engine.supervisor.activities import Activities
 from engine.supervisor.egress import EgressLog
 from engine.supervisor.journal import Journal
+from engine.supervisor.ledger import logins_of
 from engine.supervisor.logbook import Logbook
 from engine.supervisor.performer import Performer
 from engine.supervisor.stalls import stall_facts
@@ -51,6 +53,7 @@ class LiveRun:
         self._is_draining = False
         self._seq = 0
         self._is_closed = False
+        self._held: dict[str, float] = {}
         self.trouble: str | None = None
         self._egress: dict[AttemptId, EgressLog] = {}
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
@@ -75,6 +78,7 @@ class LiveRun:
         """Start a new run with a share of the engine's slots."""
         self._tasks.start_soon(self._tick)
         self._set_share(share)
+        self.look_at_logins()
         self.feed(f.RunBegan(at=self._tools.clock.now()))
 
     def _set_share(self, share: int) -> None:
@@ -93,6 +97,7 @@ class LiveRun:
         if not is_told:
             self._tools.bus.tell(told)
         self._tasks.start_soon(self._tick)
+        self.look_at_logins()
         if self._state.started_at is None:
             self.feed(f.RunBegan(at=self._tools.clock.now()))
         for effect in current_effects(self._state):
@@ -133,7 +138,7 @@ class LiveRun:
         events = [effect.event for effect in effects if isinstance(effect, e.Publish)]
         at = fact.at or self._tools.clock.now()
         told = self._journal.append(fact, events, at=at)
-        self._state = state
+        before, self._state = self._state, state
         self._activities.end_timers(self._is_waited_for)
         if told:
             self._seq = told[-1].seq or self._seq
@@ -143,6 +148,7 @@ class LiveRun:
         self._tools.bus.tell(told)
         self._activities.changed()
         self.on_change()
+        self._tell_of_refusals(before)
 
     def _is_waited_for(self, timer: e.StartTimer) -> bool:
         w = self._state.workers[timer.worker]
@@ -213,6 +219,65 @@ class LiveRun:
             await self._activities.wait_changed()
         return report(self._state)
 
+    async def know_logins(self) -> None:
+        """Learn what other engines know of the logins of this run's agents."""
+        await self._tools.ledger.share(self.logins().values())
+        self.look_at_logins()
+
+    def logins(self) -> dict[str, AgentChoice]:
+        """The logins of this run's agents, and by which budget of the day each is held."""
+        agents = (self._state.agent_of(worker) for worker in self._state.workers)
+        return logins_of(agent for agent in agents if agent is not None)
+
+    def login_views(self) -> tuple[LoginView, ...]:
+        """What this run's logins have used today, over all runs, and which of them are held."""
+        known = self.logins()
+        names: dict[str, dict[str, None]] = {login: {} for login in known}
+        for worker in self._state.workers:
+            if (agent := self._state.agent_of(worker)) is not None:
+                names[agent.login][agent.name] = None
+        return tuple(
+            self._tools.ledger.view(choice, tuple(names[login])) for login, choice in known.items()
+        )
+
+    def look_at_logins(self) -> None:
+        """Let nobody begin whose login is refused or has spent its day, whoever found that out."""
+        for login, choice in self.logins().items():
+            hold = self._tools.ledger.hold(choice)
+            if hold is None or self._held.get(login) == hold.until:
+                continue  # a human who lifted it is not held by the same again
+            self._held[login] = hold.until
+            self.feed(
+                f.LoginHeld(
+                    login=login,
+                    until=hold.until,
+                    cause=hold.cause,
+                    reason=hold.reason,
+                    at=self._tools.clock.now(),
+                )
+            )
+
+    def _tell_of_refusals(self, before: RunState) -> None:
+        """What one of our agents met holds for every run and engine that works by its login."""
+        if self._state.holds is before.holds:
+            return
+        logins = self.logins()
+        for login, hold in self._state.holds.items():
+            if hold.cause is None and before.holds.get(login) != hold and login in logins:
+                self._held[login] = hold.until
+                self._tools.ledger.refuse(logins[login], hold.until)
+
+    async def _stop_for_day(self) -> None:
+        """End agents whose login has spent its day, though it was others that spent it."""
+        for login, choice in self.logins().items():
+            hit = self._tools.ledger.hit(choice)
+            for worker in self._state.workers if hit is not None else ():
+                activity = self._activities.of(worker)
+                agent = self._state.agent_of(worker)
+                watch = activity.watch if activity is not None else None
+                if hit and watch and agent and agent.login == login:
+                    await watch.stop_for_day(hit)
+
     async def _tick(self) -> None:
         """Look at what no event announces: standing still, and the run's own time limit."""
         while not self._is_closed:
@@ -220,6 +285,9 @@ class LiveRun:
             if self._is_closed:
                 return
             self._tools.clock.has_just_woken()  # looked at often, it knows when that was
+            if not is_idle(self._state):
+                await self.know_logins()
+                await self._stop_for_day()
             self._look_for_stalls()
             await self._look_outside()
             self._look_at_the_clock()

@@ -1,5 +1,6 @@
 """Python functions as agents in threads of this process, where a run's execution mode says so."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ async def run_in_thread(
         feed=run.feed,
         mention=run.mention,
         keeps_stdin=True,
+        count_spent=partial(tools.ledger.spend, request.choice, attempt),
         started_at=w.attempt_since or tools.clock.now(),
     )
     activity.watch = watch
@@ -56,6 +58,7 @@ async def run_in_thread(
         host.let_go()
         activity.watch = None
     run.feed(ended)
+    await tools.ledger.share([])
     await watch.put_away()
 
 

@@ -11,6 +11,7 @@ from engine.store.layout import Layout
 from engine.supervisor.attempts import Starter
 from engine.supervisor.bus import Bus
 from engine.supervisor.clock import Clock
+from engine.supervisor.ledger import Ledger
 from engine.supervisor.logins import Logins
 from engine.supervisor.ports import Ports
 from engine.supervisor.seeds import Seeds
@@ -30,6 +31,7 @@ class Tools:
     project: Path
     environ: Mapping[str, str]
     logins: Logins
+    ledger: Ledger
     seeds: Seeds
     proof: Proof
     repo: Repo | None = None

@@ -18,7 +18,7 @@ Logbooks = Mapping[tuple[WorkerId, int], Logbook]
 def run_view(live: LiveRun) -> RunView:
     """A run of this engine as it stands."""
     view = view_of(live.state, live.logbooks)
-    return replace(view, seq=live.seq)
+    return replace(view, seq=live.seq, logins=live.login_views())
 
 
 def view_of(state: RunState, logbooks: Logbooks) -> RunView:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 
@@ -29,6 +29,13 @@ from engine.supervisor.notebook import Notebook
 
 Feed = Callable[[f.Fact], None]
 Mention = Callable[[LatestWins], None]
+
+
+class CountSpent(Protocol):
+    """Counts what an attempt has used in all towards its login's day."""
+
+    def __call__(self, *, at: float, usd: float | None, tokens: int | None) -> LimitHit | None:
+        """The budget of the day, if it is spent."""
 
 
 @dataclass
@@ -53,6 +60,7 @@ class Watch:
     mention: Mention
     keeps_stdin: bool
     started_at: float
+    count_spent: CountSpent
     change_kernel_limits: Callable[[Limits], Awaitable[None]] | None = None
     sent: int = 0
     read_to: int = 0
@@ -61,6 +69,7 @@ class Watch:
     stop_cause: StopCause | None = None
     grace_s: float | None = None
     budget_hit: LimitHit | None = None
+    _day_hit: LimitHit | None = None
     _outbox: list[bytes] = field(default_factory=list)
     _early: list[str] = field(default_factory=list)
     _sending: anyio.Lock = field(default_factory=anyio.Lock)
@@ -88,6 +97,7 @@ class Watch:
     async def follow(self, worker: Callable[[], Worker]) -> f.AttemptEnded:
         """Read until the end; `worker` tells how the worker stands and what it was told so far."""
         self.is_started = True
+        self._count_spent(self.started_at)  # until it tells what it uses, that is unknown
         if self.stop_cause is not None:
             await self.host.cancel(self.attempt, self.stop_cause, grace_s=self.grace_s)
         offset, told = 0, False
@@ -186,8 +196,9 @@ class Watch:
 
     @_act.register
     def _(self, event: a.UsageSeen, at: float) -> None:
-        del event, at
+        del event
         self._check_budget()
+        self._day_hit = self._count_spent(at)
 
     @_act.register
     def _(self, event: a.ToolCalled, at: float) -> None:
@@ -221,11 +232,7 @@ class Watch:
         self.feed(f.AgentAsked(**self._base, question=question))
 
     def _check_budget(self) -> None:
-        usage, limits = self.logbook.usage, self.limits
-        spent = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        tokens = max(
-            0, spent - self.logbook.cached_tokens
-        )  # what a cache held costs next to nothing
+        usage, limits, tokens = self.logbook.usage, self.limits, self._tokens or 0
         hit = None
         if limits.budget_usd is not None and (usage.usd or 0.0) > limits.budget_usd:
             hit = (limits.budget_usd, usage.usd or 0.0, "USD")
@@ -236,7 +243,27 @@ class Watch:
                 dimension=Dimension.BUDGET, allowed=hit[0], seen=hit[1], unit=hit[2]
             )
 
+    @property
+    def _tokens(self) -> int | None:
+        """What it used, without what a cache held: that costs next to nothing."""
+        usage = self.logbook.usage
+        if usage.input_tokens is None and usage.output_tokens is None:
+            return None
+        spent = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        return max(0, spent - self.logbook.cached_tokens)
+
+    def _count_spent(self, at: float) -> LimitHit | None:
+        return self.count_spent(at=at, usd=self.logbook.usage.usd, tokens=self._tokens)
+
+    async def stop_for_day(self, hit: LimitHit) -> None:
+        """End it because its login's day is spent; one that is done with its work may end well."""
+        if self.stop_cause is None and not self.logbook.is_turn_over:
+            self.budget_hit = self.budget_hit or hit
+            await self.stop(StopCause.BUDGET, is_kill=False)
+
     async def _send_owed(self) -> None:
+        if self._day_hit is not None:
+            await self.stop_for_day(self._day_hit)
         if self.budget_hit is not None and self.stop_cause is None:
             await self.stop(StopCause.BUDGET, is_kill=False)
         while self._outbox:

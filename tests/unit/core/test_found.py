@@ -1,5 +1,7 @@
 """Mistakes that stories and reading have brought to light; each would come back unnoticed."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.core import effects as e
@@ -238,10 +240,41 @@ def test_a_timer_of_an_earlier_wait_does_not_end_a_later_one():
     told.collected("a1")
     told.collected("a2")
     told.tell(f.RetryRequested, "a1", mode=RetryMode.RESUME)
-    assert told.worker("a1").not_before == told.at + 600
+    told.ready("a1")
+    told.ended("a1", ok=False, retry_at=told.at + 300)
+    told.collected("a1")
     told.at += 60
-    told.tell(f.BackoffElapsed, "a1")
-    assert told.phase("a1") is Phase.BACKING_OFF
+    told.feed(f.BackoffElapsed(worker=who("a1"), attempt=1, at=told.at))
+    assert told.phases("a1", "a2") == [Phase.BACKING_OFF] * 2
+
+
+def test_a_login_that_is_held_lets_nobody_begin_until_its_time_or_a_human_says_so():
+    one = a_step("a", 3, merge=MergeMode.EACH)
+    told = a_run(one, max_concurrent_workers=1)
+    login = told.state.agent_of(who("a1")).login
+    told.feed(f.LoginHeld(login="of somebody else", until=told.at + 90, at=told.at))
+    assert told.phase("a1") is Phase.PREPARING
+    reason = "the budget of today is spent"
+    held = f.LoginHeld(login=login, until=told.at + 60, cause=StopCause.BUDGET, reason=reason)
+    told.feed(replace(held, at=told.at))
+    told.ready("a1")
+    told.ended("a1")
+    told.collected("a1")
+    waiting = told.worker("a2")
+    assert (waiting.phase, waiting.cause, waiting.attempt) == (Phase.BACKING_OFF, held.cause, 0)
+    assert (waiting.error, waiting.rate_limited_until) == (reason, None)
+    told.tell(f.RetryRequested, "a2")
+    assert told.phase("a2") is Phase.BACKING_OFF, "a budget is lifted by no retry"
+    told.feed(f.LoginHeld(login=login, until=told.at + 60, at=told.at))
+    told.tell(f.RetryRequested, "a2")
+    assert told.phases("a2", "a3") == [Phase.PREPARING, Phase.BACKING_OFF]
+    told.at += 60
+    told.ready("a2")
+    told.ended("a2")
+    told.collected("a2")
+    told.tell(f.BackoffElapsed, "a3")
+    after = told.worker("a3")
+    assert (after.phase, after.cause, after.error) == (Phase.PREPARING, None, None)
 
 
 def test_a_share_of_the_slots_is_not_what_the_human_asked_for():
