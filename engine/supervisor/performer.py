@@ -18,7 +18,7 @@ from engine.host.threads import REPORT
 from engine.ids import AttemptId
 from engine.limits import Enforcement
 from engine.phases import Phase, StopCause
-from engine.results import CheckResult
+from engine.results import CheckResult, LogKind
 from engine.supervisor.activities import Activities, Activity
 from engine.supervisor.agent_work import run_agent
 from engine.supervisor.briefing import feedback_for, prompt_for, wants_prior_diff
@@ -50,23 +50,33 @@ class Performer:
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
         if isinstance(effect, e.UndoLanding):
-            self._activities.aside(partial(self._landings.undo, effect))
+            self._aside(effect, partial(self._landings.undo, effect))
         elif isinstance(effect, e.StopActivity):
             # What is meant is what runs now, not what may have begun before it is this task's turn.
-            self._activities.aside(partial(self._stop, effect, self._activities.of(effect.worker)))
+            self._aside(effect, partial(self._stop, effect, self._activities.of(effect.worker)))
         elif isinstance(effect, e.EntryEffect):
             self._activities.begin(effect, self._perform)
         else:
-            self._activities.aside(partial(self._say, effect))
+            self._aside(effect, partial(self._say, effect))
 
     async def _perform(self, activity: Activity) -> None:
-        """Do it; what goes wrong in doing it is a fact like any other, a bug of ours is not."""
-        try:
-            await self._do(activity)
-        except EngineBug:
-            raise
-        except Exception as error:  # noqa: BLE001  the one place: any failure ends as a fact
-            await self._fail(activity.effect, error)
+        await _tried(partial(self._do, activity), partial(self._fail, activity.effect))
+
+    def _aside(
+        self, effect: e.EntryEffect | e.SmallEffect, act: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._activities.aside(partial(_tried, act, partial(self._regret, effect)))
+
+    async def _regret(self, effect: e.EntryEffect | e.SmallEffect, error: Exception) -> None:
+        """Say that something small could not be done: it ends nobody."""
+        why = f"{error} {getattr(error, 'hint', '')}".strip() or type(error).__name__
+        if isinstance(effect, e.UndoLanding):
+            self._run.feed(f.UndoRefused(**self._base(effect), reason=why))
+            return
+        activity = self._activities.of(effect.worker)
+        if activity is not None and activity.watch is not None:
+            note = f"{type(effect).__name__} could not be done: {why}"
+            activity.watch.logbook.write(LogKind.ERROR, note, self._tools.clock.now())
 
     async def _fail(self, effect: e.EntryEffect, error: Exception) -> None:
         """Say that an effect could not be performed, unless its end has been told already."""
@@ -288,6 +298,18 @@ class Performer:
                 await watch.set_limits(effect.limits)
             case _:
                 return
+
+
+async def _tried(
+    act: Callable[[], Awaitable[None]], failed: Callable[[Exception], Awaitable[None]]
+) -> None:
+    """Do it; what goes wrong in doing it is told like anything else, a bug of ours is not."""
+    try:
+        await act()
+    except EngineBug:
+        raise
+    except Exception as error:  # noqa: BLE001  the one place: no failure ends an engine
+        await failed(error)
 
 
 def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | None:

@@ -16,7 +16,7 @@ from engine.agents import agent_events as a
 from engine.agents.contract import Ending, LaunchRequest, StreamParser
 from engine.core import facts as f
 from engine.core.state import Worker
-from engine.errors import HostLost
+from engine.errors import EngineError, HostLost
 from engine.events import LatestWins, OutputAppended, ProgressReported, ToolUsed, UsageSampled
 from engine.host.seam import AttemptExit, Chunk, Frame, Stream, Watched
 from engine.ids import AttemptId
@@ -308,7 +308,11 @@ class Watch:
         """Hold the agent to other limits from now on."""
         self.limits = limits
         if self.change_kernel_limits is not None:
-            await self.change_kernel_limits(limits)
+            try:
+                await self.change_kernel_limits(limits)
+            except EngineError as error:  # less memory than it has, for example: it works on
+                note = f"not every limit could be changed: {error}"
+                self.logbook.write(LogKind.ERROR, note, self.clock.now())
         await self.host.set_limits(self.attempt, limits)
 
     async def answer(self, question: str, answer: str) -> None:

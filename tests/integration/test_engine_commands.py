@@ -246,6 +246,19 @@ async def test_limits_can_be_changed_while_an_agent_runs(place: Place):
     assert phases(report) == {A: "FAILED TIMEOUT"}
 
 
+async def test_a_limit_that_the_kernel_refuses_ends_nobody(place: Place):
+    hog = "x=$(head -c 80000000 /dev/zero | tr '\\0' x); echo has it all; sleep 600"
+    steps = {"name": "a", "run": hog, "limits": {"memory_mb": 200}}, {"name": "b", "agent": HANGS}
+    async with place.engine() as engine:
+        run = await engine.start(manifest(*steps))
+        await says(engine, run, "has it all")
+        await says(engine, run, "here", worker="b/worker_1")
+        await accepted(engine, c.SetLimits(worker=A, limits=Limits(memory_mb=1)))
+        await wait_worker(engine, run, A, lambda w: "memory" in w.last_lines[-1])
+        both = (await engine.view(run.id)).workers
+    assert [w.phase for w in both] == [Phase.RUNNING, Phase.RUNNING]
+
+
 async def test_a_worker_that_does_not_move_is_marked_and_then_asked_about(place: Place):
     plan = manifest({"name": "a", "agent": HANGS}, stall_seconds=0.4)
     async with place.engine() as engine:
