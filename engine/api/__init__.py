@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from engine.api.errors_out import plain_errors
     from engine.api.looking import machine_rows, make_repository, raw_output
     from engine.api.plans import plan_for_prompts, plan_from, plans_in, read_inside
+    from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from engine.remote.public import event_json, report_json, view_json
     from engine.store.history import RunSummary
     from engine.supervisor.merging.actions import side_actions
+    from engine.supervisor.merging.evidence import CommitView, MergedFileView, PieceView
+    from engine.supervisor.merging.other_merges import BranchMerge, ToolFiles, ToolMerge
+    from engine.supervisor.merging.own import MergeReview, OwnMerge
     from engine.supervisor.merging.preview import OpenMerge, open_merge
     from engine.supervisor.merging.queue import (
         LandingEnd,
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
         Wove,
     )
     from engine.supervisor.port import EnginePort
+    from engine.supervisor.review_port import ReviewPort
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
@@ -51,6 +56,7 @@ _HOMES = {
     "engine.api.errors_out": "plain_errors",
     "engine.api.looking": "machine_rows make_repository raw_output",
     "engine.api.plans": "plan_for_prompts plan_from plans_in read_inside",
+    "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
@@ -60,6 +66,9 @@ _HOMES = {
     "engine.remote.public": "event_json report_json view_json",
     "engine.store.history": "RunSummary",
     "engine.supervisor.merging.actions": "side_actions",
+    "engine.supervisor.merging.evidence": "CommitView MergedFileView PieceView",
+    "engine.supervisor.merging.other_merges": "BranchMerge ToolFiles ToolMerge",
+    "engine.supervisor.merging.own": "MergeReview OwnMerge",
     "engine.supervisor.merging.preview": "OpenMerge open_merge",
     "engine.supervisor.merging.queue": "LandingEnd LandingOrder PlannedLanding land_queue"
     " landing_end",
@@ -67,13 +76,16 @@ _HOMES = {
     " OptionView ProposalView",
     "engine.supervisor.merging.weaving": "CandidateHunkView CandidateRow CandidateTable Wove",
     "engine.supervisor.port": "EnginePort",
+    "engine.supervisor.review_port": "ReviewPort",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "BranchMerge",
     "CandidateHunkView",
     "CandidateRow",
     "CandidateTable",
+    "CommitView",
     "ConflictFileView",
     "ConflictView",
     "Engine",
@@ -82,16 +94,25 @@ __all__ = [
     "LandingEnd",
     "LandingOrder",
     "LineView",
+    "MergeReview",
+    "MergedFileView",
     "OpenMerge",
     "OptionView",
+    "OwnMerge",
+    "PieceView",
     "Plan",
     "PlanDefaults",
     "PlannedLanding",
     "ProjectFacts",
     "ProposalView",
+    "Publishing",
     "RetryMode",
+    "ReviewPort",
     "Run",
     "RunSummary",
+    "ToolFiles",
+    "ToolMerge",
+    "Wanted",
     "Wove",
     "attach",
     "describe",
@@ -109,6 +130,7 @@ __all__ = [
     "plan_from",
     "plan_from_prompts",
     "plans_in",
+    "pull_request",
     "raw_output",
     "reach",
     "read_inside",

@@ -1,8 +1,8 @@
 """`plait mergetool`: one conflicted file, decided for `git mergetool`.
 
-    git config merge.tool plait
-    git config mergetool.plait.cmd 'plait mergetool "$BASE" "$LOCAL" "$REMOTE" "$MERGED"'
-    git config mergetool.plait.trustExitCode true
+git config merge.tool plait
+git config mergetool.plait.cmd 'plait mergetool "$BASE" "$LOCAL" "$REMOTE" "$MERGED"'
+git config mergetool.plait.trustExitCode true
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`plait review`: decide a conflicted merge, rebase, cherry-pick or stash of your own, or a worker's.
+"""`plait review`: decide a conflicted merge, rebase, pick or stash of your own, or a worker's.
 
 On a terminal it opens the review screen; with decisions among its words it needs none.
 """
@@ -8,7 +8,7 @@ import sys
 from functools import partial
 
 from engine import commands as c
-from engine.api import MergeReview, OwnMerge, ReviewPort
+from engine.api import EnginePort, MergeReview, OwnMerge, ReviewPort, attach
 from tui.commands.base import (
     EXIT_OK,
     EXIT_USAGE,
@@ -19,7 +19,6 @@ from tui.commands.base import (
     put_json,
     say,
 )
-from tui.commands.console import open_console
 from tui.commands.resolve import (
     add_decisions,
     contradiction,
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         if decides(args):
             say(f"`plait resolve {args.worker} …` decides a worker's conflicts without the console")
             return EXIT_USAGE
-        return in_loop(partial(open_console, args.repo, review=args.worker))
+        return in_loop(partial(_of_worker, args))
     if why := contradiction(args):
         say(why)
         return EXIT_USAGE
@@ -71,19 +70,38 @@ async def settle(merge: MergeReview, args: argparse.Namespace) -> int:
     return EXIT_OK if view.is_resolved else EXIT_WAITS
 
 
+async def _of_worker(args: argparse.Namespace) -> int:
+    """The review screen on a worker's conflicts."""
+    async with attach(args.repo) as port:
+        view = await port.conflicts("", args.worker)
+        await _opened(port, run=view.run, worker=view.worker)
+    return EXIT_OK
+
+
 async def show(merge: MergeReview) -> int:
     """The review screen on a merge; 0 where it was finished there."""
-    if not sys.stdout.isatty():
-        say("the review screen needs a terminal; `plait review --help` names what needs none")
-        return EXIT_USAGE
-    from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
-
     port = ReviewPort(merge)
-    options = Options(config=config_home(), begins_on="review", can_stay_alive=False)
-    await PlaitApp(port, options=options).run_async()
+    if not await _opened(port):
+        return EXIT_USAGE
     if not port.is_finished:
         return EXIT_WAITS
     view = await port.conflicts("", "")
     if view.next_step:
         say(f"everything is decided; to go on: {view.next_step}")
     return EXIT_OK
+
+
+async def _opened(port: EnginePort, *, run: str = "", worker: str = "") -> bool:
+    """The console, beginning on the review screen; whether there is a terminal for it."""
+    if not sys.stdout.isatty():
+        say("the review screen needs a terminal; `plait review --help` names what needs none")
+        return False
+    from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
+
+    class Reviewing(PlaitApp):
+        DEFAULT_MODE = "review"
+
+    app = Reviewing(port, options=Options(config=config_home(), can_stay_alive=bool(run)))
+    app.session.run_id, app.session.worker = run, worker
+    await app.run_async()
+    return True

@@ -56,6 +56,11 @@ class MergeReview(ABC):
         self._is_unseen = False
         self.memory = MemoryFile.of(layout)
 
+    @property
+    def place(self) -> str:
+        """The working tree, or the repository where there is none."""
+        return self.repo.worktree or self.repo.common_dir
+
     async def conflicts(self, path: str = "") -> ConflictView:
         """The conflicts and decisions; with the text of one file if it is named.
 

@@ -1,0 +1,144 @@
+"""A branch sent to where the user's others are, and the request that it be merged there.
+
+Both are done by the user's own git and `gh`, as the user: their logins, their hooks.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from anyio import to_thread
+
+from engine.errors import GitFailed, WorkspaceError
+from engine.git.objects import resolve
+from engine.git.process import execute
+from engine.git.runner import Call, Repo, Where
+
+_SLOW_S = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PullRequest:
+    """What is asked for.
+
+    Attributes:
+        branch: The branch here; `name` is what it is called there.
+        base: The branch there that it is to be merged into.
+        url: Where the remote is.
+    """
+
+    remote: str
+    url: str
+    branch: str
+    name: str
+    base: str
+    title: str
+    body: str
+
+    @property
+    def push_words(self) -> tuple[str, ...]:
+        """The command that sends the branch."""
+        move = f"refs/heads/{self.branch}:refs/heads/{self.name}"
+        return ("git", "push", self.remote, move)
+
+    @property
+    def gh_words(self) -> tuple[str, ...]:
+        """The command that asks for the merge."""
+        said = ("--title", self.title, "--body", self.body)
+        return ("gh", "pr", "create", "--head", self.name, "--base", self.base, *said)
+
+    @property
+    def page(self) -> str:
+        """Where a browser asks for the same; empty where nothing is known of the host."""
+        where = web_address(self.url)
+        if not where:
+            return ""
+        if "gitlab" in (urlsplit(where).hostname or ""):
+            query = f"merge_request[source_branch]={quote(self.name, safe='')}"
+            return f"{where}/-/merge_requests/new?{query}"
+        return f"{where}/compare/{quote(self.base)}...{quote(self.name)}?expand=1"
+
+
+def web_address(url: str) -> str:
+    """The page of a remote, without any login in it; empty where it has none."""
+    if "://" not in url and "@" in url.partition(":")[0] and ":" in url:
+        host, _, path = url.partition("@")[2].partition(":")
+        url = f"ssh://{host}/{path}"
+    parts = urlsplit(url)
+    if parts.scheme not in {"https", "http", "ssh", "git"} or not parts.hostname:
+        return ""
+    path = parts.path.strip("/").removesuffix(".git")
+    return f"https://{parts.hostname}/{path}" if path else ""
+
+
+async def remote_of(repo: Repo, wanted: str = "") -> tuple[str, str]:
+    """A remote and its address: the one named, `origin`, or the only one.
+
+    Raises:
+        WorkspaceError: There is none, or several and none is named.
+    """
+    names = (await repo.read("remote")).decode().split()
+    found = wanted or ("origin" if "origin" in names else (names[0] if len(names) == 1 else ""))
+    if found not in names:
+        hint = (
+            f"There are: {', '.join(names)}." if names else "`git remote add origin URL` adds it."
+        )
+        what = f"there is no remote {found!r}" if found else "there is no remote to push to"
+        raise WorkspaceError(what, hint=hint)
+    return found, (await repo.line("remote", "get-url", "--push", found)).strip()
+
+
+async def current_branch(repo: Repo) -> str:
+    """The branch that is checked out; empty where none is."""
+    where = Where(git_dir=repo.git_dir)
+    words = ("symbolic-ref", "-q", "--short", "HEAD")
+    return os.fsdecode(await repo.read(*words, call=Call(ok=(0, 1)), where=where)).strip()
+
+
+async def subject_of(repo: Repo, branch: str) -> str:
+    """What the newest commit of a branch says first.
+
+    Raises:
+        WorkspaceError: There is no such branch.
+    """
+    if await resolve(repo, f"refs/heads/{branch}") is None:
+        raise WorkspaceError(f"there is no branch {branch!r} to push")
+    return await repo.line("log", "-1", "--format=%s", f"refs/heads/{branch}", "--")
+
+
+async def push(repo: Repo, request: PullRequest, environment: Mapping[str, str]) -> None:
+    """Send the branch.
+
+    Raises:
+        GitFailed: The user's git could not.
+    """
+    await _run(repo, request.push_words, environment)
+
+
+async def ask(repo: Repo, request: PullRequest, environment: Mapping[str, str]) -> str | None:
+    """Have `gh` ask for the merge; the address of the request, None where there is no `gh`.
+
+    Raises:
+        GitFailed: It could not.
+    """
+    path = environment.get("PATH", os.defpath)
+    if await to_thread.run_sync(lambda: shutil.which("gh", path=path)) is None:
+        return None
+    said = await _run(repo, request.gh_words, environment)
+    return said.strip().rpartition("\n")[2]
+
+
+async def _run(repo: Repo, words: Sequence[str], environment: Mapping[str, str]) -> str:
+    path = environment.get("PATH", os.defpath)
+    program = await to_thread.run_sync(lambda: shutil.which(words[0], path=path)) or words[0]
+    done = await execute(
+        [program, *words[1:]],
+        env={**environment, "GIT_TERMINAL_PROMPT": "0"},
+        cwd=repo.worktree or repo.common_dir,
+        timeout_s=_SLOW_S,
+    )
+    if done.exit_code:
+        raise GitFailed(list(words), done.exit_code, done.stderr.decode(errors="replace"))
+    return done.stdout.decode(errors="replace")
