@@ -23,15 +23,28 @@ def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
         return state.workers[chosen].outcome
     came_to = state.crew.outcomes(step.name)
     needed = _needed(step, sum(came_to.values()))
-    successes, is_over = came_to.get(Outcome.SUCCESS, 0), not came_to.get(Outcome.PENDING, 0)
+    successes = came_to.get(Outcome.SUCCESS, 0) + _passed_over(state, step)
+    is_over = not came_to.get(Outcome.PENDING, 0)
     if needed <= successes and (step.policy.kind is PolicyKind.FIRST or is_over):
         if not step.has_candidates or candidates(state, step):
             return Outcome.SUCCESS
-        # Those that succeeded were discarded for a choice that a human has undone since.
+        # Those that succeeded were rejected, or discarded for a choice that a human has undone.
         return _unsuccessful(came_to) if is_over else Outcome.PENDING
     if _is_out_of_reach(state, step, needed):
         return _unsuccessful(came_to)
     return Outcome.PENDING
+
+
+def _passed_over(state: RunState, step: PlannedStep) -> int:
+    """Candidates that did what was wanted of them and that a human rejected all the same.
+
+    One of several is to be chosen: rejecting some narrows the choice, and the step still has what
+    its policy asks for. Where enough successes stop the rest, a rejected one is not enough.
+    """
+    if not step.has_candidates or step.policy.kind is PolicyKind.FIRST:
+        return 0
+    discarded = state.crew.standing((Phase.DISCARDED,), step.name)
+    return sum(w.cause is StopCause.USER and not w.is_conflict_of_base for w in discarded)
 
 
 def _needed(step: PlannedStep, total: int) -> int:
@@ -47,6 +60,7 @@ def _needed(step: PlannedStep, total: int) -> int:
 def _is_out_of_reach(state: RunState, step: PlannedStep, needed: int) -> bool:
     came_to = state.crew.outcomes(step.name)
     still_possible = came_to.get(Outcome.SUCCESS, 0) + came_to.get(Outcome.PENDING, 0)
+    still_possible += _passed_over(state, step)
     if still_possible >= needed:
         return False
     return needed > still_possible + sum(

@@ -8,11 +8,11 @@ from engine import commands as c
 from engine.agents.registry import adapters
 from engine.core import facts as f
 from engine.core.outcome import candidates, must_land_first
-from engine.core.state import RunState, Worker
+from engine.core.state import RunState, Worker, dependents
 from engine.ids import WOVEN, WorkerId
 from engine.limits import Limits
-from engine.phases import Phase
-from engine.plan.model import AgentChoice, PolicyKind
+from engine.phases import HOLDING, Phase
+from engine.plan.model import AgentChoice, PlannedStep, PolicyKind
 from engine.results import Badge, Outcome
 
 _RETRIABLE = frozenset(
@@ -83,7 +83,7 @@ def _stop(_: RunState, w: Worker, command: c.StopWorker, base: dict[str, Any]) -
 def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, Any]) -> Verdict:
     if w.phase not in _RETRIABLE:
         return _not_now(w, "only work that has ended can be retried")
-    lost = _is_decided_without(state, w)
+    lost = _is_decided_without(state, w.id)
     if lost is not None:
         return lost
     agent = command.agent
@@ -102,13 +102,15 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
     return Ruling((fact,), f"attempt {w.attempt + 1}, {command.mode}")
 
 
-def _is_decided_without(state: RunState, w: Worker) -> c.Refused | None:
+def _is_decided_without(state: RunState, worker: WorkerId) -> c.Refused | None:
     """Why another attempt would be stopped at once: its step has all that it needs."""
-    step = state.plan.step(w.id.step)
+    step = state.plan.step(worker.step)
     chosen = state.steps[step.name].chosen
-    if chosen is not None and chosen != w.id and _succeeded(state.workers[chosen]):
+    if chosen is not None and chosen != worker and _succeeded(state.workers[chosen]):
         return c.Refused(f"{chosen} is chosen", hint=f"Reject {chosen} first.")
-    successes = sum(_succeeded(other) for other in state.workers_of(step.name) if other != w)
+    successes = sum(
+        _succeeded(other) for other in state.workers_of(step.name) if other.id != worker
+    )
     if step.policy.kind is PolicyKind.FIRST and successes >= step.policy.n:
         return c.Refused(f"{step.name} has all the successes it needs")
     return None
@@ -310,7 +312,29 @@ def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
     label = agent.name if agent else last.label
     index = max(planned.id.index for planned in step.workers) + 1
     new = replace(last, id=WorkerId(step.name, index), agent=agent, label=label)
+    refused = _is_decided_without(state, new.id) or _would_break_off(state, step)
+    if refused is not None:
+        return refused
     return Ruling((f.WorkerAdded(planned=new, at=at),), f"{new.id} joins")
+
+
+def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:
+    """Why nobody joins: the step would be open again, and what builds on it would be stopped."""
+    if state.steps[step.name].has_failed_fast:
+        return c.Refused(f"{step.name} has failed", hint="Retry one of its workers; others follow.")
+    at_work = [
+        str(w.id)
+        for above in dependents(state.plan, step.name)
+        for w in state.workers_of(above.name)
+        if w.phase in HOLDING or (w.phase is Phase.BACKING_OFF and w.ran)
+    ]
+    if not at_work:
+        return None
+    names = ", ".join(at_work)
+    return c.Refused(
+        f"{names} already builds on {step.name} and would be stopped",
+        hint="Wait for its end, or add a step of its own.",
+    )
 
 
 _RUN_COMMANDS: dict[type[Any], Callable[[RunState, Any, float], Verdict]] = {

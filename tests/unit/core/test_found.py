@@ -163,7 +163,8 @@ def test_what_failed_under_a_stop_is_not_tried_again_when_the_run_goes_on():
 
 
 def test_a_stopped_run_re_arms_nobody_until_it_goes_on():
-    told = a_run(a_step("a", 2), a_step("b", dependencies=("a",)))
+    both = Policy(PolicyKind.FIRST, 2)
+    told = a_run(a_step("a", 2, policy=both), a_step("b", dependencies=("a",)))
     told.does("a1", "a2")
     told.tell(f.Rejected, "a1")
     assert told.phase("b") is Phase.SKIPPED

@@ -532,3 +532,41 @@ def test_nothing_lands_by_itself_after_the_run_was_stopped():
     told.feed(f.RunStopRequested(at=told.at))
     told.collected("a")
     assert told.phase("a") is Phase.CANCELLED
+
+
+# ------------------------------------------------------------------ rejected candidates
+
+
+@pytest.mark.parametrize(
+    "kind", [Policy(PolicyKind.ALL), Policy(PolicyKind.QUORUM, 3), Policy(PolicyKind.SETTLED)]
+)
+def test_rejecting_candidates_narrows_the_choice_until_one_is_left(kind: Policy):
+    told = a_run(a_step("a", 3, policy=kind), a_step("b", dependencies=("a",)), **WIDE)
+    told.does("a1", "a2")
+    told.tell(f.Rejected, "a1")
+    assert (told.outcome("a"), told.phase("b")) == (Outcome.PENDING, Phase.WAITING)
+    told.does("a3")
+    assert (told.outcome("a"), told.phase("b")) == (Outcome.SUCCESS, Phase.WAITING)
+    assert told.step("a").choice_told == (who("a2"), who("a3"))
+    told.tell(f.Rejected, "a2")
+    assert (told.phase("b"), told.worker("b").bases) == (Phase.PREPARING, ((who("a3"), 1),))
+
+
+def test_a_step_whose_candidates_are_all_rejected_is_cancelled():
+    told = a_run(a_step("a", 2), a_step("b", dependencies=("a",)), **WIDE)
+    told.does("a1", "a2")
+    told.tell(f.Rejected, "a1")
+    told.tell(f.Rejected, "a2")
+    assert (told.outcome("a"), told.phase("b")) == (Outcome.CANCELLED, Phase.STOPPING)
+    told.is_stopped("b")
+    assert told.phase("b") is Phase.SKIPPED
+
+
+def test_a_rejected_success_of_a_race_of_several_lets_the_others_run_on():
+    told = policy(PolicyKind.FIRST, 2)
+    done(told, "a1")
+    told.tell(f.Rejected, "a1")
+    done(told, "a2")
+    assert (told.outcome("a"), told.phase("a3")) == (Outcome.PENDING, Phase.RUNNING)
+    done(told, "a3")
+    assert told.outcome("a") is Outcome.SUCCESS

@@ -9,6 +9,7 @@ from engine.core import facts as f
 from engine.limits import Limits
 from engine.phases import Phase
 from engine.plan.model import ChooseBy, MergeMode, Policy, PolicyKind, RetryMode
+from engine.results import Badge
 from engine.supervisor.judge import Ruling, judge
 from tests.support.core_runs import Told, a_run, who
 from tests.support.plans import a_step
@@ -160,6 +161,25 @@ def test_a_worker_joins_like_the_last_of_its_step():
     assert refusal(told, c.AddWorker(step="a", agent="nobody")).reason
     ruling(told, c.AddWorker(step="a"))
     assert told.phase("a2") is Phase.PREPARING
+
+
+def test_nobody_joins_a_step_on_which_others_already_build_or_which_is_decided():
+    told = a_run(a_step("a", 2, **EACH), a_step("b", dependencies=("a",)), max_concurrent_workers=4)
+    told.does("a1", "a2")
+    assert told.phase("b") is Phase.PREPARING
+    assert "b/worker_1 already builds on a" in refusal(told, c.AddWorker(step="a")).reason
+    told.does("b")
+    ruling(told, c.AddWorker(step="a"))  # what has ended stays, and is marked until it is done anew
+    assert told.phase("b") is Phase.REVIEWING
+    told.does("a3")
+    assert Badge.BASE_OUTDATED in told.worker("b").badges
+    told = a_run(a_step("a", 2))
+    told.fails("a1")
+    assert "has failed" in refusal(told, c.AddWorker(step="a")).reason
+    told = a_run(a_step("a", 2), max_concurrent_workers=2)
+    told.does("a1", "a2")
+    ruling(told, c.Choose(worker="a/worker_1"))
+    assert "is chosen" in refusal(told, c.AddWorker(step="a")).reason
 
 
 def test_nothing_joins_a_run_that_was_stopped():
