@@ -78,12 +78,14 @@ def console_in_pty(view: str = "consoles.csvlite()", **env: str) -> Iterator[Pty
 
 
 @contextmanager
-def process_in_pty(script: str, **env: str) -> Iterator[PtyConsole]:
-    """A Python program in a terminal of 100 by 30."""
+def process_in_pty(
+    script: str, *words: str, size: tuple[int, int] = (100, 30), **env: str
+) -> Iterator[PtyConsole]:
+    """A Python program in a terminal, of 100 by 30 unless another size is named."""
     master, slave = pty.openpty()
-    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", script, *words],
         stdin=slave,
         stdout=slave,
         stderr=slave,

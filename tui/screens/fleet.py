@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.phases import Phase
 from engine.results import WorkerView
 from tui.present.cards import HEIGHT, question_fits
-from tui.present.fleet import RAIL_FROM, FleetPage, Form, Wish, draw_fleet, move, visible
+from tui.present.fleet import RAIL_FROM, FleetPage, Form, Wish, draw_fleet, form_of, move, visible
 from tui.present.ink import TEXT, Page, Row, Span, words
 from tui.present.rail import CELLS as RAIL_CELLS
 from tui.present.rail import rail
@@ -180,11 +180,19 @@ class FleetScreen(ActingScreen):
     # Seeing.
 
     def do_more(self) -> None:
-        self.detail = min(self.detail + 1, _MOST_DETAIL)
+        self._size_by(1)
 
     def do_less(self) -> None:
-        table_already = self.page is not None and self.page.form is Form.TABLE and self.detail == 0
-        self.detail = _LEAST_DETAIL if table_already else max(self.detail - 1, _LEAST_DETAIL)
+        self._size_by(-1)
+
+    def _size_by(self, by: int) -> None:
+        """One size further; where a table stands by itself, tiles of the middle size are passed."""
+        run = self.session.run
+        table = run is not None and form_of(run, self.size.width, self.size.height, 0) is Form.TABLE
+        before = _LEAST_DETAIL if table and not self.detail else self.detail
+        self.detail = max(min(before + by, _MOST_DETAIL), _LEAST_DETAIL)
+        if table and not self.detail:
+            self.detail = by
 
     def do_zoom(self) -> None:
         self.go("worker")

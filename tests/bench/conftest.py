@@ -1,0 +1,5 @@
+"""The shells of the stories, for benches of the command itself."""
+
+from tests.e2e.conftest import repository, shell
+
+__all__ = ["repository", "shell"]
