@@ -8,7 +8,6 @@ attempt has used in all, so one that is written twice, after a crash for example
 import json
 import os
 from collections.abc import Callable, Container, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
@@ -20,6 +19,7 @@ import anyio
 import anyio.to_thread
 
 from engine.agents.logins import identity_of_login
+from engine.agents.records import count_of, number_of, read_record, text_of
 from engine.core.state import Hold
 from engine.ids import AttemptId
 from engine.limits import Dimension, LimitHit
@@ -56,13 +56,17 @@ class _Page:
 
     def take(self, line: bytes, *, own: Container[str]) -> None:
         """Take in a line that another engine wrote; one that is damaged says nothing."""
-        with suppress(ValueError, TypeError):
-            told = json.loads(line)
-            if "refused_until" in told:
-                self.refused_until = max(self.refused_until, float(told["refused_until"]))
-            elif told.get("attempt") not in own:
-                entry = Entry(**told)
-                self.entries[entry.attempt] = entry
+        told = read_record(line) or {}
+        self.refused_until = max(self.refused_until, number_of(told.get("refused_until")) or 0.0)
+        attempt = text_of(told.get("attempt"))
+        if attempt and attempt not in own:
+            self.entries[attempt] = Entry(
+                attempt=attempt,
+                usd=number_of(told.get("usd")),
+                tokens=count_of(told.get("tokens")),
+                usd_before=number_of(told.get("usd_before")) or 0.0,
+                tokens_before=count_of(told.get("tokens_before")) or 0,
+            )
 
     def use(self) -> LoginUse:
         """The sums; what an attempt has not told is counted as unknown, not as nothing."""
