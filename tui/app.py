@@ -77,6 +77,7 @@ class Options:
         can_stay_alive: Whether agents go on when this console is left.
         notifies: Whether the terminal is told when a human is needed: its bell, its title, a
             notification.
+        begins_on: The screen that is seen first.
         memory: The file in which seen hunks and unsent comments outlive the console.
         clock: Wall-clock seconds.
     """
@@ -88,6 +89,7 @@ class Options:
     shell: Callable[[str, str], Sequence[str]] | None = None
     can_stay_alive: bool = True
     notifies: bool = False
+    begins_on: str = "fleet"
     memory: Path | None = None
     clock: Callable[[], float] = time.time
 
@@ -98,7 +100,6 @@ class PlaitApp(App[None]):
     Without a port it opens all the same, and shows where it is until `reach` names one.
     """
 
-    DEFAULT_MODE = "fleet"
     ENABLE_COMMAND_PALETTE = False
     CSS = "Screen { background: $background; }"
 
@@ -114,6 +115,7 @@ class PlaitApp(App[None]):
         config, clock = options.config, options.clock
         self.is_plain = "NO_COLOR" in os.environ if options.is_plain is None else options.is_plain
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
+        self._screen_stacks, self._current_mode = {options.begins_on: []}, options.begins_on
         self._has_truecolor = options.has_truecolor
         themes, theme_problems = load_all(config / "themes" if config else None)
         for known in themes.values():

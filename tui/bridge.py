@@ -7,7 +7,7 @@ An engine that is gone is told, not raised: agents go on without a console.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,13 @@ from textual.message import Message
 from engine.commands import Command, Refused, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
-from engine.events import OutputAppended, Told, UsageSampled
+from engine.events import ConflictsDecided, OutputAppended, Told, UsageSampled
 from engine.results import CheckResult, EngineView, LogLine, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
 from tui.present.runs import PastRun
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
-    from engine.api import CandidateTable, ConflictView, EnginePort, Wove
+    from engine.api import CandidateTable, ConflictView, EnginePort, PlannedLanding, Wove
 
 _KEPT_EVENTS = 500
 _KEPT_SAMPLES = 120
@@ -96,6 +96,7 @@ class Bridge:
         self._moved = anyio.Event()
         self._watched: Watched | None = None
         self._after_seq = 0
+        self.decided: dict[tuple[str, str], int] = {}
 
     @property
     def port(self) -> EnginePort:
@@ -168,6 +169,13 @@ class Bridge:
             return clean_tree(await self.port.check(run, worker))
         except GONE as error:
             return _why(error)
+
+    async def landing_order(self, run: str, workers: Sequence[str]) -> tuple[PlannedLanding, ...]:
+        """The order in which these would land, and what each would meet; nothing if not known."""
+        try:
+            return clean_tree(await self.port.landing_order(run, workers))
+        except GONE:
+            return ()
 
     async def candidates(self, run: str, step: str) -> CandidateTable | str:
         """The candidates of a step beside each other."""
@@ -265,6 +273,9 @@ class Bridge:
         self.tries = 0
         if told.seq is not None:
             self._after_seq = max(self._after_seq, told.seq)
+        if isinstance(told.event, ConflictsDecided):
+            key = (told.run, told.event.worker)
+            self.decided[key] = self.decided.get(key, 0) + 1
         if isinstance(told.event, OutputAppended):
             self.output_at[told.event.worker] = self._clock()
         elif not isinstance(told.event, UsageSampled):

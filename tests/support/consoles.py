@@ -522,7 +522,7 @@ class Console:
             await self.press(*body)
         return await self.press(*(["enter"] if has_end else []))
 
-    async def until(self, found: Callable[[], bool], seconds: float = 5.0) -> "Console":
+    async def until(self, found: Callable[[], bool], seconds: float = 30.0) -> "Console":
         """Wait for a condition; fails with what is on screen instead."""
         with anyio.move_on_after(seconds):
             while not found():

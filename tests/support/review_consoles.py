@@ -19,7 +19,8 @@ from engine.merge import (
 from engine.phases import Phase
 from engine.results import Change, CheckResult, EngineView, Outcome, StepView
 from engine.supervisor.merging.actions import decided
-from engine.supervisor.merging.views import ConflictView, Lens, file_views
+from engine.supervisor.merging.queue import PlannedLanding
+from engine.supervisor.merging.views import ConflictFileView, ConflictView, Lens, file_views
 from engine.supervisor.merging.weaving import (
     CandidateHunkView,
     CandidateRow,
@@ -231,6 +232,9 @@ class ReviewPort(FakePort):
     is_of_base: bool = False
     is_finished: bool = False
     wove: list[tuple[str, ...]] = field(default_factory=list)
+    more: dict[str, object] = field(default_factory=dict)
+    looked_at: ConflictFileView | None = None
+    order: tuple[PlannedLanding, ...] = ()
 
     def __post_init__(self) -> None:
         self.session = ResolutionSession(tuple(self.files))
@@ -288,7 +292,14 @@ class ReviewPort(FakePort):
             tree=tree,
             check=known,
             clean=14,
+            looked_at=self.looked_at if path else None,
+            decisions=len(self.session.journal),
+            **self.more,  # type: ignore[arg-type]
         )
+
+    async def landing_order(self, run: str, workers: Sequence[str]) -> tuple[PlannedLanding, ...]:
+        del run, workers
+        return self.order
 
     async def candidates(self, run: str, step: str) -> CandidateTable:
         self._fail_if_gone()

@@ -101,6 +101,7 @@ PALETTE_ONLY = (
     Idea("cap", (), "how many workers may hold a slot at once"),
     Idea("limits", (), "change the worker's limits, also while it runs"),
     Idea("forget", (), "never offer the remembered answer under the cursor again"),
+    Idea("edit_other", (), "edit any other file of the result"),
     Idea("interrupt", (), "break off what the agent does now, without ending it"),
 )
 """What is needed so seldom that it has no key of its own."""

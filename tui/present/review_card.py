@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui.present.cutting import cut_path, wrap
+from tui.present.cutting import cut_end, cut_path, wrap
 from tui.present.diff_layout import Part, Shape, lay_out
 from tui.present.diff_rows import DiffPainter
 from tui.present.frames import framed
@@ -21,6 +21,7 @@ from tui.present.ink import (
     blank,
     cut_row,
     fit,
+    row_width,
     spread,
     words,
 )
@@ -35,6 +36,7 @@ from tui.present.review_rows import (
     result_rows,
     side_head,
     side_rows,
+    since,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ _LEAST_OFFERS = 3
 _MOST_OFFERS = 9
 _LEAST_RESULT = 4
 _MOST_LINES = 60
+_LEAST_HEADING = 8
 CHOSEN = {
     "target": "the target's side",
     "incoming": "the incoming side",
@@ -101,9 +104,13 @@ def _title(pane: ReviewPane, file: ConflictFileView, cells: int) -> Row:
     mark = Span("≠ ", Ink(Role.CLASH, bold=True)) if is_open else Span("✓ ", Ink(Role.ACCENT))
     what = "conflict" if matter and matter.what is What.HUNK else file.kind
     name = f"{what} {place} of {len(same)}"
+    heading_ = f"  {pane.hunk.where}" if pane.hunk and pane.hunk.where else ""
     where = f"{cut_path(file.path, cells // 2)}{f':{pane.hunk.line}' if pane.hunk else ''}"
     said = "" if is_open or not matter else f"   {_chosen(pane)}"
-    return spread((mark, Span(name, BOLD), Span(said, Ink(Role.ACCENT))), words(where), cells)
+    room = cells - row_width(words(name, said, where)) - 4
+    heading_ = cut_end(heading_, room) if room > _LEAST_HEADING else ""
+    left = (mark, Span(name, BOLD), Span(heading_, MUTED), Span(said, Ink(Role.ACCENT)))
+    return spread(left, words(where), cells)
 
 
 def _chosen(pane: ReviewPane) -> str:
@@ -128,7 +135,8 @@ def _sides(
     for at, (name, idea, lines) in enumerate(
         ((view.target, "take_target", hunk.target), (view.incoming, "take_incoming", hunk.incoming))
     ):
-        said = "since base" if not look.is_side_to_side else "against the other side"
+        said = since(pane, is_target=not at, cells=cells - row_width(words(name)) - 6)
+        said = "against the other side" if look.is_side_to_side else said
         if not any(line.sign != "-" for line in lines):
             said = "took these lines away"
         head = side_head(look.keys.get(idea, ""), name, said, cells, is_target=not at)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.present.cutting import cut_path
+from tui.present.cutting import cut_end, cut_path
 from tui.present.ink import BOLD, LINE, MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, words
 from tui.present.meters import heading
 from tui.present.review_card import Look, picked_marks, result_title
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import What
-from tui.present.review_rows import first_lines, offer_rows, result_rows, side_head, side_rows
+from tui.present.review_rows import (
+    first_lines,
+    offer_rows,
+    result_rows,
+    side_head,
+    side_rows,
+    since,
+)
 
 if TYPE_CHECKING:
     from engine.api import ConflictFileView, HunkView
@@ -61,11 +68,18 @@ def _heads(
     if view is None:
         return []
     keys = look.keys
-    left = side_head(
-        keys.get("take_target", ""), view.target, "since base", widths[0], is_target=True
-    )
-    right = side_head(
-        keys.get("take_incoming", ""), view.incoming, "since base", widths[2], is_target=False
+    left, right = (
+        side_head(
+            keys.get(idea, ""),
+            name,
+            since(pane, is_target=is_target, cells=widths[0] - len(name) - 6),
+            widths[0],
+            is_target=is_target,
+        )
+        for idea, name, is_target in (
+            ("take_target", view.target, True),
+            ("take_incoming", view.incoming, False),
+        )
     )
     is_open = f"   {file.open_hunks} open" if file.open_hunks else "   all decided"
     middle = fit(
@@ -173,7 +187,8 @@ def _rule(
     count = len(pane.file.hunks) if pane.file else 0
     is_open = hunk.choice is None
     ink = Ink(Role.CLASH, bold=is_here) if is_here or is_open else LINE
-    name = f" {'≠' if is_open else '✓'} conflict {place + 1} of {count}, line {hunk.line} "
+    where = cut_end(f", {hunk.where}", cells // 4) if hunk.where else ""
+    name = f" {'≠' if is_open else '✓'} conflict {place + 1} of {count}, line {hunk.line}{where} "
     dash = "━" if is_here else "─"
     row: list[Span] = [Span(dash * 2, ink), Span(name, ink if is_open else TEXT)]
     if is_here:

@@ -10,13 +10,14 @@ from tui.present.clean import clean_code_block
 from tui.present.review_offers import (
     Matter,
     Offer,
+    What,
     matters_of,
     offers_of,
     shown_view,
 )
 
 if TYPE_CHECKING:
-    from engine.api import ConflictFileView, ConflictView, HunkView, LineView
+    from engine.api import ConflictFileView, ConflictView, HunkView, LineView, MergedFileView
     from engine.diffs import ChangeDiff
 
 
@@ -35,12 +36,20 @@ class ReviewPane:
     line: int = 0
     change: ChangeDiff | None = None
     """What the worker changed, as evidence for files that are decided as a whole."""
+    looked_at: dict[str, ConflictFileView] = field(default_factory=dict)
+    """Whole files as they would be, by their paths, fit to be shown; an older look stays until the
+    newer one is there."""
+    was_checked: bool = False
+    """A result was checked here, so that another one is not yet."""
 
     def show(self, view: ConflictView | None) -> None:
         """Show a view; the eye stays on the matter it was on, wherever that stands now."""
         name = self._name() if self.raw else None
+        if view is None or (self.raw and self.raw.worker != view.worker):
+            self.looked_at, self.was_checked = {}, False
         self.raw = view
         self.shown = shown_view(view) if view else None
+        self.was_checked |= bool(view and view.check)
         self.matters = matters_of(view) if view else []
         if not name:
             opened = (i for i, matter in enumerate(self.matters) if matter.is_open)
@@ -55,6 +64,8 @@ class ReviewPane:
         if self.raw is None or not 0 <= index < len(self.matters):
             return None
         matter = self.matters[index]
+        if matter.what is What.MERGED:
+            return self.raw.merged[matter.file - len(self.raw.files)].path, matter.what, ""
         file = self.raw.files[matter.file]
         key = file.hunks[matter.hunk].key if matter.hunk >= 0 else ""
         return file.path, matter.what, key
@@ -77,7 +88,28 @@ class ReviewPane:
     def file(self) -> ConflictFileView | None:
         """The file that is looked at, fit to be shown."""
         matter = self.matter
-        return self.shown.files[matter.file] if self.shown and matter else None
+        if self.shown is None or matter is None or matter.what is What.MERGED:
+            return None
+        return self.shown.files[matter.file]
+
+    @property
+    def merged(self) -> MergedFileView | None:
+        """The file that git merged by itself, where such a one is looked at."""
+        matter, view = self.matter, self.shown
+        if view is None or matter is None or matter.what is not What.MERGED:
+            return None
+        return view.merged[matter.file - len(view.files)]
+
+    @property
+    def raw_path(self) -> str:
+        """The path that is looked at, byte for byte."""
+        name = self._name()
+        return name[0] if name else ""
+
+    @property
+    def to_decide(self) -> list[Matter]:
+        """What there is to decide, without what git merged by itself."""
+        return [matter for matter in self.matters if matter.what is not What.MERGED]
 
     @property
     def hunk(self) -> HunkView | None:

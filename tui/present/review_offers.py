@@ -33,10 +33,15 @@ class What(StrEnum):
     MODE = "mode"
     PLACE = "place"
     EDITED = "edited"
+    MERGED = "merged"
 
 
 class Matter(NamedTuple):
-    """One thing to decide: a hunk, a whole path, its mode, or its place."""
+    """One thing to decide: a hunk, a whole path, its mode, or its place.
+
+    What git merged by itself is looked at like the rest, and is never open; its `file` counts on
+    behind the conflicted ones.
+    """
 
     what: What
     file: int
@@ -117,18 +122,23 @@ def shown_view(view: ConflictView) -> ConflictView:
 
     Only then may it be drawn.
     """
-    files = tuple(
+    files = tuple(map(shown_file, view.files))
+    bare = replace(view, files=(), looked_at=None)
+    return replace(clean_tree(bare, clean_code_block), files=files)
+
+
+def shown_file(file: ConflictFileView) -> ConflictFileView:
+    """One file of it, likewise; its pieces as lines without their ends."""
+    pieces = tuple(
         replace(
-            clean_tree(replace(file, hunks=()), clean_code_block),
-            hunks=tuple(map(_hunk, file.hunks)),
+            clean_tree(replace(piece, lines=(), old=()), clean_code_block),
+            lines=tuple(map(_shown_line, piece.lines)),
+            old=tuple(map(_shown_line, piece.old)),
         )
-        for file in view.files
+        for piece in file.pieces
     )
-    return replace(clean_tree(replace(view, files=()), clean_code_block), files=files)
-
-
-def _bare(file: ConflictFileView) -> ConflictFileView:
-    return clean_tree(replace(file, hunks=()), clean_code_block)
+    bare = clean_tree(replace(file, hunks=(), pieces=(), text=None), clean_code_block)
+    return replace(bare, hunks=tuple(map(_hunk, file.hunks)), pieces=pieces)
 
 
 def _hunk(hunk: HunkView) -> HunkView:
@@ -171,6 +181,11 @@ def matters_of(view: ConflictView) -> list[Matter]:
     found: list[Matter] = []
     for index, file in enumerate(view.files):
         found += _matters(index, file)
+    first = len(view.files)
+    found += [
+        Matter(What.MERGED, first + at, -1, is_open=False, decided="merged")
+        for at in range(len(view.merged))
+    ]
     return found
 
 
@@ -198,6 +213,8 @@ def _matter(what: What, index: int, decided: str | None) -> Matter:
 
 def offers_of(raw: ConflictView, matter: Matter) -> list[Offer]:
     """What can be chosen: proposals first, then what has a key of its own."""
+    if matter.what is What.MERGED:
+        return []
     file = raw.files[matter.file]
     match matter.what:
         case What.HUNK:
@@ -208,7 +225,7 @@ def offers_of(raw: ConflictView, matter: Matter) -> list[Offer]:
             return _mode_offers(raw, file)
         case What.PLACE:
             return _place_offers(raw, file)
-        case What.EDITED:
+        case _:
             return []
 
 

@@ -1,12 +1,11 @@
-"""What stands round a conflict: its subject, the files at the left, who and why, the check."""
+"""What stands round a conflict: its subject, what is said of it, and the conflict in full."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from tui.present.cutting import cut_end, cut_path, wrap
-from tui.present.figures import age, some
+from tui.present.cutting import cut_path, wrap
+from tui.present.figures import some
 from tui.present.ink import (
     BOLD,
     MUTED,
@@ -16,25 +15,24 @@ from tui.present.ink import (
     Row,
     Span,
     fit,
-    grounded,
     spread,
     words,
 )
 from tui.present.meters import heading
+from tui.present.review_left import who_rows
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import What
-from tui.present.review_rows import side_head, side_rows
+from tui.present.review_pieces import file_page
+from tui.present.review_rows import side_head, side_rows, since
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from engine.api import ConflictFileView, ConflictView
-    from engine.results import CheckResult, RunView, StepView, WorkerView
+    from engine.api import ConflictView
+    from engine.results import RunView, StepView
 
-LEFT = 36
 _BAR = 10
 _ROOMY = 100
-_LANDED = "LANDED"
 
 
 def review_subject(pane: ReviewPane, cells: int) -> Row:
@@ -58,8 +56,10 @@ def review_subject(pane: ReviewPane, cells: int) -> Row:
         f"   {view.clean} merged by git" if view.clean and cells >= _ROOMY else "",
         f"   {remembered} remembered" if remembered and cells >= _ROOMY else "",
         "   ",
-        *check_words(view),
+        *check_words(pane, view),
     )
+    if view.moved and cells >= _ROOMY:
+        left = (*left, *words("   ", Span("▲ target moved, merged again", Ink(Role.LIMIT))))
     full = round(done / len(view.files) * _BAR) if view.files else _BAR
     right = words(
         Span(f"{done}", BOLD),
@@ -71,10 +71,14 @@ def review_subject(pane: ReviewPane, cells: int) -> Row:
     return spread(left, right, cells)
 
 
-def check_words(view: ConflictView) -> Row:
+def check_words(pane: ReviewPane, view: ConflictView) -> Row:
     """What the check says of exactly this result."""
     if view.problem:
         return (Span("▲ ", Ink(Role.LIMIT, bold=True)), Span(view.problem, Ink(Role.LIMIT)))
+    if view.doing:
+        return ()
+    if view.check is None and pane.was_checked:
+        return words(Span("· check stale", Ink(Role.WAITING)))
     if view.check is None:
         return words("· check not run")
     if view.check.passed:
@@ -82,102 +86,9 @@ def check_words(view: ConflictView) -> Row:
     return words(Span("✗ ", Ink(Role.FAILED)), Span("check failed", TEXT))
 
 
-def left_pane(
-    pane: ReviewPane, run: RunView, check: CheckResult | None, command: str, *, now: float
-) -> tuple[list[Row], list[int]]:
-    """The files and how they stand, who and why, the check; and at which row each file stands."""
-    view = pane.shown
-    if view is None:
-        return [], []
-    rows: list[Row] = [heading("CONFLICTS", LEFT, Role.CLASH, figure=str(len(view.files)))]
-    places = []
-    left = Counter(matter.file for matter in pane.matters if matter.is_open)
-    for index, file in enumerate(view.files):
-        places.append(len(rows))
-        is_here = bool(pane.matter and pane.matter.file == index)
-        rows.append(_file_row(file, left[index], is_here=is_here))
-    if view.clean:
-        rows.append(words(f"   {some(view.clean, 'file')} merged by git"))
-    rows += [(), heading("WHO AND WHY", LEFT), *who_rows(view, run, LEFT, now=now, lines=3)]
-    return [*rows, (), *_check_rows(view, check, command)], places
-
-
-def _file_row(file: ConflictFileView, left: int, *, is_here: bool) -> Row:
-    kind = file.kind if file.needs_whole or file.whole or file.is_edited else ""
-    remembered = any(offer.remembered for hunk in file.hunks for offer in hunk.proposals)
-    mark, state = Span("≠ ", Ink(Role.CLASH, bold=True)), kind or f"{left} open"
-    if file.is_resolved:
-        mark, state = Span("✓ ", MUTED), f"done{f', {kind}' if kind else ''}"
-    elif remembered and not kind:
-        mark, state = Span("? ", Ink(Role.WAITING, bold=True)), "remembered"
-    ink = BOLD if is_here else MUTED if file.is_resolved else TEXT
-    name = cut_path(file.path.rpartition("/")[2], LEFT - len(state) - 6)
-    row = spread((Span(" "), mark, Span(name, ink)), (Span(f"{state} ", MUTED),), LEFT)
-    return grounded((Span("▌", Ink(Role.LINE)), *row[1:]), Role.PANEL) if is_here else row
-
-
-def who_rows(
-    view: ConflictView, run: RunView, cells: int, *, now: float, lines: int | None
+def whole_page(
+    pane: ReviewPane, run: RunView, cells: int, *, now: float, context: int
 ) -> list[Row]:
-    """Both sides: whose they are, what they were asked for, since when they stand there."""
-    by_name = {worker.worker: worker for worker in run.workers}
-    rows: list[Row] = []
-    for at, name in enumerate((view.target, view.incoming)):
-        head = side_head("ti"[at], name, "", cells, is_target=not at)
-        if rows:
-            rows.append(())
-        rows.append(head)
-        said = [worker for part in name.split(" + ") if (worker := by_name.get(part))]
-        for worker in said:
-            rows += _worker_rows(worker, cells, lines)
-        if not said:
-            rows += _branch_rows(run, name, cells, now=now)
-    return rows
-
-
-def _worker_rows(worker: WorkerView, cells: int, lines: int | None) -> list[Row]:
-    who = f"{worker.agent}, attempt {worker.attempt}" if worker.agent else "no agent"
-    asked = wrap(f"“{worker.prompt}”", cells - 6, lines) if worker.prompt else []
-    return [
-        (Span("     "), Span(cut_end(who, cells - 6), TEXT)),
-        *((Span("     "), Span(text, MUTED)) for text in asked),
-    ]
-
-
-def _branch_rows(run: RunView, name: str, cells: int, *, now: float) -> list[Row]:
-    """What of this run stands on a branch already."""
-    landed = [w for w in run.workers if str(w.phase) == _LANDED and run.target == name]
-    if not landed:
-        return [words("     nothing of this run landed on it")]
-    rows: list[Row] = []
-    for worker in landed[-4:]:
-        said = f"{worker.worker}, landed {age(now - worker.phase_since)}"
-        rows.append((Span("     "), Span(cut_end(said, cells - 6), TEXT)))
-        if worker.prompt:
-            first = worker.prompt.split("\n")[0]
-            rows.append((Span("     "), Span(cut_end(f"“{first}”", cells - 6), MUTED)))
-    return rows
-
-
-def _check_rows(view: ConflictView, check: CheckResult | None, command: str) -> list[Row]:
-    stale = check is not None and view.check is None
-    role, state = Role.MUTED, "not run"
-    if view.check is not None:
-        role, state = (Role.DONE, "passed") if view.check.passed else (Role.FAILED, "failed")
-    elif stale:
-        role, state = Role.WAITING, "stale"
-    rows: list[Row] = [heading("CHECK", LEFT, role, note=state)]
-    rows.append((Span("  "), Span(cut_end(command or "this step has no check", LEFT - 3), TEXT)))
-    rows.append(words("  on exactly the tree to be landed" if command else ""))
-    if view.check is not None and not view.check.passed:
-        rows += [
-            (Span("  "), Span(cut_end(text, LEFT - 3), Ink(Role.FAILED)))
-            for text in view.check.summary.split("\n")[:6]
-        ]
-    return rows
-
-
-def whole_page(pane: ReviewPane, run: RunView, cells: int, *, now: float) -> list[Row]:
     """The conflict in full: every line of both sides and of the base, who and why, the prompts."""
     view, file, hunk, matter = pane.shown, pane.file, pane.hunk, pane.matter
     if view is None or file is None or matter is None:
@@ -187,7 +98,15 @@ def whole_page(pane: ReviewPane, run: RunView, cells: int, *, now: float) -> lis
         for at, (name, lines) in enumerate(
             ((view.target, hunk.target), (view.incoming, hunk.incoming))
         ):
-            rows.append(side_head("ti"[at], name, "since base", cells, is_target=not at))
+            rows.append(
+                side_head(
+                    "ti"[at],
+                    name,
+                    since(pane, is_target=not at, cells=cells - len(name) - 6),
+                    cells,
+                    is_target=not at,
+                )
+            )
             rows += [*side_rows(file.path, lines, cells, picked={}), ()]
         rows.append(heading("BASE", cells, note="as it was before both"))
         rows += [fit((Span("     "), Span(line, TEXT)), cells) for line in hunk.base]
@@ -199,7 +118,7 @@ def whole_page(pane: ReviewPane, run: RunView, cells: int, *, now: float) -> lis
                 *((Span("    "), Span(text, MUTED)) for text in wrap(offer.note, cells - 6)),
             ]
     rows += [(), heading("WHO AND WHY", cells), *who_rows(view, run, cells, now=now, lines=None)]
-    return rows
+    return [*rows, *file_page(pane, cells, context=context)]
 
 
 def step_command(step: StepView | None) -> str:
@@ -212,23 +131,53 @@ def sentence(pane: ReviewPane, keys: Mapping[str, str]) -> Row:
     view = pane.shown
     if view is None:
         return ()
-    onto = "the worker's base" if view.is_of_base else view.target
     if pane.picking:
         said = (
             f"{keys.get('mark', '')} picks a line, {keys.get('select', '')} takes the picked ones"
         )
         return words(Span(f"{said}, ", TEXT), "esc leaves them.")
+    return _changed_since(view) or _asked(pane) or _onward(view, keys)
+
+
+def _changed_since(view: ConflictView) -> Row:
+    """What somebody else did meanwhile."""
+    mark = Span("▲ ", Ink(Role.LIMIT, bold=True))
+    moved = f"{view.target} moved and was merged again. " if view.moved else ""
     if view.opened:
+        name = cut_path(view.opened[0], 30)
+        said = f"{moved}{name} is open again: its sides have changed. "
+        return words(mark, Span(said, TEXT), "Every other choice was kept.")
+    if view.to_look_at:
+        name = cut_path(view.to_look_at[0], 30)
+        said = f"{moved}{name} was set by hand before that: look at it once more."
+        return words(mark, Span(said, TEXT))
+    return words(mark, Span(moved, TEXT), "Every choice was kept.") if moved else ()
+
+
+def _asked(pane: ReviewPane) -> Row:
+    """Who is being asked about this conflict, or why nobody answered."""
+    hunk = pane.hunk
+    if hunk is not None and hunk.asked:
         return words(
-            Span(f"{cut_path(view.opened[0], 30)} is open again: its sides have changed. ", TEXT),
-            "Every other choice was kept.",
+            Span(f"{hunk.asked} is being asked. ", TEXT), "Its answer comes as a proposal."
         )
+    if hunk is not None and hunk.ask_problem:
+        return words(Span(f"No answer came: {hunk.ask_problem}", Ink(Role.FAILED)))
+    return ()
+
+
+def _onward(view: ConflictView, keys: Mapping[str, str]) -> Row:
+    land, check = keys.get("land", ""), keys.get("check", "")
+    if view.is_resolved and view.doing:
+        said = f"Everything is decided. {land} writes it to your files and stages it. "
+        return words(Span(said, TEXT), f"The {view.doing} itself you go on with.")
     if view.is_resolved and view.is_of_base:
-        said = f"Everything is decided. {keys.get('land', '')} lets the worker go on from it."
+        said = f"Everything is decided. {land} lets the worker go on from it."
         return words(Span(said, TEXT))
     if view.is_resolved:
-        said = f"Everything is decided. {keys.get('check', '')} checks exactly this"
-        return words(Span(f"{said}, {keys.get('land', '')} lands it. ", TEXT))
+        said = f"Everything is decided. {check} checks exactly this"
+        return words(Span(f"{said}, {land} lands it. ", TEXT))
+    onto = "your files" if view.doing else "the worker's base" if view.is_of_base else view.target
     return words(
         Span(f"Nothing is written to {onto} before you land. ", TEXT),
         f"Every choice can be undone with {keys.get('undo', '')}, also after a restart.",

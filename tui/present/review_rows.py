@@ -201,17 +201,32 @@ def side_head(letter: str, name: str, said: str, cells: int, *, is_target: bool)
     return fit((chip, Span(" "), Span(name, BOLD), Span(f"  {said}", MUTED)), cells)
 
 
+def since(pane: ReviewPane, *, is_target: bool, cells: int) -> str:
+    """What is said of a side beside its name: what its newest commit here says it is for."""
+    view, file = pane.shown, pane.file
+    if view is None:
+        return "since base"
+    of_file = (file.target_commits if is_target else file.incoming_commits) if file else ()
+    commits = of_file or (view.target_commits if is_target else view.incoming_commits)
+    if not commits:
+        return "since base"
+    return cut_end(f"since base: “{commits[0].subject}”", max(cells, len("since base")))
+
+
 def edge_map(pane: ReviewPane, height: int) -> list[Span]:
     """The right edge: every matter in its place, open or by the letter of what was chosen."""
     rows: list[Span] = [Span("│", LINE)] * height
-    count = max(len(pane.matters), 1)
-    for index, matter in enumerate(pane.matters):
+    matters = pane.to_decide
+    count = max(len(matters), 1)
+    for index, matter in enumerate(matters):
         at = min(index * height // count, height - 1)
         letter = "≠" if matter.is_open else LETTERS.get(matter.decided, "✓")
         ink = Ink(Role.CLASH, bold=True) if matter.is_open else Ink(Role.ACCENT)
         if rows[at].text != "│" and not matter.is_open:
             continue
         rows[at] = Span(letter, ink)
+    if pane.at >= count:
+        return rows
     here = min(pane.at * height // count, height - 1)
     mark = rows[here].text if rows[here].text != "│" else "┃"
     rows[here] = Span(mark, Ink(Role.FOCUS, Role.SELECTION, bold=True))

@@ -10,14 +10,9 @@ from engine.phases import Phase
 from tui.present.ink import BOLD, LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
 from tui.present.review_card import Look, card
 from tui.present.review_columns import COLUMNS_FROM, columns, fits
-from tui.present.review_page import (
-    LEFT,
-    left_pane,
-    review_subject,
-    sentence,
-    step_command,
-    whole_page,
-)
+from tui.present.review_left import LEFT, Beside, left_pane
+from tui.present.review_page import review_subject, sentence, step_command, whole_page
+from tui.present.review_pieces import merged_page
 from tui.present.review_rows import edge_map
 from tui.present.scene import Scene
 from tui.screens.base import Writing
@@ -35,7 +30,13 @@ _NEEDS_CONFLICT = _TAKING | {
     *("select", "copy", "copy_name", "check", "land", "undo", "redo", "forget", "no_wide", "diff"),
 }
 _CHANGES = _TAKING | {"mark", "merge_all", "edit", "edit_all", "select", "undo", "redo", "forget"}
-_NO_AGENT = "no agent is asked for proposals; R sends the worker back with your words"
+_NO_COMMENTS = "a conflict takes no comments; R sends the worker back with your words"
+_NEVER = {
+    "steer": "no agent is asked for proposals; R sends the worker back with your words",
+    "comment": _NO_COMMENTS,
+    "send": _NO_COMMENTS,
+    "show_space": "blanks always count in a merge",
+}
 
 
 class ReviewScreen(ReviewMoves):
@@ -70,9 +71,8 @@ class ReviewScreen(ReviewMoves):
         ]
         if not has_left:
             return Page(tuple((blank(1), *row) for row in body))
-        worker = self.session.worker_view
         listed, places = left_pane(
-            self.pane, run, worker.check if worker else None, step_command(step), now=scene.now
+            self.pane, Beside(run, step_command(step), self.queue, scene.now)
         )
         at = places[self.pane.matter.file] if self.pane.matter and places else 0
         top = max(at + 3 - height, 0)
@@ -85,8 +85,14 @@ class ReviewScreen(ReviewMoves):
         return Page(tuple(drawn), tuple(zones))
 
     def _rows(self, scene: Scene, width: int, height: int) -> list[Row]:
+        if self.pane.merged is not None:
+            self.want_file()
+            rows = merged_page(self.pane, width, context=self.context)
+            self.merged_top = max(min(self.merged_top, len(rows) - height), 0)
+            return rows[self.merged_top : self.merged_top + height]
         if self.top is not None and scene.run is not None:
-            rows = whole_page(self.pane, scene.run, width, now=scene.now)
+            self.want_file()
+            rows = whole_page(self.pane, scene.run, width, now=scene.now, context=self.context)
             self.top = max(min(self.top, len(rows) - height), 0)
             return rows[self.top : self.top + height]
         look = Look(keys_of(self), self.context, self.scroll, self.is_side_to_side)
@@ -103,18 +109,16 @@ class ReviewScreen(ReviewMoves):
     def hints(self) -> Sequence[str]:
         if self.pane.picking:
             return ("down", "mark", "select")
+        if self.pane.merged is not None:
+            return ("down", "unit_down", "next", "edit_all", "more", "land", "check")
         if self.pane.shown is not None and self.pane.shown.is_resolved:
-            return ("down", "land", "check", "undo", "next", "open", "no_wide")
+            return ("down", "land", "check", "undo", "next", "open", "edit_all", "no_wide")
         ideas = [idea for idea in _ORDER if idea not in _TAKING or self.pane.offer_of(idea)]
         return ("down", *ideas)
 
     def why_not(self, idea: str) -> str:
-        if idea == "steer":
-            return _NO_AGENT
-        if idea in {"comment", "send"}:
-            return "a conflict takes no comments; R sends the worker back with your words"
-        if idea == "show_space":
-            return "blanks always count in a merge"
+        if idea in _NEVER:
+            return _NEVER[idea]
         if idea in _CHANGES and (self.session.is_read_only or self.session.view.is_read_only):
             return "this console only watches"
         if self.pane.matter is None and idea in _NEEDS_CONFLICT:
@@ -127,6 +131,8 @@ class ReviewScreen(ReviewMoves):
 
     def why_not_take(self, idea: str) -> str:
         """Why a side's key takes nothing here."""
+        if self.pane.merged is not None:
+            return f"git merged it; {self._key('edit_all')} edits it, {self._key('next')} goes on"
         offer = self.pane.offer_of(idea)
         return offer.reason if offer else "this conflict offers no such choice"
 
@@ -134,6 +140,8 @@ class ReviewScreen(ReviewMoves):
         """Why nothing can be taken from under the cursor."""
         if self.pane.picking:
             return ""
+        if self.pane.merged is not None:
+            return self.why_not_take("")
         offer = self.pane.offer
         if offer is None:
             return "nothing is under the cursor: no proposal is sure enough to be"
@@ -170,26 +178,34 @@ class ReviewScreen(ReviewMoves):
         view = self.pane.shown
         if view is None:
             return
-        if view.is_of_base or (view.check is not None and view.check.passed):
+        if view.is_of_base or view.doing or (view.check is not None and view.check.passed):
             self.finish()
             return
-        fault = "was not run on this result" if view.check is None else "failed on this result"
-        title = f"the check {fault}: type land"
+        title = "the check was not run on this result: type land"
         note = "the landing runs it first; where it fails nothing lands"
+        if not step_command(self.session.step_view):
+            title, note = "nothing checks this result: type land", "this step has no check"
+        if view.check is not None:
+            title = "the check failed on this result: type land"
+            note = "to land it despite that; the commit will say so"
         self.write(Writing(title, note, self._land_by_word, key=f"land {view.worker}"))
 
     def _land_by_word(self, text: str) -> None:
         if text.strip().casefold() != "land":
             self.say_refused(self._key("land"), "the word was not typed")
             return
-        self.finish()
+        view = self.pane.shown
+        self.finish(is_despite_check=view is not None and view.check is not None)
 
-    def finish(self) -> None:
+    def finish(self, *, is_despite_check: bool = False) -> None:
         """Go on with exactly the tree that the decisions make."""
         view = self.pane.shown
-        is_base = view is not None and view.is_of_base
-        said = "the worker goes on from it" if is_base else "landing exactly this"
-        self.decide((FinishResolving(),), said)
+        said = "landing exactly this"
+        if view is not None and view.doing:
+            said = "written to your files and staged"
+        elif view is not None and view.is_of_base:
+            said = "the worker goes on from it"
+        self.decide((FinishResolving(is_despite_check=is_despite_check),), said)
 
     def do_yes(self) -> None:
         self.finish()
@@ -211,6 +227,11 @@ class ReviewScreen(ReviewMoves):
     def do_back(self) -> None:
         self.top = None
         super().do_back()
+
+
+def _why_not_edit_all(screen: ReviewScreen) -> str:
+    merged = screen.pane.merged
+    return "the merge deletes it" if merged and merged.kind == "D" else ""
 
 
 def _why_not_edit(screen: ReviewScreen) -> str:
@@ -248,6 +269,7 @@ _RULES: Mapping[str, Callable[[ReviewScreen], str]] = {
     "yes": ReviewScreen.why_not_yes,
     "land": ReviewScreen.why_not_land,
     "edit": _why_not_edit,
+    "edit_all": _why_not_edit_all,
     "select": _why_not_edit,
     "diff": _why_not_edit,
     "forget": _why_not_forget,

@@ -3,23 +3,33 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.commands import ChooseRest, EditFile, PickLines, ResolutionAction, WriteHunk
+from engine.commands import (
+    ChooseRest,
+    EditFile,
+    PickLines,
+    ResolutionAction,
+    SetFile,
+    WriteHunk,
+)
 from engine.errors import EngineError
 from engine.phases import Phase
 from tui.present.clean import clean_tree
 from tui.present.ink import TEXT, Ink, Role, Span
 from tui.present.pickers import Choice, Picker
 from tui.present.review_model import ReviewPane
-from tui.present.review_offers import side_text
+from tui.present.review_offers import shown_file, side_text
 from tui.screens.acting import ActingScreen
 from tui.screens.base import Writing
 from tui.screens.outside import edit_text
 from tui.screens.session import Session
 
 if TYPE_CHECKING:
-    from engine.api import ConflictView
+    from collections.abc import Sequence
+
+    from engine.api import ConflictView, PlannedLanding
 
 _Wanted = tuple[str, str, int, object]
+_QUEUED = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING})
 _NOTHING: _Wanted = ("", "", 0, None)
 _REST = (
     ("target", "the target's side"),
@@ -37,7 +47,9 @@ class ReviewActs(ActingScreen):
         self.pane = ReviewPane()
         self.reason = ""
         self.is_loading = False
+        self.queue: Sequence[PlannedLanding] = ()
         self._loaded = _NOTHING
+        self._file_wanted: tuple[object, ...] = ()
 
     # Loading.
 
@@ -51,7 +63,9 @@ class ReviewActs(ActingScreen):
         here, run = self.session.worker_view, self.session.run
         if here is None or run is None:
             return
-        wanted = (run.run, here.worker, here.attempt, (here.phase, here.conflicts, here.check))
+        decided = self.session.bridge.decided.get((run.run, here.worker), 0)
+        moved = (here.phase, here.conflicts, here.check, here.behind, decided)
+        wanted = (run.run, here.worker, here.attempt, moved)
         if wanted == self._loaded:
             return
         if wanted[:3] != self._loaded[:3] or here.phase is not Phase.CONFLICTED:
@@ -80,6 +94,34 @@ class ReviewActs(ActingScreen):
             self._take_in(found)
         self.draw()
         await self._load_change(wanted)
+        await self._load_queue(wanted)
+
+    async def _load_queue(self, wanted: _Wanted) -> None:
+        """In which order what is finished would land."""
+        run = self.session.run
+        waiting = [w.worker for w in run.workers if w.phase in _QUEUED] if run else []
+        if len(waiting) > 1 and wanted == self._loaded:
+            self.queue = await self.session.bridge.landing_order(wanted[0], waiting)
+            self.draw()
+        else:
+            self.queue = ()
+
+    def want_file(self) -> None:
+        """Ask for the whole file that is looked at, where it may be another than before."""
+        raw, path = self.pane.raw, self.pane.raw_path
+        wanted = (path, self._loaded, raw.decisions if raw else 0, raw.tree if raw else None)
+        if raw is not None and path and wanted != self._file_wanted:
+            self._file_wanted = wanted
+            self.begin(partial(self._load_file, path), group="whole file", exclusive=True)
+
+    async def _load_file(self, path: str) -> None:
+        raw = self.pane.raw
+        if raw is None:
+            return
+        found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
+        if not isinstance(found, str) and found.looked_at is not None:
+            self.pane.looked_at[path] = shown_file(found.looked_at)
+            self.draw()
 
     async def _load_change(self, wanted: _Wanted) -> None:
         """The worker's own change: evidence where a file is decided as a whole."""
@@ -141,7 +183,9 @@ class ReviewActs(ActingScreen):
             self.pane.to(next(changed, self.pane.at))
         elif goes_on and self.pane.matter and not self.pane.matter.is_open:
             self.pane.to_open(1)
-        self.say(Span("✓ ", Ink(Role.DONE)), Span(clean_tree(said), TEXT))
+        next_step = clean_tree(self.pane.raw.next_step) if self.pane.raw else ""
+        onward = f"   go on with: {next_step}" if next_step and self.pane.raw else ""
+        self.say(Span("✓ ", Ink(Role.DONE)), Span(clean_tree(said), TEXT), onward)
 
     async def check(self) -> None:
         """Run the check on exactly the tree that the decisions make."""
@@ -177,7 +221,7 @@ class ReviewActs(ActingScreen):
         if raw is None or matter is None:
             return
         choice, _, scope = target.partition(":")
-        files = raw.files if scope == "all" else (raw.files[matter.file],)
+        files = raw.files if scope == "all" else raw.files[matter.file : matter.file + 1]
         actions: list[ResolutionAction] = []
         for file in files:
             if file.is_resolved:
@@ -255,22 +299,37 @@ class ReviewActs(ActingScreen):
         raw, matter = self.pane.raw, self.pane.matter
         if raw is None or matter is None:
             return
-        path = raw.files[matter.file].path
+        await self._edit_path(self.pane.raw_path)
+
+    async def _edit_path(self, path: str) -> None:
+        """Any file of the result: conflicted, merged by git, or changed by nobody."""
+        raw = self.pane.raw
+        if raw is None:
+            return
         found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
-        text = None if isinstance(found, str) else found.file(path).text
-        if text is None or not _is_utf8(text):
+        file = None if isinstance(found, str) else found.looked_at
+        if file is None or file.text is None or not _is_utf8(file.text):
             why = found if isinstance(found, str) else "it is no text that an editor could keep"
             self.say_refused(self._key("edit_all"), why)
             return
-        edited, problem = await edit_text(self.app, text)
+        edited, problem = await edit_text(self.app, file.text)
         if problem:
             self.say_refused(self._key("edit_all"), problem)
-        elif edited == text:
+        elif edited == file.text:
             self.say("nothing was changed")
         else:
-            await self._decide(
-                (EditFile(path=path, text=edited),), "edited", goes_on=True, shows_changed=False
-            )
+            action: ResolutionAction = EditFile(path=path, text=edited)
+            if all(one.path != path for one in raw.files):
+                action = SetFile(path=path, text=edited, mode=file.mode or "100644")
+            await self._decide((action,), "edited", goes_on=True, shows_changed=False)
+
+    def do_edit_other(self) -> None:
+        """A file that has no conflict, by its path."""
+        note = "the path of any file of the result"
+        self.write(Writing("edit", note, self._edit_named, key="edit other"))
+
+    def _edit_named(self, path: str) -> None:
+        self.begin(partial(self._edit_path, path.strip()))
 
     # Copying.
 

@@ -13,6 +13,7 @@ from tui.screens.review_acts import ReviewActs
 from tui.screens.session import Session
 
 _MODES = ("auto", "columns", "card")
+_MOST_CONTEXT = 300
 
 
 class ReviewMoves(ReviewActs):
@@ -26,6 +27,7 @@ class ReviewMoves(ReviewActs):
         self.is_side_to_side = False
         self.is_zoomed = False
         self.top: int | None = None
+        self.merged_top = 0
 
     # Moving.
 
@@ -36,16 +38,29 @@ class ReviewMoves(ReviewActs):
         self._by(-1)
 
     def _by(self, by: int) -> None:
-        if self.top is None:
+        if self.pane.merged is not None:
+            self.merged_top = max(self.merged_top + by, 0)
+        elif self.top is None:
             self.pane.move(by)
         else:
             self.top = max(self.top + by, 0)
 
     def do_page_down(self) -> None:
-        self._by(self.size.height - 8 if self.top is not None else 5)
+        self._by(self.size.height - 8 if self._is_page else 5)
 
     def do_page_up(self) -> None:
-        self._by(8 - self.size.height if self.top is not None else -5)
+        self._by(8 - self.size.height if self._is_page else -5)
+
+    def do_half_down(self) -> None:
+        self._by(self.size.height // 3 if self._is_page else 3)
+
+    def do_half_up(self) -> None:
+        self._by(-(self.size.height // 3) if self._is_page else -3)
+
+    @property
+    def _is_page(self) -> bool:
+        """A page is read, of which the eye sees a part."""
+        return self.top is not None or self.pane.merged is not None
 
     def do_left(self) -> None:
         self.pane.to_matter(-1)
@@ -63,7 +78,7 @@ class ReviewMoves(ReviewActs):
         self.pane.to(0)
 
     def do_last(self) -> None:
-        self.pane.to(len(self.pane.matters) - 1)
+        self.pane.to(len(self.pane.to_decide) - 1)
 
     def do_unit_down(self) -> None:
         self.pane.to_file(1)
@@ -92,10 +107,10 @@ class ReviewMoves(ReviewActs):
         self.scroll += 8
 
     def do_more(self) -> None:
-        self.context = min(self.context + 1, 3)
+        self.context = min(self.context + (3 if self._is_page else 1), _MOST_CONTEXT)
 
     def do_less(self) -> None:
-        self.context = max(self.context - 1, 0)
+        self.context = max(self.context - (3 if self._is_page else 1), 0)
 
     def do_zoom(self) -> None:
         self.is_zoomed = not self.is_zoomed

@@ -8,11 +8,13 @@ import pytest
 from textual import events
 
 from engine import commands as c
-from engine.merge import FileConflict, Memory
+from engine.api import CommitView, ConflictFileView, MergedFileView, PieceView, PlannedLanding
+from engine.events import ConflictsDecided, Told
+from engine.merge import FileConflict, HunkKey, Memory
 from engine.phases import Phase
 from engine.results import EngineView
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console, opened
+from tests.support.consoles import NOW, Console, changed, opened
 from tests.support.review_consoles import (
     KINDS,
     WHO,
@@ -34,6 +36,21 @@ from tui.screens.review import ReviewScreen
 
 pytestmark = pytest.mark.anyio
 IO, ERRORS = "src/csvlite/io.py", "src/csvlite/errors.py"
+CLI = "src/csvlite/cli.py"
+MERGED = (
+    MergedFileView(path="README.md", by="incoming", kind="M", added=2),
+    MergedFileView(path=CLI, by="both", kind="M", added=1, near=1),
+)
+LOOKED_AT = ConflictFileView(
+    path=CLI,
+    kind="merged",
+    text="import sys\n",
+    pieces=(
+        PieceView(origin="target", line=1, lines=("import sys\n",)),
+        PieceView(origin="same", line=2, lines=tuple(f"line {n}\n" for n in range(26))),
+        PieceView(origin="incoming", line=28, lines=("last\n",), old=("end\n",), is_near=True),
+    ),
+)
 
 
 def port(*files: FileConflict, **more: Any) -> ReviewPort:
@@ -237,7 +254,7 @@ async def test_the_rest_of_all_files_is_one_choice_too():
 
 
 async def test_landing_needs_the_typed_word_where_the_check_was_not_run():
-    given = port(imports())
+    given = ReviewPort(_with_check(conflicted_view()), files=(imports(),))
     async with Reviewing(given) as console:
         await console.do("land")
         await console.shows("L refused: 1 still open")
@@ -256,7 +273,7 @@ async def test_a_check_that_passed_on_this_result_lands_at_once_and_goes_stale_w
         await console.do("mark", "check")
         await console.shows("✓ check passed")
         await console.do("undo", "take_target")
-        await console.shows("· check not run")
+        await console.shows("· check stale")
         await console.do("undo", "redo", "undo", "mark", "check", "land")
         assert given.is_finished
 
@@ -465,3 +482,96 @@ def _hear(console: Console, key: str) -> None:
 def _apart(files: tuple[FileConflict, ...]) -> tuple[FileConflict, ...]:
     """One conflict for each path."""
     return tuple({file.path: file for file in files}.values())
+
+
+async def test_another_console_decides_and_this_one_follows():
+    given = port(io_py())
+    async with Reviewing(given) as console:
+        await console.shows("2 open")
+        hunk = given._view("", "").file(IO).hunks[0]
+        given.session = given.session.choose(IO.encode(), HunkKey(hunk.key), "incoming")
+        decided = ConflictsDecided(
+            worker=WHO, attempt=1, open_files=1, open_hunks=1, is_resolved=False
+        )
+        given.tell(Told(run="2f1c", at=NOW, event=decided))
+        await console.shows("1 open", "chosen: the incoming side")
+
+
+async def test_a_target_that_moved_is_told_and_every_choice_kept():
+    given = port(io_py(), more={"moved": True})
+    async with Reviewing(given) as console:
+        await console.shows("main moved and was merged again. Every choice was kept.")
+
+
+async def test_a_file_that_was_set_by_hand_before_the_target_moved_is_pointed_at():
+    given = port(io_py(), more={"moved": True, "to_look_at": (IO,)})
+    async with Reviewing(given) as console:
+        await console.shows("was set by hand before that: look at it once more")
+
+
+async def test_a_red_check_is_overruled_by_the_typed_word_and_by_nothing_else():
+    given = ReviewPort(_with_check(conflicted_view()), files=(imports(),), will_pass=False)
+    async with Reviewing(given) as console:
+        await console.do("take_target", "check")
+        await console.shows("check failed")
+        await console.do("land")
+        await console.type("yes\n")
+        await console.shows("the word was not typed")
+        assert not given.is_finished
+        await console.do("land")
+        await console.shows("to land it despite that; the commit will say so")
+        await console.type("land\n")
+        await console.until(lambda: given.is_finished)
+    assert given.actions[-1] == c.FinishResolving(is_despite_check=True)
+
+
+async def test_a_check_that_was_not_run_is_not_overruled():
+    given = port(imports())
+    async with Reviewing(given) as console:
+        await console.do("take_target", "land")
+        await console.type("land\n")
+        await console.until(lambda: given.is_finished)
+    assert given.actions[-1] == c.FinishResolving()
+
+
+async def test_what_git_merged_by_itself_is_looked_at_and_edited(monkeypatch: pytest.MonkeyPatch):
+    given = port(imports(), more={"merged": MERGED})
+    given.looked_at = LOOKED_AT
+    async with Reviewing(given) as console:
+        await console.shows("2 files merged by git", "≈ 1 near")
+        await console.do("unit_down", "unit_down")
+        await console.shows("src/csvlite/cli.py", "merged by git without a conflict")
+        await console.shows("t import sys", "► 20 lines as before")
+        await console.shows("both sides changed lines close to each other here")
+        await console.do("take_target")
+        await console.shows("t refused: git merged it")
+        monkeypatch.setattr("tui.screens.review_acts.edit_text", _edited)
+        await console.do("edit_all")
+        await console.until(lambda: bool(given.actions))
+        await console.do("next")
+        await console.shows("conflict 1 of 1")
+    assert given.actions == [c.SetFile(path="src/csvlite/cli.py", text="import os\n")]
+
+
+async def _edited(app: object, text: str) -> tuple[str, str]:
+    del app
+    assert text == "import sys\n"
+    return "import os\n", ""
+
+
+async def test_the_queue_of_landings_is_shown_in_its_order():
+    view = changed(conflicted_view(), "implement/worker_3", phase=Phase.REVIEWING)
+    given = ReviewPort(view, files=(imports(),))
+    given.order = (
+        PlannedLanding(worker=WHO, paths=("a",), hunks=1),
+        PlannedLanding(worker="implement/worker_3", hunks=2),
+    )
+    async with Reviewing(given) as console:
+        await console.shows("LAND QUEUE 2", "this", "2 conflicts")
+
+
+async def test_sides_are_labelled_with_what_their_newest_commit_says():
+    commits = (CommitView(id="a1", subject="Limit the block", author="Ann", at=NOW - 60),)
+    given = port(imports(), more={"target_commits": commits})
+    async with Reviewing(given) as console:
+        await console.shows("main  since base: “Limit the block”")
