@@ -93,8 +93,13 @@ class Crew(dict[WorkerId, M], Generic[M]):
         order, tally = self._order, self._steps.get(step)
         return tuple(self[order[place]] for place in tally.places) if tally else ()
 
-    def standing(self, phases: Iterable[Phase], step: str | None = None) -> list[M]:
-        """Those of a step, or of the run, who stand in one of these phases, in plan order."""
+    def standing(
+        self, phases: Iterable[Phase], step: str | None = None, at_most: int | None = None
+    ) -> list[M]:
+        """Those of a step, or of the run, who stand in one of these phases, in plan order.
+
+        Whoever wants only the first of thousands says so: the others are not even looked at.
+        """
         order = self._order
         places = [
             place
@@ -103,7 +108,7 @@ class Crew(dict[WorkerId, M], Generic[M]):
             for place in tally.phases.get(phase, ())
         ]
         places.sort()
-        return [self[order[place]] for place in places]
+        return [self[order[place]] for place in places[:at_most]]
 
     def count(self, phases: Iterable[Phase], step: str | None = None) -> int:
         """How many of a step, or of the run, stand in one of these phases."""

@@ -226,7 +226,7 @@ def dispatch(turn: Turn) -> None:
         bases = bases_for(turn.state, step)
         if bases is None:
             continue
-        for w in turn.state.crew.standing(_QUEUED, step.name)[:room]:
+        for w in turn.state.crew.standing(_QUEUED, step.name, at_most=room):
             turn.rule(w.id, Phase.PREPARING, **_beginning(w, bases))
             free -= 1
 
