@@ -16,7 +16,7 @@ from engine.core import facts as f
 from engine.core.report import report
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
-from engine.errors import EngineError, NoSuchRun, StoreError, WorkspaceError
+from engine.errors import EngineError, NoSuchRun, WorkspaceError
 from engine.events import Landed, Told
 from engine.host.threads import REPORT
 from engine.ids import AttemptId, RunId
@@ -107,7 +107,7 @@ class Coordinator(Merges):
             try:
                 state = await anyio.to_thread.run_sync(journal.replay)
                 told = await anyio.to_thread.run_sync(lambda: list(journal.events()))
-            except StoreError:
+            except BaseException:
                 journal.close()
                 raise
             await self._tools.ledger.share(state.plan.agents)
@@ -273,7 +273,8 @@ class Coordinator(Merges):
         if logbook is None and number:
             logbook = await read_log(self._tools, state, AttemptId(state.run, found.id, number))
             if live is not None:
-                live.logbooks[found.id, number] = logbook
+                # It may have been begun meanwhile: what is being written is read on.
+                logbook = live.logbooks.setdefault((found.id, number), logbook)
         if logbook is not None:
             logbook.last_read = self._tools.clock.monotonic()
         return logbook.read(after) if logbook else LogChunk(next_offset=after)

@@ -13,6 +13,7 @@ from engine.limits import Dimension, Limits
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
 from engine.results import Badge, Outcome, WorkerResult
+from engine.supervisor import coordinator
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
 
@@ -257,6 +258,35 @@ async def test_a_limit_that_the_kernel_refuses_ends_nobody(place: Place):
         await wait_worker(engine, run, A, lambda w: "memory" in w.last_lines[-1])
         both = (await engine.view(run.id)).workers
     assert [w.phase for w in both] == [Phase.RUNNING, Phase.RUNNING]
+
+
+async def test_a_log_asked_for_before_there_is_one_goes_on(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    begun, may_end = anyio.Event(), anyio.Event()
+    read_log = coordinator.read_log
+
+    async def slowly(*told: Any) -> Any:
+        found = await read_log(*told)
+        begun.set()
+        await may_end.wait()
+        return found
+
+    monkeypatch.setattr(coordinator, "read_log", slowly)
+    plan = place.manifest(
+        {"name": "a", "agent": HANGS}, workspace={"setup": place.waits_at("gate")}
+    )
+    async with place.engine() as engine:
+        run = await engine.start(plan)
+        await wait_worker(engine, run, A, lambda w: w.phase is Phase.PREPARING and w.attempt)
+        async with anyio.create_task_group() as group:
+            group.start_soon(engine.log, run.id, A)
+            await begun.wait()
+            place.open_gate("gate")
+            await says(engine, run, "here")
+            may_end.set()
+        chunk = await engine.log(run.id, A)
+    assert "here" in [line.text for line in chunk.lines]
 
 
 async def test_a_worker_that_does_not_move_is_marked_and_then_asked_about(place: Place):

@@ -42,7 +42,7 @@ class Place:
     @asynccontextmanager
     async def engine(self, **options: Any) -> AsyncIterator[Engine]:
         """An engine on it; what is done with it must not take for ever."""
-        with anyio.fail_after(options.pop("within_s", 30)):
+        with anyio.fail_after(options.pop("within_s", 90)):
             async with Engine.open(self.project, environment=self.environment, **options) as engine:
                 yield engine
 
@@ -121,7 +121,7 @@ def manifest(
 
 
 async def wait_view(
-    engine: Engine, run: Run, is_so: Callable[[RunView], object], within_s: float = 15
+    engine: Engine, run: Run, is_so: Callable[[RunView], object], within_s: float = 60
 ) -> RunView:
     """The run as a console sees it, as soon as something holds of it."""
     with anyio.fail_after(within_s):
