@@ -98,10 +98,8 @@ async def _opened(port: EnginePort, *, run: str = "", worker: str = "") -> bool:
         return False
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
 
-    class Reviewing(PlaitApp):
-        DEFAULT_MODE = "review"
-
-    app = Reviewing(port, options=Options(config=config_home(), can_stay_alive=bool(run)))
+    options = Options(config=config_home(), can_stay_alive=bool(run), begins_on="review")
+    app = PlaitApp(port, options=options)
     app.session.run_id, app.session.worker = run, worker
     await app.run_async()
     return True

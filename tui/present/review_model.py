@@ -17,6 +17,8 @@ from tui.present.review_offers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engine.api import ConflictFileView, ConflictView, HunkView, LineView, MergedFileView
     from engine.diffs import ChangeDiff
 
@@ -39,6 +41,8 @@ class ReviewPane:
     looked_at: dict[str, ConflictFileView] = field(default_factory=dict)
     """Whole files as they would be, by their paths, fit to be shown; an older look stays until the
     newer one is there."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """What each worker was asked for, in its first line."""
     was_checked: bool = False
     """A result was checked here, so that another one is not yet."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tui.present.cutting import cut_end
@@ -43,6 +44,8 @@ _SIGNS = {
     " ": ("   ", TEXT),
 }
 NUMBER = 5
+_UNTOLD = re.compile(r"Work of .*, left uncommitted")
+"""What a commit of ours says of work that its agent did not commit: nothing about what it is."""
 _LABEL = 36
 _LABELS_FROM = 90
 
@@ -207,10 +210,10 @@ def since(pane: ReviewPane, *, is_target: bool, cells: int) -> str:
     if view is None:
         return "since base"
     of_file = (file.target_commits if is_target else file.incoming_commits) if file else ()
-    commits = of_file or (view.target_commits if is_target else view.incoming_commits)
-    if not commits:
-        return "since base"
-    return cut_end(f"since base: “{commits[0].subject}”", max(cells, len("since base")))
+    commits = (*of_file, *(view.target_commits if is_target else view.incoming_commits))
+    said = next((c.subject for c in commits if not _UNTOLD.fullmatch(c.subject)), "")
+    said = said or pane.prompts.get(view.target if is_target else view.incoming, "")
+    return cut_end(f"since base: “{said}”", max(cells, len("since base"))) if said else "since base"
 
 
 def edge_map(pane: ReviewPane, height: int) -> list[Span]:

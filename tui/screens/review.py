@@ -61,6 +61,7 @@ class ReviewScreen(ReviewMoves):
             )
             said = self.reason or ("asking for the conflicts" if self.is_loading else waits)
             return Page(((), words(f"  {said[0].upper()}{said[1:]}.")))
+        self.pane.prompts = {w.worker: w.prompt.partition("\n")[0] for w in run.workers}
         has_left = cells >= _LEFT_FROM and not self.is_zoomed
         width = cells - (LEFT + 5 if has_left else 2) - 2
         rows = self._rows(scene, width, height)

@@ -26,6 +26,7 @@ from tests.support.review_consoles import (
     io_py,
     texts,
 )
+from tui.app import Options
 from tui.keys import default_keymap
 from tui.present.ink import row_width, text_of
 from tui.present.review_card import Look, card
@@ -575,3 +576,20 @@ async def test_sides_are_labelled_with_what_their_newest_commit_says():
     given = port(imports(), more={"target_commits": commits})
     async with Reviewing(given) as console:
         await console.shows("main  since base: “Limit the block”")
+
+
+async def test_a_side_whose_commit_says_nothing_is_labelled_with_what_was_asked():
+    untold = "Work of port/worker_1, attempt 1, left uncommitted"
+    commits = (CommitView(id="a1", subject=untold, author="Ann", at=NOW - 60),)
+    given = port(imports(), more={"incoming_commits": commits})
+    async with Reviewing(given) as console:
+        await console.shows("port/worker_1  since base: “Port io.py to the streaming API.”")
+        assert "left uncommitted" not in console.text
+
+
+async def test_a_console_can_begin_on_the_review_screen():
+    options = Options(begins_on="review", clock=lambda: NOW, is_plain=False)
+    async with opened(port=port(io_py()), options=options) as console:
+        console.app.session.worker = WHO
+        await console.shows("conflict 1 of 2")
+        assert console.screen.kind == "review"
