@@ -31,6 +31,7 @@ from engine.supervisor.attempts import Starter
 from engine.supervisor.bus import Bus
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.coordinator import Coordinator
+from engine.supervisor.git_landing import finish_undoing
 from engine.supervisor.ledger import Ledger
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.logins import Logins
@@ -122,6 +123,7 @@ class Engine:
         stack.enter_context(await anyio.to_thread.run_sync(take))
         if place.repo is not None:
             await recover_repository(place.repo)
+            await finish_undoing(place.repo, place.layout)
         machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
         clock = SystemClock()
         host = LocalHost(place.layout.root)

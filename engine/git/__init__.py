@@ -25,7 +25,8 @@ _HOMES = {
     "composition": "Composed LandRequest Style compose",
     "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch file_patches"
     " is_ancestor merge_base patch_bytes",
-    "landing": "LandPrepared LandRefused Landed Refusal land prepare_landing recover_landing",
+    "landing": "LandPrepared LandRefused Landed Refusal land let_go prepare_landing"
+    " recover_landing",
     "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",
     "names": "PREFIX RefNames check_prefix",
     "objects": "RefMove RefMoved Wording read_blobs resolve tree_of write_blob write_commit",

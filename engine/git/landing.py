@@ -12,11 +12,11 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from engine.errors import DirtyTarget
+from engine.errors import DirtyTarget, WorktreeBusy
 from engine.git.checkout import IndexGuard, Trashed, keep_copies, locked_index, write_files
 from engine.git.composition import Composed
-from engine.git.objects import RefMove, RefMoved, move_refs, resolve
-from engine.git.runner import HERE, Repo, Where
+from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs
+from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.touched import Moves, differing, staged_paths, touched_paths
 from engine.git.worktrees import Checkout, checkouts
 
@@ -111,12 +111,27 @@ async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandRefused:
     found = await checkout_of(repo, plan.target)
     if isinstance(found, LandRefused):
         return found
+    # No branch holds these yet: a `git gc --prune=now` of the user's would take them away.
+    await set_refs(repo, _pins(plan), say="plait: about to land")
     if found is None:
         return plan
     moves = await _moves(repo, plan)
     await _prove_clean(repo, plan, found, moves)
     paths = tuple(sorted({one.path for one in (*moves.index, *moves.files)}))
     return replace(plan, worktree=found.path, git_dir=found.git_dir, paths=paths)
+
+
+def _pins(plan: LandPrepared) -> list[tuple[str, str]]:
+    kept = {oid for oid in (plan.new, plan.carried) if oid is not None}
+    return [(f"refs/plait/@landing/{oid[:16]}", oid) for oid in kept]
+
+
+async def let_go(repo: Repo, plan: LandPrepared) -> None:
+    """It will not land, or not like this: what was made for it is needed no more."""
+    drops = b"".join(b"delete %s\0\0" % ref.encode() for ref, _ in _pins(plan))
+    if drops:
+        call = Call(stdin=drops, writes=True)
+        await repo.run("update-ref", "--stdin", "-z", call=call)
 
 
 async def _moves(repo: Repo, plan: LandPrepared) -> Moves:
@@ -165,6 +180,17 @@ async def land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
         DirtyTarget: The user began to edit what it would write; nothing was written.
         WorktreeBusy: Another git holds the index; nothing was written.
     """
+    try:
+        done = await _land(repo, prepared)
+    except (DirtyTarget, WorktreeBusy):
+        await let_go(repo, prepared)
+        raise
+    if isinstance(done, LandRefused):
+        await let_go(repo, prepared)
+    return done
+
+
+async def _land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
     if prepared.worktree is None:
         place = await checkout_of(repo, prepared.target)
         if place is not None:
@@ -208,7 +234,8 @@ async def _write(
 async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> Landed | LandRefused:
     move = RefMove(prepared.target, prepared.new, prepared.old)
     try:
-        await move_refs(repo, [move], say="plait: land", where=where)
+        drops = [ref for ref, _ in _pins(prepared)]
+        await move_refs(repo, [move], say="plait: land", drops=drops, where=where)
     except RefMoved as moved:
         if await resolve(repo, prepared.target) == prepared.old:
             raise  # it stands where it stood: something else is wrong, and must be seen

@@ -179,8 +179,17 @@ async def sign_commit(repo: Repo, tree: str, parents: Sequence[str], wording: Wo
     return await repo.line(*words, call=call)
 
 
-async def move_refs(repo: Repo, moves: Iterable[RefMove], *, say: str, where: Where = HERE) -> None:
+async def move_refs(
+    repo: Repo,
+    moves: Iterable[RefMove],
+    *,
+    say: str,
+    drops: Iterable[str] = (),
+    where: Where = HERE,
+) -> None:
     """Move refs together, each only from where it was seen, or none of them.
+
+    `drops` are refs of ours that go in the same moment, wherever they stand, if they are there.
 
     Raises:
         RefMoved: One was somewhere else.
@@ -195,6 +204,7 @@ async def move_refs(repo: Repo, moves: Iterable[RefMove], *, say: str, where: Wh
     ]
     if not steps:
         return
+    steps += [f"delete {ref}\0\0" for ref in drops]
     call = Call(stdin="".join(steps).encode(), writes=True)
     try:
         await repo.run("update-ref", "--stdin", "-z", "-m", say, call=call, where=where)

@@ -2,14 +2,17 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 
 from engine import commands as c
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
-from engine.errors import DirtyTarget
+from engine.errors import DirtyTarget, EngineError, WorkspaceError
 from engine.git.carrying import edited_paths, prepare_carrying, prepare_committing
 from engine.git.checktree import CheckTree, fill_check_tree
 from engine.git.composition import Composed, LandRequest, Style, compose
@@ -18,6 +21,7 @@ from engine.git.landing import (
     LandPrepared,
     LandRefused,
     land,
+    let_go,
     prepare_landing,
     recover_landing,
 )
@@ -28,6 +32,7 @@ from engine.git.undo import undo_landing
 from engine.phases import Phase
 from engine.results import CheckResult
 from engine.store.codec import from_json, to_json
+from engine.store.files import write_atomically
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
 from engine.supervisor.git_names import short
@@ -36,6 +41,21 @@ from engine.supervisor.merging.questions import landing_question
 from engine.supervisor.merging.sessions import Resolutions
 from engine.supervisor.shelter import GitPlaces
 from engine.supervisor.workshop import Checker, Conflicted, ReadyToLand, Refusal
+
+_UNDOING = "undoing.json"
+
+
+async def finish_undoing(repo: Repo, layout: Layout) -> None:
+    """End an undo that was under way when its engine died: files, index and ref go back together.
+
+    Its worker is told when the undo is asked for again, which then finds that all is done.
+    """
+    note = layout.root / _UNDOING
+    if await to_thread.run_sync(note.exists):
+        text = await to_thread.run_sync(note.read_text)
+        with suppress(EngineError):  # the user has gone on from there: nothing of theirs is written
+            await recover_landing(repo, from_json(LandPrepared, text), layout.trash)
+        await to_thread.run_sync(partial(note.unlink, missing_ok=True))
 
 
 class Landings:
@@ -75,6 +95,7 @@ class Landings:
         if check is not None and not effect.is_despite_check and not prepared.leads_on:
             failed = await self._check(state, effect, composed, check)
             if failed is not None:
+                await let_go(self._repo, prepared)
                 return failed
         return _ready(prepared, tree=composed.tree)
 
@@ -220,12 +241,25 @@ class Landings:
             if isinstance(back, MergedTrees):
                 paths = ", ".join(os.fsdecode(one.path) for one in back.conflicts)
                 return f"what landed since conflicts with taking it back: {paths}"
-            done = back if isinstance(back, LandRefused) else await land(self._repo, back)
+            done = back if isinstance(back, LandRefused) else await self._go_back(back)
         except DirtyTarget as dirty:
             return f"{dirty}. {dirty.hint}"
         if isinstance(done, LandRefused):
             return f"{done.reason} {done.detail}".strip()
         return None
+
+    async def _go_back(self, back: LandPrepared) -> Landed | LandRefused:
+        """Land the way back, noted on disk so that a death in between can be repaired."""
+        note = self._layout.root / _UNDOING
+        forget = partial(note.unlink, missing_ok=True)
+        await to_thread.run_sync(write_atomically, note, to_json(back).encode())
+        try:
+            done = await land(self._repo, back)
+        except WorkspaceError:  # nothing was written
+            await to_thread.run_sync(forget)
+            raise
+        await to_thread.run_sync(forget)
+        return done
 
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target by compare-and-swap, its checkout along with it."""

@@ -16,7 +16,7 @@ from tests.support.repositories import snapshot_of
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
-IS_LONG = bool(os.environ.get("PLAIT_LONG_TESTS"))
+IS_LONG = bool(os.environ.get("PLAIT_THOROUGH"))
 
 
 def run_victim(lab: Lab, what: str, n: int) -> bool:

@@ -12,7 +12,7 @@ from tests.support.git_lab import Lab
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
 pytestmark = pytest.mark.anyio
-SEEDS = range(150 if os.environ.get("PLAIT_LONG_TESTS") else 5)
+SEEDS = range(200 if os.environ.get("PLAIT_THOROUGH") else 6)
 BIG = 2000
 
 ACTIONS = [
@@ -52,6 +52,10 @@ ACTIONS = [
     "rm -f $(git rev-parse --git-dir)/index.lock",
     "git checkout -q --orphan o$N",
     "git branch -D main",
+    "git checkout -q -b r$N HEAD~1; echo r$N > README.md; git commit -qam r$N; git rebase -q main",
+    "git bisect start -q; git bisect bad; git bisect good HEAD~1",
+    "ln -s /etc/passwd link$N; chmod 640 src/a.py; mkdir -p empty$N",
+    "git init -q n$N; cd n$N; echo $N > x; git add x; git commit -qm n; echo m >> x; git stash -q",
 ]
 
 
@@ -84,8 +88,15 @@ def expected(lab: Lab, root: Path) -> dict[str, bytes]:
         is_ignored = name.endswith(".o") and (root / ".gitignore").exists()
         is_left_out = is_ignored or (len(data) > BIG and not is_tracked)
         if not is_embedded and (is_tracked or not is_left_out):
-            found[name] = (b"120000" if mode == b"120777" else b"100" + mode[-3:]) + b" " + data
+            found[name] = b"%s %s" % (git_mode(mode), data)
     return found
+
+
+def git_mode(mode: bytes) -> bytes:
+    """The three modes that git knows."""
+    if mode == b"120777":
+        return b"120000"
+    return b"100755" if int(mode, 8) & 0o100 else b"100644"
 
 
 def committed(built: RepositoryBuilder, revision: str) -> dict[str, bytes]:
@@ -100,6 +111,13 @@ def committed(built: RepositoryBuilder, revision: str) -> dict[str, bytes]:
     return found
 
 
+def everything(root: Path) -> dict[str, bytes]:
+    """Every byte in a workspace, repositories inside it included; not which repository it is of."""
+    found = snapshot_of(root, skip=())
+    found.pop(".git", None)
+    return found
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_whatever_an_agent_does_its_files_and_commits_arrive(tmp_path: Path, seed: int):
     built = RepositoryBuilder.small(tmp_path / "repo")
@@ -109,18 +127,18 @@ async def test_whatever_an_agent_does_its_files_and_commits_arrive(tmp_path: Pat
     root = tmp_path / "spaces/r1/fix/worker_1/attempt_1"
     commits = live(lab, space, random.Random(seed))
     wanted = expected(lab, root)
-    before = snapshot_of(root)
+    before = everything(root)
 
     change = await lab.collect(space, big_file=BIG)
 
     assert committed(built, change.head) == (wanted or committed(built, f"{change.head}~0"))
     reached = set(built.git("rev-list", "--glob=refs/plait", "--glob=refs/heads").split())
     assert commits <= reached
-    assert snapshot_of(root) == before
+    assert everything(root) == before
     assert built.status() == ""
     built.fsck()
     verdict = await examine(lab.repo, space, CollectRequest(author=lab.me, big_file=BIG))
     assert verdict.is_safe is not bool(change.set_aside)
     if verdict.is_safe:
         await restore(lab.repo, await remove(lab.repo, verdict, tmp_path / "trash"))
-        assert snapshot_of(root) == before
+        assert everything(root) == before

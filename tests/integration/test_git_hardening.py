@@ -16,7 +16,7 @@ from engine.git import Call, Repo, Where
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
-IS_LONG = bool(os.environ.get("PLAIT_LONG_TESTS"))
+IS_LONG = bool(os.environ.get("PLAIT_THOROUGH"))
 
 Plant = Callable[[RepositoryBuilder, str], None]
 

@@ -448,6 +448,29 @@ async def test_landings_are_signed_as_the_user_signs(tmp_path: Path):
         await target.composed(repo)
 
 
+@pytest.mark.parametrize("is_pinned", [True, False])
+async def test_a_gc_of_the_users_takes_away_no_landing_that_is_prepared(
+    tmp_path: Path,
+    is_pinned: bool,  # noqa: FBT001 (a table)
+):
+    target = Target(tmp_path)
+    repo = await target.open()
+    plan = await target.prepared(repo)
+    pins = target.built.git("for-each-ref", "--format=%(refname)", "refs/plait/@landing").split()
+    if not is_pinned:
+        target.built.git("update-ref", "-d", *pins)
+
+    target.built.forget_unreachable()
+
+    if is_pinned:
+        assert isinstance(await land(repo, plan), Landed)
+        target.assert_landed(plan.new)
+        assert target.built.git("for-each-ref", "refs/plait/@landing") == ""
+    else:
+        with pytest.raises(GitFailed):
+            await land(repo, plan)
+
+
 async def test_undo_goes_back_to_where_the_target_was(tmp_path: Path):
     target = Target(tmp_path)
     before = snapshot_of(target.built.path)

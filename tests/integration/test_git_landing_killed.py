@@ -10,14 +10,28 @@ from dataclasses import asdict
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
-from engine.git import Landed, LandPrepared, land, recover_landing, recover_repository
+from engine.git import (
+    Landed,
+    LandPrepared,
+    Merger,
+    Wording,
+    land,
+    recover_landing,
+    recover_repository,
+    undo_landing,
+)
+from engine.store.codec import to_json
+from engine.store.layout import Layout
+from engine.supervisor.git_landing import finish_undoing
 from tests.support.landing_target import Target
+from tests.support.repositories import snapshot_of
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
-IS_LONG = bool(os.environ.get("PLAIT_LONG_TESTS"))
+IS_LONG = bool(os.environ.get("PLAIT_THOROUGH"))
 
 
 def start_victim(target: Target, plan: LandPrepared, n: int) -> subprocess.Popen[bytes]:
@@ -64,6 +78,39 @@ async def test_a_landing_killed_at_every_step_is_whole_after_recovery(tmp_path: 
         n += stride
     assert n > 20, "the hook saw too little for this test to mean anything"
     assert hurt > 3, "no death hurt anything: there was nothing to recover from"
+
+
+async def test_an_undo_killed_on_its_way_is_ended_by_the_next_engine(tmp_path: Path):
+    n, was_killed, hurt = 1, True, 0
+    while was_killed:
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        target = Target(folder)
+        before = snapshot_of(target.built.path)
+        repo = await target.open()
+        plan = await target.prepared(repo)
+        await land(repo, plan)
+        wording = Wording(message="x", author=repo.settings.sign(0))
+        back = await undo_landing(repo, Merger(repo), plan, wording)
+        assert isinstance(back, LandPrepared)
+        layout = await anyio.to_thread.run_sync(Layout, target.built.path / ".git")
+        (layout.root / "undoing.json").write_text(to_json(back))
+        victim = start_victim(target, back, n)
+        _, said = victim.communicate(timeout=60)
+        was_killed = victim.returncode == -signal.SIGKILL
+        assert was_killed or victim.returncode == 0, said
+        hurt += bool(target.built.status()) or (target.built.path / ".git/index.lock").exists()
+
+        await recover_repository(repo)
+        await finish_undoing(repo, layout)
+
+        assert not (layout.root / "undoing.json").exists()
+        assert target.built.rev("main") == target.old
+        assert snapshot_of(target.built.path) == before
+        assert target.built.status() == ""
+        n += 1 if IS_LONG else 11
+    assert n > 20
+    assert hurt > 2
 
 
 async def test_a_landing_killed_at_random_while_it_writes_many_files_is_whole(tmp_path: Path):

@@ -26,7 +26,7 @@ from tests.support.git_lab import Lab
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
 pytestmark = pytest.mark.anyio
-IS_LONG = bool(os.environ.get("PLAIT_LONG_TESTS"))
+IS_LONG = bool(os.environ.get("PLAIT_THOROUGH"))
 WORK = "echo work > work.txt; git add -A; git commit -qm work; git status --porcelain"
 
 
@@ -36,7 +36,7 @@ async def test_twenty_workspaces_at_once_all_come_up_and_touch_nothing_of_the_us
     built = RepositoryBuilder.with_files(tmp_path / "repo", 60)
     lab = await Lab.open(tmp_path, built)
     before = snapshot_of(built.path)
-    for number in range(10 if IS_LONG else 2):
+    for number in range(50 if IS_LONG else 2):
         names = [f"r{number}/fix/worker_{n}@1" for n in range(1, 21)]
         made: list[Workspace] = []
 

@@ -149,6 +149,7 @@ async def test_a_worker_goes_on_from_a_base_that_was_decided(place: MergingPlace
         view = await do(c.FinishResolving())
         assert (view.is_finished, view.is_resolved) == (False, False)
         assert (view.target, view.incoming) == ("u1/worker_1 + u2/worker_1", "u3/worker_1")
+    place.built.forget_unreachable()
     async with place.engine() as engine:
         run = await engine.resume(run.id)
         view = await engine.port.conflicts(run.id, "down/worker_1")

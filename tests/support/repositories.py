@@ -158,6 +158,11 @@ class RepositoryBuilder:
         """Fail unless every object and ref is sound."""
         self.git("fsck", "--full", "--strict", "--no-dangling")
 
+    def forget_unreachable(self) -> None:
+        """What the most thorough of users does: every object that no ref holds is gone."""
+        self.git("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
+        self.git("gc", "-q", "--prune=now")
+
     def worktrees(self) -> list[str]:
         """Where git says working trees are."""
         listing = self.git("worktree", "list", "--porcelain")

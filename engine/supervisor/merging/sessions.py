@@ -18,6 +18,7 @@ from engine import commands as c
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
 from engine.git.merge3 import Merger
+from engine.git.objects import set_refs
 from engine.git.runner import Repo
 from engine.ids import RunId, WorkerId
 from engine.merge import ResolutionSession
@@ -112,6 +113,7 @@ class Resolutions:
         """
         opened = await self._load(state, w)
         tree = await opened.review.tree()
+        await self._keep(state, tree)
         await self.memory.learn(opened.review.session, note=f"in {state.run}/{w.id}")
         question = opened.question
         if not question.is_of_base:
@@ -119,11 +121,17 @@ class Resolutions:
         settled = {**opened.settled, question.key: tree}
         left = await base_question(self._repo, self._merger, state, w, settled=settled)
         if isinstance(left, NothingLeft):
+            await self._keep(state, left.tree)
             return Finished(tree=left.tree)
         begun_anew = _data(replace(opened, settled=settled), ResolutionSession(()))
         await self._save(state, w, begun_anew)
         self._open.pop((state.run, w.id), None)
         return None
+
+    async def _keep(self, state: RunState, tree: str) -> None:
+        """Until it is landed or built on, nothing else holds what a human decided."""
+        ref = f"refs/plait/{state.run}/@resolved/{tree[:16]}"
+        await set_refs(self._repo, [(ref, tree)], say="plait: decided")
 
     async def again(self, state: RunState, w: Worker, *, target: str) -> str | tuple[str, ...]:
         """The tree that a worker's decisions make on a target that has moved, or what is open.
