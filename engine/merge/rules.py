@@ -220,7 +220,7 @@ def renamed(three: Three) -> Iterator[tuple[str, bytes]]:
     """One side only gave names new names: the other side with those names."""
     for namer, other in three.ways:
         names = _renames(three.base, namer.tokens)
-        if names and other.changes:
+        if other.changes and names.keys() & set(other.tokens):
             yield namer.name, b"".join(names.get(token, token) for token in other.tokens)
 
 

@@ -88,7 +88,7 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
         return lost
     agent = command.agent
     if isinstance(agent, str):
-        agent = _agent_named(state, agent)
+        agent = agent_named(state, agent)
         if agent is None:
             return c.Refused(f"there is no agent {command.agent!r}")
     fact = f.RetryRequested(
@@ -120,7 +120,8 @@ def _succeeded(w: Worker) -> bool:
     return w.outcome is Outcome.SUCCESS
 
 
-def _agent_named(state: RunState, name: str) -> AgentChoice | None:
+def agent_named(state: RunState, name: str) -> AgentChoice | None:
+    """The agent of that name among the run's, or an adapter of that name."""
     for step in state.plan.steps:
         for planned in step.workers:
             if planned.agent is not None and planned.agent.name == name:
@@ -306,7 +307,7 @@ def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
     last = next(p for p in reversed(step.workers) if p.id.index != WOVEN)
     agent = last.agent
     if command.agent is not None:
-        agent = _agent_named(state, command.agent)
+        agent = agent_named(state, command.agent)
         if agent is None:
             return c.Refused(f"there is no agent {command.agent!r}")
     label = agent.name if agent else last.label

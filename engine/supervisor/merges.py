@@ -10,13 +10,16 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
-from engine.errors import WorkspaceError
+from engine.errors import EngineError, WorkspaceError
 from engine.events import LatestWins
 from engine.ids import RunId, WorkerId
+from engine.merge import Asked
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
 from engine.results import CheckResult, RunView
+from engine.supervisor.asking import ask_agent
 from engine.supervisor.checking import Checking
+from engine.supervisor.judge import agent_named
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.radar import Radar
@@ -63,7 +66,34 @@ class Merges(ABC):
             WorkspaceError: It cannot be done, and why; nothing was changed.
         """
         live, found = await self._of(worker, run=run)
+        if isinstance(action, c.AskAgent):
+            return await self._ask(live, found, action)
         return await self._tools.workshop.merging(live.state).resolve(live, found.id, action)
+
+    async def _ask(self, live: LiveRun, w: Worker, action: c.AskAgent) -> ConflictView:
+        """Let an agent be asked about a hunk; its answer is told when it comes."""
+        choice = live.state.agent_of(w.id)
+        if action.agent:
+            choice = agent_named(live.state, action.agent)
+        if choice is None:
+            raise WorkspaceError(
+                f"there is no agent {action.agent!r}" if action.agent else f"{w.id} has no agent",
+                hint="Name one of the manifest's agents, or an adapter.",
+            )
+        desk = self._tools.workshop.merging(live.state)
+        inquiry, view = await desk.ask(live, w.id, action, by=choice.name)
+
+        async def listen() -> None:
+            found: Asked | str
+            try:
+                text = await ask_agent(self._tools, live.state, w, choice=choice, inquiry=inquiry)
+                found = Asked(choice.name, text.encode(errors="surrogateescape"))
+            except (EngineError, OSError) as error:
+                found = f"{choice.name}: {error}"
+            await desk.answered(live, w.id, inquiry.key, found)
+
+        self._tasks.start_soon(listen)
+        return view
 
     async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
         """Run the check again: on the exact tree that would land now, or on the worker's own.

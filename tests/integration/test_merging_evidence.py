@@ -3,15 +3,18 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import anyio
 import pytest
 
 from engine import commands as c
 from engine import events as ev
 from engine.api import Engine, Run
+from engine.errors import WorkspaceError
 from engine.events import Told
 from engine.phases import Phase
+from tests.support.engine_runs import scripted
 from tests.support.merging_runs import (
     MergingPlace,
     changed,
@@ -19,6 +22,7 @@ from tests.support.merging_runs import (
     land,
     reviewed,
     settled,
+    writes,
 )
 
 pytestmark = pytest.mark.anyio
@@ -197,3 +201,62 @@ async def test_a_target_that_moved_is_told_until_the_next_decision(place: Mergin
         place.built.commit({"other": "again\n"}, "meanwhile")
     async with place.engine() as engine:
         assert (await engine.port.conflicts(run.id, WHO)).moved
+
+
+def answering(text: str, result: str, **more: Any) -> dict[str, Any]:
+    """An agent that writes `code` and says something, now and whenever it is asked."""
+    return scripted({"write": {"path": "code", "text": text}}, {"result": result}, **more)
+
+
+@pytest.mark.parametrize(
+    ("result", "offered", "problem"),
+    [
+        ("well:\n<<<ANSWER\nmine and theirs\nANSWER>>>", "mine and theirs\n", ""),
+        ("I would keep both.", None, "s2: its answer had no lines between the two marks"),
+    ],
+)
+async def test_an_asked_agent_gives_one_more_proposal_and_never_decides(
+    place: MergingPlace, result: str, offered: str | None, problem: str
+):
+    steps = [
+        {"name": "s1", "agent": writes(MINE)},
+        {"name": "s2", "agent": answering(THEIRS, result)},
+    ]
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.manifest(*steps, isolation_strategy="worktree"))
+        assert await land(engine, run, "s1/worker_1") is Phase.LANDED
+        assert await land(engine, run, WHO) is Phase.CONFLICTED
+        async with listening(engine, run) as stream:
+            await told(stream, ev.ConflictsFound, WHO)
+            action = c.AskAgent(path="code", hunk=0, words="keep both")
+            view = await engine.port.resolve(run.id, WHO, action)
+            assert view.files[0].hunks[0].asked == "s2"
+            with pytest.raises(WorkspaceError, match="being asked about it already"):
+                await engine.port.resolve(run.id, WHO, action)
+            hunk = view.files[0].hunks[0]
+            while hunk.asked:
+                await told(stream, ev.ConflictsDecided, WHO)
+                hunk = (await engine.port.conflicts(run.id, WHO)).files[0].hunks[0]
+        assert (hunk.choice, hunk.ask_problem) == (None, problem)
+        texts = [offer.text for offer in hunk.proposals if offer.rule == "asked"]
+        assert texts == ([offered] if offered else [])
+    async with place.engine() as engine:  # what was answered is kept
+        hunk = (await engine.port.conflicts(run.id, WHO)).files[0].hunks[0]
+        assert [o.reason for o in hunk.proposals if o.rule == "asked"] == (
+            ["proposed by s2"] if offered else []
+        )
+    state = anyio.Path(place.environment["PLAIT_STATE_HOME"])
+    assert [found async for found in state.rglob("ask-*")] == []
+    assert place.text() == MINE
+
+
+async def test_nobody_is_asked_who_is_not_there(place: MergingPlace):
+    async with place.engine() as engine:
+        run = await conflicted(engine, place, MINE, THEIRS)
+        for action in (
+            c.AskAgent(path="code", hunk=0, agent="nobody"),
+            c.AskAgent(path="code", hunk=7),
+            c.AskAgent(path="nothing", hunk=0),
+        ):
+            with pytest.raises(WorkspaceError):
+                await engine.port.resolve(run.id, WHO, action)

@@ -1,6 +1,7 @@
 """The one way to a repository's merging, for a port: conflicts seen and decided, and going on."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from engine import commands as c
@@ -12,12 +13,14 @@ from engine.events import ConflictsDecided
 from engine.git.names import RefNames
 from engine.git.runner import Repo
 from engine.ids import WorkerId
+from engine.merge import Asked, HunkKey
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
 from engine.results import CheckResult
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
 from engine.supervisor.git_diffs import change_diff
+from engine.supervisor.merging.inquiry import Inquiry
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding, landing_order
 from engine.supervisor.merging.radar import Radar, Snap, Watched
 from engine.supervisor.merging.sessions import Resolutions
@@ -73,6 +76,31 @@ class MergeDesk:
             view = await self.resolutions.act(run.state, w, action)
         run.mention(decided_event(view))
         return view
+
+    async def ask(
+        self, run: RunPort, worker: WorkerId, action: c.AskAgent, *, by: str
+    ) -> tuple[Inquiry, ConflictView]:
+        """Note that somebody is being asked; what they are told, and how it is shown.
+
+        Raises:
+            WorkspaceError: There is no such hunk.
+        """
+        async with self.resolutions.lock(run.state.run, worker):
+            w = conflicted(run.state, worker)
+            told = await self.resolutions.asked(run.state, w, action, by=by)
+            view = await self.resolutions.view(run.state, w)
+        run.mention(decided_event(view))
+        return told, view
+
+    async def answered(
+        self, run: RunPort, worker: WorkerId, key: HunkKey, answer: Asked | str
+    ) -> None:
+        """Offer what somebody answered, or show in words why they did not; all are told."""
+        async with self.resolutions.lock(run.state.run, worker):
+            with suppress(WorkspaceError):  # a human may have decided without it
+                w = conflicted(run.state, worker)
+                view = await self.resolutions.answered(run.state, w, key, answer)
+                run.mention(decided_event(view))
 
     async def landing_order(
         self, state: RunState, workers: Sequence[WorkerId], by: LandingOrder

@@ -138,15 +138,15 @@ class Review:
         """
         return await to_thread.run_sync(decided, self.session, action)
 
-    def answered(self, hunk: HunkKey, answer: Asked | None, problem: str = "") -> None:
-        """Somebody who was asked has answered, or could not."""
+    def answered(self, hunk: HunkKey, answer: Asked | str) -> None:
+        """Somebody who was asked has answered, or could not: then it says in words why."""
         self.asking.pop(hunk, None)
         self.problems.pop(hunk, None)
         self.offers.pop(hunk, None)
-        if answer is not None:
+        if isinstance(answer, Asked):
             self.answers[hunk] = (*self.answers.get(hunk, ()), answer)
-        elif problem:
-            self.problems[hunk] = problem
+        else:
+            self.problems[hunk] = answer
 
     @property
     def open_paths(self) -> list[str]:

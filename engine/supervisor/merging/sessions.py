@@ -6,6 +6,7 @@ merge made again, wherever they still fit.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,9 +22,10 @@ from engine.git.merge3 import Merger
 from engine.git.objects import set_refs
 from engine.git.runner import Repo
 from engine.ids import RunId, WorkerId
-from engine.merge import ResolutionSession
+from engine.merge import Asked, HunkKey, ResolutionSession
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
+from engine.supervisor.merging.inquiry import Inquiry, inquiry
 from engine.supervisor.merging.memory import MemoryFile
 from engine.supervisor.merging.questions import (
     NothingLeft,
@@ -103,6 +105,43 @@ class Resolutions:
                 session = await review.after(action)
                 await self._save(state, w, _data(opened, session))
                 review.session, review.moved = session, False
+        return await self._shown(state, w, opened)
+
+    async def asked(self, state: RunState, w: Worker, action: c.AskAgent, *, by: str) -> Inquiry:
+        """Note that somebody is being asked about a hunk; what they are told of it.
+
+        Raises:
+            WorkspaceError: There is no such hunk, or it is being asked about already.
+        """
+        review = (await self._load(state, w)).review
+        try:
+            conflict = review.session.conflict(os.fsencode(action.path))
+            hunk = next(
+                hunk
+                for number, hunk in enumerate(conflict.open.hunks)
+                if action.hunk in (number, hunk.key)
+            )
+        except (KeyError, StopIteration):
+            raise WorkspaceError(f"there is no such conflict in {action.path}") from None
+        if hunk.key in review.asking:
+            raise WorkspaceError(f"{review.asking[hunk.key]} is being asked about it already")
+        review.asking[hunk.key] = by
+        review.problems.pop(hunk.key, None)
+        commits = review.evidence.target.of(conflict.target.path if conflict.target else None)
+        subjects = tuple(commit.subject for commit in commits)
+        return inquiry(conflict, hunk, subjects=subjects, words=action.words)
+
+    async def answered(
+        self, state: RunState, w: Worker, key: HunkKey, answer: Asked | str
+    ) -> ConflictView:
+        """Keep what came of asking: one more proposal, or in words why there is none.
+
+        Raises:
+            WorkspaceError: There is nothing to decide any more.
+        """
+        opened = await self._load(state, w)
+        opened.review.answered(key, answer)
+        await self._save(state, w, _data(opened, opened.review.session))
         return await self._shown(state, w, opened)
 
     async def finish(self, state: RunState, w: Worker) -> Finished | None:
