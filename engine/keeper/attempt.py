@@ -141,7 +141,11 @@ class Attempt:
         self._watch.clock.release("pause")
         self._grace_end = time.monotonic() + grace_s
         self._loop.at("grace", self._grace_end, self.finish)
-        self._tree.terminate()
+        self._read_status()
+        # A sandbox that has not yet told of its first process has not begun with the agent.
+        is_up = self._tree.init > 0 or not self._request.has_pid_namespace
+        if not self._tree.terminate() or not is_up:
+            self._loop.after("grace", 0, self.finish)
 
     def _blame(self, excess: Excess) -> str:
         if self.cause is None:

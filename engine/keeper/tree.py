@@ -17,7 +17,7 @@ from engine.keeper.cgroups import Cgroups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _GIVE_UP_S = 5.0
 _ROUND_MS = 5
@@ -62,22 +62,26 @@ class Tree:
 
     def names(self, at_most: int = 20) -> list[str]:
         """What those are called who are still alive, helpers of ours left out."""
-        living = [each for each in map(proc.look, self.members()) if each and not each.is_dead]
-        strangers = [each for each in living if not each.name.startswith("plait-")]
-        return [each.name for each in strangers if not _is_starting_helper(each.pid)][:at_most]
+        return [each.name for each in _strangers(self.members())][:at_most]
 
     def interrupt(self) -> None:
         """SIGINT to the agent itself."""
         inside = proc.children(self.init) if self.init else []
         signal_all([inside[0] if inside else self.leader], signal.SIGINT)
 
-    def terminate(self) -> None:
-        """Ask everybody to end, once: a second time would kill what a clean-up has just started."""
+    def terminate(self) -> bool:
+        """Ask everybody to end, once: a second time would kill what a clean-up has just started.
+
+        Returns:
+            Whether there was anybody: a sandbox that is only being put up hears nothing, and would
+            let the agent begin afterwards.
+        """
         self.thaw_all()
         members = self.members()
         members += [pid for pid in self.members() if pid not in members]
         signal_all(members, signal.SIGTERM)
         signal_all(members, signal.SIGCONT)  # a stopped process would not act on it
+        return any(_strangers(members))
 
     def sweep(self, wake_fd: int) -> list[int]:
         """End everybody; returns those who could not be ended."""
@@ -190,6 +194,14 @@ def signal_all(pids: Iterable[int], number: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def _strangers(pids: Iterable[int]) -> Iterator[proc.Process]:
+    """Those who are alive and no helpers of ours."""
+    for process in filter(None, map(proc.look, pids)):
+        is_ours = process.name.startswith("plait-") or _is_starting_helper(process.pid)
+        if not process.is_dead and not is_ours:
+            yield process
 
 
 def _is_starting_helper(pid: int) -> bool:

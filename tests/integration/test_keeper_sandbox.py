@@ -87,6 +87,21 @@ async def test_a_stop_reaches_those_inside_and_leaves_nobody(
 
 
 @needs_bwrap
+async def test_a_stop_while_the_sandbox_is_put_up_does_not_wait_for_an_agent_that_never_heard_it(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    for moment in range(16):  # from before bubblewrap runs until after the agent does
+        spec = attempt(tmp_path, "sh", "-c", "sleep 600", number=moment + 1, profile=SANDBOX)
+        await host.start(spec)
+        await anyio.sleep(moment * 0.00075)
+        with anyio.fail_after(20):
+            await host.cancel(spec.attempt, StopCause.USER, grace_s=60)
+            _, end = await read_all(host, spec.attempt)
+        assert end.cause is StopCause.USER
+        await host.forget(spec.attempt)
+
+
+@needs_bwrap
 async def test_a_kill_ends_the_sandbox(host: LocalHost, tmp_path: Path) -> None:
     spec = attempt(tmp_path, "sh", "-c", "setsid sleep 600 & echo on; wait", profile=SANDBOX)
     await host.start(spec)
