@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
-from engine.git import CollectRequest, Workspace, snapshot
+from engine.git import CollectRefused, CollectRequest, Workspace, collect, snapshot
 from tests.support.git_lab import Lab
 from tests.support.repositories import snapshot_of
 
@@ -90,35 +90,113 @@ async def test_a_worker_cannot_have_another_workers_commits_imported(tmp_path: P
     assert any("stolen" in ref for ref, _ in exposed.refs), "the attack is dead: nothing proved"
 
 
-@pytest.mark.parametrize("place", ["in the clone", "embedded"])
-async def test_nothing_an_agent_configured_runs_when_its_tree_is_read(tmp_path: Path, place: str):
+CONFIGURE = """
+echo '* filter=x diff=x' > .gitattributes
+for k in core.fsmonitor filter.x.clean filter.x.smudge diff.x.textconv \\
+  uploadpack.packObjectsHook core.alternateRefsCommand; do git config {where} $k {program}; done
+"""
+HOOK = """
+hooks=$(git rev-parse --git-path hooks)
+for h in post-index-change reference-transaction; do cp {program} $hooks/$h; done
+"""
+HOSTILE = {
+    "its configuration": CONFIGURE + HOOK,
+    "an embedded repository": "git clone -q . e; git add e 2>/dev/null; git commit -qm e; cd e;"
+    "echo x > x;" + CONFIGURE + HOOK,
+    "a submodule": "git clone -q . e; git add e 2>/dev/null; git config submodule.recurse true;"
+    """printf '[submodule "e"]\\npath=e\\nurl=./e\\n' > .gitmodules; git add .gitmodules;"""
+    "git commit -qm sub; cd e; echo x > x;" + CONFIGURE,
+    "another repository's configuration": 'cp -r "$PRIVATE" evil; echo "$PWD/evil" > '
+    '"$PRIVATE/commondir";' + CONFIGURE.replace("{where}", '--file "$PWD/evil/config"'),
+    "the worktree's own configuration": "git config extensions.worktreeConfig true;"
+    + CONFIGURE.replace("{where}", '--file "$PRIVATE/config.worktree"'),
+    "a repository in place of its own": "rm .git; git init -q;" + CONFIGURE + HOOK,
+}
+"""What an agent may leave behind for whoever runs git in its tree."""
+
+
+@pytest.mark.parametrize("leave", HOSTILE)
+async def test_nothing_an_agent_left_for_git_runs_when_its_tree_is_read(tmp_path: Path, leave: str):
     lab = await Lab.open(tmp_path)
     space = await lab.prepare()
     sentinel = tmp_path / "ran"
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {sentinel}\ncat\n")
     program.chmod(0o755)
-    into = ""
-    if place == "embedded":
-        into = "git clone -q . e; git add e 2>/dev/null; git commit -qm e; cd e; echo x > x;"
-    lab.agent(
-        space,
-        into + "echo '* filter=x diff=x' > .gitattributes; "
-        f"for k in core.fsmonitor filter.x.clean filter.x.smudge diff.x.textconv "
-        f"uploadpack.packObjectsHook core.alternateRefsCommand; do git config $k {program}; done;"
-        "hooks=$(git rev-parse --git-path hooks); for h in post-index-change reference-transaction;"
-        f"do cp {program} $hooks/$h; done",
-    )
+    lab.agent(space, HOSTILE[leave].replace("{program}", str(program)).replace("{where}", ""))
+    sentinel.unlink(missing_ok=True)  # the agent's own git may have run it
+    lab.agent(space, "echo changed > README.md")
 
     change = await lab.collect(space)
     await snapshot(lab.repo, space, CollectRequest(author=lab.me), objects=tmp_path / "radar")
 
     assert not await to_thread.run_sync(sentinel.exists)
-    assert change.head != change.base
-    lab.built.try_git("add", "-A", cwd=tmp_path / space.path / ("e" if into else ""))
-    lab.built.try_git("status", cwd=tmp_path / space.path / ("e" if into else ""))
-    if into:
-        assert sentinel.exists(), "the plant is dead: nothing proved"
+    assert lab.files(change.head)["README.md"] == "changed\n"
+    control = await lab.prepare("r1/fix/worker_2@1")
+    lab.agent(control, HOSTILE[leave].replace("{program}", str(program)).replace("{where}", ""))
+    sentinel.unlink(missing_ok=True)
+    place = tmp_path / control.path
+    for words in (("add", "-A"), ("status",)):
+        lab.built.try_git(*words, cwd=place / "e" if (place / "e").exists() else place)
+    assert sentinel.exists(), "the plant is dead: nothing proved"
+
+
+@pytest.mark.parametrize("says", ["update=!touch ran", "url=-uevil", "path=-evil"])
+async def test_a_submodule_that_would_run_something_is_refused_and_stays_where_it_is(
+    tmp_path: Path, says: str
+):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    script = """printf '[submodule "e"]\\n%s\\n' > .gitmodules; git add -A; git commit -qm sub"""
+    lab.agent(space, script.replace("%s", "path=e\\nurl=./e"))
+    await lab.collect(space)
+    again = await lab.prepare("r1/fix/worker_2@1")
+    lab.agent(again, script.replace("%s", f"path=e\\nurl=./e\\n{says}"))
+    refused = await collect(lab.repo, again, CollectRequest(author=lab.me))
+    assert isinstance(refused, CollectRefused)
+    assert "gitmodules" in refused.reason
+    assert (tmp_path / refused.workspace / ".gitmodules").exists()
+
+
+async def test_links_that_lead_outside_are_kept_as_links(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    secret = tmp_path / "secret"
+    secret.write_text("treasure")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "inner").write_text("treasure")
+    space = await lab.prepare()
+    said = lab.agent(
+        space,
+        f"ln -s {secret} plain; ln -s plain chained; ln -s {tmp_path}/folder folder;"
+        "ln -s ../../../../../../../../../../.. up; cat chained folder/inner",
+    )
+    assert said.stdout == b"treasuretreasure", "the farm is dead: nothing proved"
+
+    files = lab.files((await lab.collect(space)).head)
+
+    assert files["plain"] == str(secret)
+    assert files["chained"] == "plain"
+    assert files["folder"] == f"{tmp_path}/folder"
+    assert "treasure" not in files.values()
+
+
+async def test_objects_that_are_links_to_another_workers_are_not_imported(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    other = await lab.prepare("r1/fix/worker_2@1")
+    lab.agent(other, "echo secret > secret; git add -A; git commit -qm secret")
+    secret = lab.built.git("rev-parse", "HEAD", cwd=tmp_path / other.path)
+    space = await lab.prepare()
+    lab.agent(
+        space,
+        f'for d in {other.git_dir}/objects/??; do n=${{d##*/}}; test -e "$PRIVATE/objects/$n" || '
+        f'ln -s $d "$PRIVATE/objects/$n"; done; echo {secret} > "$PRIVATE/refs/heads/stolen"',
+    )
+
+    confined = await lab.collect(space, wrap=bwrap(lab, space, is_collecting=True))
+    assert not any("stolen" in ref for ref, _ in confined.refs)
+
+    exposed = await lab.collect(space)
+    assert any("stolen" in ref for ref, _ in exposed.refs), "the attack is dead: nothing proved"
 
 
 async def test_a_snapshot_is_taken_from_inside(tmp_path: Path):
