@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from engine.agents.registry import find_agents
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
-    from engine.api.looking import machine_rows, make_repository, raw_output
+    from engine.api.looking import machine_rows, make_repository, raw_output, used_today
     from engine.api.plans import plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
@@ -54,7 +54,7 @@ _HOMES = {
     "engine.agents.registry": "find_agents",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
-    "engine.api.looking": "machine_rows make_repository raw_output",
+    "engine.api.looking": "machine_rows make_repository raw_output used_today",
     "engine.api.plans": "plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",
@@ -136,6 +136,7 @@ __all__ = [
     "read_inside",
     "report_json",
     "side_actions",
+    "used_today",
     "view_json",
 ]
 

@@ -7,14 +7,19 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from engine.agents.registry import adapters
 from engine.api.reaching import reach
 from engine.errors import WorkspaceError
 from engine.git.sample import first_commit
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement
+from engine.plan.model import AgentChoice
+from engine.results import LoginUse
 from engine.sandbox.ladder import doctor
 from engine.sandbox.probe import probe
 from engine.store.layout import state_home
+from engine.supervisor.clock import SystemClock
+from engine.supervisor.ledger import Ledger
 from engine.supervisor.place import find_place
 from engine.supervisor.replay import output_bytes
 
@@ -29,6 +34,19 @@ async def machine_rows(environment: Mapping[str, str] | None = None) -> tuple[En
     env = dict(environ if environment is None else environment)
     machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
     return doctor(machine)
+
+
+async def used_today(environment: Mapping[str, str] | None = None) -> Mapping[str, LoginUse]:
+    """What the login of each agent has used today, over all runs and engines, by agent's name."""
+    env = dict(environ if environment is None else environment)
+    known = await anyio.to_thread.run_sync(adapters)
+    choices = [
+        choice for name in known if (choice := AgentChoice(name=name, adapter=name)).has_vendor
+    ]
+    folder = state_home(env) / "logins"
+    ledger = Ledger(env, folder=folder, place=Path(), clock=SystemClock())
+    await ledger.share(choices)
+    return {choice.name: ledger.use(choice) for choice in choices}
 
 
 async def raw_output(

@@ -5,9 +5,10 @@ from datetime import datetime
 from functools import partial
 
 from engine.api import RunSummary, reach, view_json
-from engine.results import Badge, RunView, WorkerView
+from engine.results import Badge, LoginView, RunView, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.present.clean import clean
+from tui.present.figures import cost, tokens, used
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,20 @@ def status_text(view: RunView) -> str:
     for step in view.steps:
         lines.append(f"{step.name}: {step.outcome}")
         lines += [f"  {_worker_line(worker)}" for worker in step.workers]
-    return "\n".join(lines)
+    return "\n".join([*lines, *map(_login_line, view.logins)])
+
+
+def _login_line(login: LoginView) -> str:
+    """What a login has used today, of how much, and until when nobody of it begins."""
+    budgets = [cost(login.budget_usd)] if login.budget_usd is not None else []
+    if login.budget_tokens is not None:
+        budgets.append(f"{tokens(login.budget_tokens)} tokens")
+    within = f" (a day: {', '.join(budgets)})" if budgets else ""
+    line = f"{', '.join(map(clean, login.agents))} today: {used(login.use)}{within}"
+    if login.held_until is None:
+        return line
+    until = datetime.fromtimestamp(login.held_until).astimezone()
+    return f"{line}; held until {until:%Y-%m-%d %H:%M}"
 
 
 def _state(view: RunView) -> str:

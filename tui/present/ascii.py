@@ -4,7 +4,8 @@ from tui.present.ink import Role, Row, Span, width_of
 
 _SIGNS = "●○◦·«◆▼≠□↻✓≡✗∅■»≈≤‖▲┃┇┊►▌…▄╭╮╰╯│─━┏┓┗┛├└┤┬┴┼▁▂▃▅▆▇█┄▏▕▀↑↓←→“”"
 _LETTERS = '*o,.<@v![^+=x0]>~%P^]:.>>>#++++|-=####|`|+++_.-+*##-||#^v<>""'
-_TABLE = str.maketrans(_SIGNS + "\u203a\u2571\u2212\u2013\u2014\u2018\u2019", _LETTERS + ">/---''")
+_MORE = "\u203a\u2571\u2212\u2013\u2014\u2018\u2019\u2265"
+_TABLE = str.maketrans(_SIGNS + _MORE, _LETTERS + ">/---''>")
 
 
 def ascii_text(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.results import RunView
-from tui.present.figures import cost, lasting, memory
+from tui.present.figures import cost_of, lasting, memory
 from tui.present.ink import (
     BOLD,
     KEY,
@@ -138,7 +138,7 @@ def _use(scene: Scene, *, is_wide: bool) -> list[str | Span]:
     budgets = [worker.limits.budget_usd for worker in run.workers]
     parts: list[str | Span] = []
     if spent:
-        parts.append(Span(cost(spent), BOLD))
+        parts.append(Span(cost_of(run.workers), BOLD))
         if all(budgets):
             parts.append(f" of ${sum(budget or 0.0 for budget in budgets):.0f}")
         parts.append("   " if is_wide else "  ")

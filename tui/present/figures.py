@@ -1,6 +1,9 @@
 """How figures are written: durations, ages, costs, sizes, counts. A figure not known is a dash."""
 
 import time
+from collections.abc import Iterable
+
+from engine.results import LoginUse, WorkerView
 
 UNKNOWN = "\u2013"
 MINUS = "\u2212"
@@ -63,6 +66,23 @@ def cost(usd: float | None) -> str:
     if usd < _CENT:
         return "<$0.01"
     return f"${usd:.0f}" if usd >= _NO_CENTS_FROM else f"${usd:.2f}"
+
+
+def cost_of(workers: Iterable[WorkerView]) -> str:
+    """What several cost: `$0.42`; `≥$0.42` where one that has worked told no cost; else a dash."""
+    known = list(workers)
+    spent = sum(worker.usage.usd or 0.0 for worker in known)
+    is_least = any(w.agent and w.attempt and w.usage.usd is None for w in known)
+    return f"{'≥' if is_least and spent else ''}{cost(spent)}"
+
+
+def used(use: LoginUse) -> str:
+    """What was used by a login: `≥$0.42, 31.2k tokens; 2 of 5 attempts told no cost`."""
+    least = "≥" if use.without_usd and use.usd else ""
+    text = f"{least}{cost(use.usd)}, {'≥' if use.without_tokens else ''}{tokens(use.tokens)} tokens"
+    if not use.without_usd:
+        return text
+    return f"{text}; {use.without_usd} of {some(use.attempts, 'attempt')} told no cost"
 
 
 def memory(mebibytes: float | None) -> str:

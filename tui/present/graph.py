@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.results import RunView, StepView
-from tui.present.figures import cost, lasting
+from tui.present.figures import cost_of, lasting
 from tui.present.frames import framed
 from tui.present.ink import LINE, MUTED, TEXT, Ink, Role, Row, Span, Zone, overlaid, spread, words
 from tui.present.looks import glyph, look_of
@@ -95,14 +95,15 @@ def _box(step: StepView, now: float, width: int, *, is_focused: bool) -> list[Ro
     if len(step.workers) > 6:  # noqa: PLR2004 - as many as are drawn
         marks.append(Span(f"+{len(step.workers) - 6}", MUTED))
     inner = width - 4
-    spent = sum(worker.usage.usd or 0.0 for worker in step.workers)
     longest = max((worker.worked_s for worker in step.workers), default=0.0)
     live = [w.attempt_since for w in step.workers if w.is_live and w.attempt_since]
     ran = max(longest, now - min(live) if live else 0.0)
     policy = words(f"policy {step.policy}" if len(step.workers) > 1 else step.command or "")
     rows = [
         spread(marks, words(step_note(step)), inner),
-        spread((Span(lasting(ran) if ran else "", TEXT),), (Span(cost(spent), TEXT),), inner),
+        spread(
+            (Span(lasting(ran) if ran else "", TEXT),), (Span(cost_of(step.workers), TEXT),), inner
+        ),
         policy,
     ]
     title = (Span(step.name, Ink(bold=True)),)

@@ -3,7 +3,7 @@
 from engine.limits import Level
 from engine.results import Machine, RunView, StepView
 from tui.present.cutting import cut_end, cut_path
-from tui.present.figures import UNKNOWN, clock, cost, memory, some
+from tui.present.figures import clock, cost_of, memory, some
 from tui.present.happened import event_text
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, spread, words
 from tui.present.looks import glyph, look_of
@@ -102,16 +102,15 @@ def _machine(run: RunView, machine: Machine) -> list[Row]:
 
 
 def _cost(run: RunView) -> list[Row]:
-    sums = [(step.name, sum(w.usage.usd or 0.0 for w in step.workers)) for step in run.steps]
-    total = sum(spent for _, spent in sums)
-    if not total:
+    sums = [(step, sum(w.usage.usd or 0.0 for w in step.workers)) for step in run.steps]
+    most = max((spent for _, spent in sums), default=0.0)
+    if not most:
         return []
-    most = max(spent for _, spent in sums)
-    rows: list[Row] = [heading("COST", CELLS, figure=cost(total))]
-    for name, spent in sums[:_MOST_STEPS]:
+    rows: list[Row] = [heading("COST", CELLS, figure=cost_of(run.workers))]
+    for step, spent in sums[:_MOST_STEPS]:
         bar = Span("━" * round(spent / most * _BAR), Ink(Role.METER))
-        figure = cost(spent) if spent else UNKNOWN
-        rows.append(spread(words(f"{cut_end(name, 12):<13}", bar), (Span(figure, TEXT),), CELLS))
+        figure = (Span(cost_of(step.workers), TEXT),)
+        rows.append(spread(words(f"{cut_end(step.name, 12):<13}", bar), figure, CELLS))
     return [*rows, ()]
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from engine.results import RunView
-from tui.present.figures import clock, cost, lasting
+from tui.present.figures import clock, cost_of, lasting
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, words
 from tui.present.lists import cursor_row
 from tui.present.scene import Scene
@@ -61,7 +61,6 @@ def run_rows(scene: Scene, focused: str, marks: frozenset[str], cells: int) -> l
             glyph, role = "?", Role.WAITING
         ended = run.ended_at or scene.now
         settled = sum(worker.phase.is_settled for worker in run.workers)
-        spent = sum(worker.usage.usd or 0.0 for worker in run.workers)
         mark = Span("■" if run.run in marks else glyph, Ink(role, bold=True))
         row = words(
             mark,
@@ -71,7 +70,7 @@ def run_rows(scene: Scene, focused: str, marks: frozenset[str], cells: int) -> l
             *fit((Span(clock(run.started_at, scene.now), MUTED),), 10),
             *fit((Span(lasting(ended - run.started_at), TEXT),), 10),
             *fit((Span(f"{settled} of {len(run.workers)} settled", MUTED),), 17),
-            Span(cost(spent), TEXT),
+            Span(cost_of(run.workers), TEXT),
         )
         rows.append(cursor_row(row, cells, is_focused=run.run == focused))
     return rows

@@ -2,6 +2,9 @@
 
 import pytest
 
+from engine.limits import Usage
+from engine.phases import Phase
+from engine.results import LoginUse, WorkerView
 from tui.present import figures as f
 
 
@@ -26,6 +29,41 @@ def test_what_is_not_known_is_a_dash_and_never_a_zero():
 )
 def test_costs(usd: float, text: str):
     assert f.cost(usd) == text
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ((None, None), f.UNKNOWN),
+        ((0.4, 0.02), "$0.42"),
+        ((0.42, None), "≥$0.42"),
+    ],
+)
+def test_a_cost_that_one_of_several_did_not_tell_is_not_counted_as_nothing(
+    told: tuple[float | None, ...], text: str
+):
+    workers = [a_worker(n, agent="claude", attempt=1, usd=usd) for n, usd in enumerate(told, 1)]
+    command = a_worker(8, agent="", attempt=1, usd=None)
+    waiting = a_worker(9, agent="claude", attempt=0, usd=None)
+    assert f.cost_of([*workers, command, waiting]) == text
+
+
+def a_worker(number: int, *, agent: str, attempt: int, usd: float | None) -> WorkerView:
+    return WorkerView(
+        worker=f"s/worker_{number}",
+        step="s",
+        phase=Phase.RUNNING,
+        agent=agent,
+        attempt=attempt,
+        usage=Usage(usd=usd),
+    )
+
+
+def test_what_a_login_used_says_how_much_of_it_is_unknown():
+    assert f.used(LoginUse()) == "\u2013, 0 tokens"
+    assert f.used(LoginUse(usd=1.5, tokens=31_200, attempts=2)) == "$1.50, 31.2k tokens"
+    unknown = LoginUse(usd=1.5, tokens=10, attempts=5, without_usd=2, without_tokens=1)
+    assert f.used(unknown) == "≥$1.50, ≥10 tokens; 2 of 5 attempts told no cost"
 
 
 @pytest.mark.parametrize(
