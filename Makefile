@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 
-.PHONY: demo test test-thorough test-agents check format bench shots chaos clean-venv
+.PHONY: demo test test-thorough clients test-agents check format bench shots chaos clean-venv
 
 $(VENV)/.installed: pyproject.toml
 ifeq ($(UV),)
@@ -63,8 +63,14 @@ client-pi := @mariozechner/pi-coding-agent@0.73.1 node@22.23.3
 client-claude-acp := @agentclientprotocol/claude-agent-acp@0.99.1
 client-codex-acp := @agentclientprotocol/codex-acp@2.6.0
 
-test-agents: $(VENV)/.installed-dev  ## real agent clients against a model server on loopback
-	npm install --prefix .agents --no-fund --no-audit --loglevel=error $(foreach agent,$(AGENTS),$(client-$(agent)))
+CLIENTS = npm install --prefix .agents --no-fund --no-audit --loglevel=error $(foreach agent,$(AGENTS),$(client-$(agent)))
+
+clients:  ## installs those clients; once more where the network failed
+	@command -v npm >/dev/null || { echo "npm is wanted to install the agent clients: $(AGENTS)" >&2; exit 1; }
+	@$(CLIENTS) || { echo "npm could not install the agent clients; once more" >&2; sleep 5; $(CLIENTS); } || \
+	  { echo "the agent clients could not be installed ($(AGENTS)): is the registry of npm to be reached?" >&2; exit 1; }
+
+test-agents: $(VENV)/.installed-dev clients  ## real agent clients against a model server on loopback
 	PLAIT_AGENTS="$(AGENTS)" PLAIT_AGENTS_BIN="$(CURDIR)/.agents/node_modules/.bin" \
 		$(BIN)/pytest -q -n 4 -m real_agents tests/agents
 
