@@ -75,7 +75,7 @@ def _end_engine(shell: Shell) -> None:
     if named.exists():
         engine = psutil.Process(json.loads(named.read_text())["pid"])
         engine.terminate()
-        psutil.wait_procs([engine], timeout=20)
+        psutil.wait_procs([engine], timeout=30)
 
 
 def _pick(console: StoryConsole, worker: str) -> StoryConsole:

@@ -97,7 +97,7 @@ async def test_a_worker_that_waits_for_its_retry_can_be_stopped_and_keeps_nobody
         await wait_worker(engine, run, A, lambda w: w.phase is Phase.BACKING_OFF)
         await accepted(engine, c.StopWorker(worker=A))
         report = await run.wait()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await engine.wait_idle()
     assert phases(report) == {A: "CANCELLED USER"}
 
@@ -110,7 +110,7 @@ async def test_an_impatient_human_retries_before_the_wait_is_over(place: Place):
         await wait_worker(engine, run, A, lambda w: w.phase is Phase.BACKING_OFF)
         await accepted(engine, c.RetryWorker(worker=A))
         report = await run.wait()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await engine.wait_idle()
     assert result(report).output == "yes"
 

@@ -127,7 +127,7 @@ def report_of(engine: subprocess.Popen[bytes]) -> dict[str, Any]:
     """What it reports at its end."""
     assert engine.stdout is not None
     text = engine.stdout.read()
-    assert engine.wait(20) == 0
+    assert engine.wait(60) == 0
     report: dict[str, Any] = json.loads(text)
     return report
 
@@ -199,7 +199,7 @@ def _named(pid: int, name: str) -> bool:
 
 async def no_survivors(place: Place) -> None:
     """Nobody is left soon after."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while await place.survivors():  # noqa: ASYNC110  other processes set no event of ours
             await anyio.sleep(0.01)
 
@@ -264,7 +264,7 @@ async def test_everything_killed_at_once_is_taken_up_again(place: Place, engines
 async def test_whoever_is_looked_for_is_found_while_it_lives(place: Place, engines: Engines):
     """Else none of the tests above would kill or miss anybody."""
     engine = await to_thread.run_sync(engines.start, "detached")
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while not {KEEPER, ZYGOTE} <= await to_thread.run_sync(place.names):  # noqa: ASYNC110
             # they set no event of ours
             await anyio.sleep(0.01)

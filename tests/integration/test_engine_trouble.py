@@ -51,7 +51,7 @@ async def test_a_journal_that_cannot_be_written_pauses_the_run_which_then_goes_o
         await wait_worker(engine, run, A, lambda w: w.phase is Phase.RUNNING)
         full[0] = True
         place.open_gate("go")
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while run._live.trouble is None:  # noqa: ASYNC110  trouble sets no event
                 await anyio.sleep(0.01)
         refused = await engine.command(c.Pause())
@@ -135,7 +135,7 @@ async def test_whichever_effect_fails_the_run_ends_and_leaves_nobody(
     async with place.engine() as engine:
         run = await engine.start(PLAN)
         report = await run.wait()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await engine.wait_idle()
         check_invariants(None, run._live.state)
         assert is_idle(run._live.state)

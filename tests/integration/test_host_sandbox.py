@@ -56,7 +56,7 @@ class Confined:
     async def run(self, host: LocalHost) -> tuple[bytes, AttemptExit]:
         try:
             await host.start(self.spec)
-            with anyio.fail_after(20):
+            with anyio.fail_after(30):
                 frames, end = await read_all(host, self.spec.attempt)
             return output(frames), end
         finally:
@@ -101,7 +101,7 @@ async def test_a_proxy_of_ours_does_not_keep_an_attempt_from_ending(
         "egress_dir": folder,
     }
     confined = await made(machine, scene, "sh", "-c", "echo on", **changes)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         said, end = await confined.run(host)
     assert said == b"on\n"
     assert (end.exit_code, end.left_over) == (0, ())

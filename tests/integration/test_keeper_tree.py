@@ -103,7 +103,7 @@ async def test_a_fork_bomb_is_ended_whole_by_the_sampled_limit(
     limits = Limits(pids=100)
     spec = attempt(tmp_path, sys.executable, "-I", "-S", "-c", bomb, limits=limits)
     await host.start(spec)
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         _, end = await read_all(host, spec.attempt)
     assert end.cause is StopCause.PIDS
     assert end.limit is not None
@@ -150,7 +150,7 @@ async def test_all_of_the_leaders_output_is_there_when_a_grandchild_holds_the_pi
     began = time.monotonic()
     await host.start(spec)
     frames, end = await read_all(host, spec.attempt)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30  # the grandchild sleeps for 600
     assert output(frames).count(b"\n") == 2000
     assert len(end.left_over) == 1
     assert end.exit_code == 0
@@ -201,5 +201,5 @@ async def test_a_second_stop_may_shorten_the_grace_but_not_lengthen_it(
     await host.cancel(spec.attempt, StopCause.USER, grace_s=0.3)
     await host.cancel(spec.attempt, StopCause.SHUTDOWN, grace_s=60)
     _, end = await read_all(host, spec.attempt)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert end.cause is StopCause.USER

@@ -179,7 +179,7 @@ async def test_a_workspace_that_was_being_set_up_goes_too(bench: Workbench) -> N
     manifest = "workspace: {setup: 'sleep 60'}\npipelines:\n- name: p\n  steps:\n"
     (bench.project / "plait.yaml").write_text(manifest + "  - {name: s, run: 'true'}\n")
     async with Agent("scripted", repo=bench.project, options=WRITES) as one:
-        with anyio.move_on_after(10) as scope:
+        with anyio.move_on_after(30) as scope:
             async with anyio.create_task_group() as group:
                 group.start_soon(one.prompt, "x")
                 while not bench.worktrees():  # noqa: ASYNC110 - git tells nobody

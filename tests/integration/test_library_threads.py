@@ -16,7 +16,7 @@ from engine.phases import Phase, StopCause
 from tests.support.library import Workbench
 
 pytestmark = pytest.mark.anyio
-LET_GO_S = 10.0
+LET_GO_S = 30.0
 
 
 @pytest.fixture

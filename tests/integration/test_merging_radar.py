@@ -165,7 +165,5 @@ async def test_a_look_merges_no_more_than_so_many_at_once_and_goes_on_with_the_r
     texts = [changed(3, name) for name in "abcd"]
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(*texts))
-        view = await wait_view(
-            engine, run, lambda v: all(len(w.clashes) == 3 for w in v.workers), within_s=10
-        )
+        view = await wait_view(engine, run, lambda v: all(len(w.clashes) == 3 for w in v.workers))
         assert set(told(view.workers[0])) == {f"s{n}/worker_1" for n in (2, 3, 4)}

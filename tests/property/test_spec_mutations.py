@@ -182,13 +182,13 @@ def test_a_mutated_manifest_is_read_or_refused_with_a_place(batch: int, tmp_path
     seen = {"refused": 0, "planned": 0}
     for seed in range(batch, COUNT, BATCHES):
         data = mutated(random.Random(seed))
-        began = time.monotonic()
+        began = time.thread_time()
         try:
             seen[outcome(data)] += 1
         except Exception:
             (tmp_path / f"{seed}.yaml").write_bytes(data)
             raise
-        assert time.monotonic() - began < SLOWEST_S, (seed, data[:200])
+        assert time.thread_time() - began < SLOWEST_S, (seed, data[:200])
     # The mutations must reach both sides, or they prove nothing.
     assert seen["refused"] > COUNT / BATCHES / 4
     assert seen["planned"] > COUNT / BATCHES / 50

@@ -91,7 +91,7 @@ class RunningAgent:
         while data := os.read(self.stdout.fileno(), 65536):
             self.take(data)
         self.events += self.parser.feed("err", self.stderr.read())
-        code = self.process.wait(timeout=10)
+        code = self.process.wait(timeout=30)
         self._deadline.cancel()
         for pipe in (self.stdin, self.stdout, self.stderr):
             pipe.close()

@@ -43,6 +43,10 @@ class PtyConsole:
             pass
         return self.written
 
+    def wait_written(self, wanted: bytes) -> None:
+        """Read until some bytes were written; it is an error if they never are."""
+        assert wanted in self.read_until(wanted, seconds=30.0), self.written[-2000:]
+
     def _read(self, wait_s: float) -> bool:
         ready, _, _ = select.select([self.master], [], [], wait_s)
         if not ready:
@@ -58,7 +62,7 @@ class PtyConsole:
         """Type bytes."""
         os.write(self.master, data)
 
-    def end(self, number: signal.Signals | None = None, seconds: float = 20.0) -> int:
+    def end(self, number: signal.Signals | None = None, seconds: float = 30.0) -> int:
         """Send a signal if one is named, and read until the process has ended."""
         if number is not None:
             self.process.send_signal(number)

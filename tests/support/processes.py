@@ -54,7 +54,7 @@ async def wait_until(is_so: Callable[[], object], within_s: float = 10) -> None:
 async def wait_output(host: Host, which: AttemptId, wanted: bytes) -> bytes:
     """Read until the output contains something; returns all of it."""
     offset, seen = 0, b""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while wanted not in seen:
             chunk = await host.read(which, offset)
             seen += output(chunk.frames)

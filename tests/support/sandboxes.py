@@ -4,6 +4,7 @@ Everything lies below one folder, laid out as the engine lays it out. `run` does
 keeper does with a profile, so that the sandbox is tested without it.
 """
 
+import contextlib
 import json
 import os
 import resource
@@ -165,6 +166,8 @@ class Scene:
     def close(self) -> None:
         """End what was started."""
         for listener in self.listeners:
+            with contextlib.suppress(OSError):  # one without a connection says so, and is woken
+                listener.shutdown(socket.SHUT_RDWR)
             listener.close()
         self.outside.kill()
         self.outside.wait()
@@ -242,6 +245,8 @@ def _answer_udp(listener: socket.socket) -> None:
     while True:
         try:
             _, sender = listener.recvfrom(16)
+            if sender is None:  # it was shut
+                return
             listener.sendto(b"treasure", sender)
         except OSError:
             return

@@ -21,19 +21,25 @@ def folder(tmp_path: Path) -> Iterator[int]:
     os.close(fd)
 
 
+@pytest.fixture
+def recorder(folder: int) -> Iterator[Recorder]:
+    made = Recorder(folder)
+    yield made
+    made.close()
+
+
 def bytes_of(folder: Path) -> bytes:
     return (folder / recording.FILE).read_bytes()
 
 
 def test_the_first_frame_names_the_format(folder: int, tmp_path: Path) -> None:
-    Recorder(folder)
+    Recorder(folder).close()
     ((_, stream, data),), _ = parse(bytes_of(tmp_path))
     assert stream == NOTE
     assert data.startswith(b"recording 1 ")
 
 
-def test_a_size_is_where_the_next_frame_begins(folder: int, tmp_path: Path) -> None:
-    recorder = Recorder(folder)
+def test_a_size_is_where_the_next_frame_begins(recorder: Recorder, tmp_path: Path) -> None:
     recorder.add(OUT, b"one")
     middle = recorder.size
     recorder.add(ERR, b"two")
@@ -65,8 +71,9 @@ def test_zeros_and_garbage_after_a_power_cut_are_no_frames(
         assert used == len(whole)
 
 
-def test_what_the_disk_refuses_is_written_later_and_only_once(folder: int, tmp_path: Path) -> None:
-    recorder = Recorder(folder)
+def test_what_the_disk_refuses_is_written_later_and_only_once(
+    recorder: Recorder, tmp_path: Path
+) -> None:
     reading = os.open(tmp_path / recording.FILE, os.O_RDONLY)
     good, recorder._fd = recorder._fd, reading  # writing to it fails
     recorder.add(OUT, b"first")

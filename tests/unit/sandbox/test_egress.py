@@ -117,7 +117,7 @@ def test_whatever_is_said_gets_a_refusal_or_nothing(
             ours.sendall(said)
             ours.shutdown(socket.SHUT_WR)
         heard = _all(ours)
-    worker.join(5)
+    worker.join(30)
     assert not worker.is_alive()
     assert heard.startswith(beginning)
     assert bool(heard) is bool(beginning)

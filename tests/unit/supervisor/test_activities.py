@@ -52,7 +52,7 @@ async def test_an_activity_begins_only_when_the_last_one_of_its_worker_has_ended
 async def test_an_activity_that_waits_for_another_can_be_ended(acts: Acts):
     acts.activities.begin(RELEASE, acts.perform)
     second = acts.activities.begin(START, acts.perform)
-    with anyio.fail_after(2):
+    with anyio.fail_after(30):
         await second.end()
     assert "StartAgent" not in acts.begun
 
@@ -64,7 +64,7 @@ async def test_a_timer_ends_when_nobody_waits_for_it_any_more(acts: Acts):
     await anyio.wait_all_tasks_blocked()
     assert acts.activities.under_way == 1
     acts.activities.end_timers(lambda _: False)
-    with anyio.fail_after(2):
+    with anyio.fail_after(30):
         await timer.done.wait()
     assert acts.activities.under_way == 0
 

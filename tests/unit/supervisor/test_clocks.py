@@ -30,14 +30,14 @@ async def clock(request: pytest.FixtureRequest):
 
 async def test_a_sleep_lasts_as_long_as_it_says(clock: Clock):
     wall, since = clock.now(), clock.monotonic()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await clock.sleep(0.02)
     assert clock.now() >= wall + 0.02
     assert clock.monotonic() >= since + 0.02
 
 
 async def test_a_time_that_has_passed_is_not_waited_for(clock: Clock):
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await clock.sleep_until(clock.now() - 100)
         await clock.sleep_until(clock.now() + 0.02)
 

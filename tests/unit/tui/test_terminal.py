@@ -17,7 +17,7 @@ _HOSTILE = (
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_the_console_and_restores_the_terminal(number: signal.Signals):
     with console_in_pty() as console:
-        console.read_until(READY)
+        console.wait_written(READY)
         assert LEFT_ALT_SCREEN not in console.written
         assert console.end(number) == 128 + number
         assert LEFT_ALT_SCREEN in console.written
@@ -26,10 +26,10 @@ def test_a_signal_ends_the_console_and_restores_the_terminal(number: signal.Sign
 
 def test_bytes_that_are_no_text_are_survived():
     with console_in_pty() as console:
-        console.read_until(READY)
+        console.wait_written(READY)
         console.press(b"\xff\xfe\x1b[M \xf0\xf1")
         console.press(b"gp")
-        console.read_until(b"TIMELINE")
+        console.wait_written(b"TIMELINE")
         assert b"TIMELINE" in console.written
         assert console.process.poll() is None
         console.press(b"\x11")
@@ -47,9 +47,9 @@ def test_an_exception_restores_the_terminal_too():
 def test_no_control_sequence_of_foreign_text_reaches_the_terminal():
     bad = "\x1b]52;c;aGk=\x07 \x9d0;t\x9c \x1b[6n \x1bc \u202eevil MARKER"
     with console_in_pty(_HOSTILE.format(bad=bad)) as console:
-        console.read_until(b"MARKER")
+        console.wait_written(b"MARKER")
         console.press(b"2")
-        console.read_until(b"LIMITS")
+        console.wait_written(b"LIMITS")
         console.press(b"\x11")
         console.end()
     written = console.written.decode("utf-8", "replace")
@@ -63,7 +63,7 @@ def test_no_control_sequence_of_foreign_text_reaches_the_terminal():
 
 def test_no_colour_is_sent_where_none_is_wanted():
     with console_in_pty(NO_COLOR="1") as console:
-        console.read_until(READY)
+        console.wait_written(READY)
         console.press(b"\x11")
         console.end()
     styles = re.findall(rb"\x1b\[([0-9;]*)m", console.written)
