@@ -1,6 +1,7 @@
 """Where real clients are looked for, and the one piece of work that each of them is given.
 
-They are looked for in the folder that `PLAIT_AGENTS_BIN` names, else on the PATH. `PLAIT_AGENTS`
+They are looked for in the folder that `PLAIT_AGENTS_BIN` names (by default the one that
+`make clients` fills), else on the PATH. `PLAIT_AGENTS`
 names those that are to be tested; without it all are that are there.
 """
 
@@ -13,7 +14,8 @@ import pytest
 
 from tests.agents.model_server import ModelServer, Turn
 
-PATH = os.pathsep.join(filter(None, (os.environ.get("PLAIT_AGENTS_BIN"), os.environ["PATH"])))
+_INSTALLED = Path(__file__).parents[2] / ".agents/node_modules/.bin"
+PATH = os.pathsep.join((os.environ.get("PLAIT_AGENTS_BIN", str(_INSTALLED)), os.environ["PATH"]))
 WORK_ROOT = Path(os.environ.get("PLAIT_AGENTS_WORK", Path.home() / ".cache" / "plait-test-agents"))
 WORK = [Turn(text="I will write.", runs="echo hello > hello.txt"), Turn(text="Written.")]
 WANTED = os.environ.get("PLAIT_AGENTS", "").split()

@@ -26,6 +26,7 @@ class Turn:
         headers: What goes with such a refusal.
         hangs: Begin the answer and never end it.
         waits: Give no answer before the gate is open.
+        takes_s: How long the model thinks before it answers.
     """
 
     text: str = ""
@@ -35,6 +36,7 @@ class Turn:
     headers: Mapping[str, str] = field(default_factory=dict)
     hangs: bool = False
     waits: bool = False
+    takes_s: float = 0.0
 
 
 @dataclass
@@ -151,6 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, turn: Turn, body: dict[str, Any]) -> None:
         if turn.waits:
             self.model.gate.wait(60)
+        self.model.is_over.wait(turn.takes_s)
         if turn.status:
             error = {"type": "invalid_request_error", "message": f"scripted failure {turn.status}"}
             self._json({"type": "error", "error": error}, turn.status, turn.headers)
