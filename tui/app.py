@@ -33,7 +33,7 @@ from tui.present.attention import (
 )
 from tui.screens.base import BoardScreen
 from tui.screens.memory import Memory
-from tui.screens.session import Session
+from tui.screens.session import Player, Session
 from tui.theming import DEFAULT, Theme, load_all
 from tui.widgets.palette import Palette
 from tui.widgets.terminal import SturdyDriver
@@ -80,6 +80,7 @@ class Options:
         begins_on: The screen that is seen first.
         memory: The file in which seen hunks and unsent comments outlive the console.
         clock: Wall-clock seconds.
+        player: What plays the run, where it is a replay.
     """
 
     is_plain: bool | None = None
@@ -92,6 +93,7 @@ class Options:
     begins_on: str = "fleet"
     memory: Path | None = None
     clock: Callable[[], float] = time.time
+    player: Player | None = None
 
 
 class PlaitApp(App[None]):
@@ -139,6 +141,7 @@ class PlaitApp(App[None]):
             can_animate=not (is_remote or self.is_plain or _is_still()),
             key_file=str(key_file or ""),
             shell=options.shell,
+            player=options.player,
         )
         self.is_remote = is_remote
         self._notifies = options.notifies

@@ -34,6 +34,8 @@ COMMANDS = {
     "pr": "push a branch and open a pull request, or say how",
     "runs": "every run of this repository",
     "attach": "the console on the living engine",
+    "replay": "a run as it went, at any speed, in the console",
+    "export": "a run as plain files: report, events, logs, patches",
     "serve": "an engine without a console, until it is asked to leave",
     "doctor": "what this machine can enforce, and which agents are there",
     "clean": "what can be removed safely, and why the rest cannot",

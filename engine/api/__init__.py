@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from engine.agents.registry import find_agents
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
+    from engine.api.exporting import export_run
     from engine.api.looking import machine_rows, make_repository, raw_output, used_today
     from engine.api.plans import plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
+    from engine.api.replaying import Replay, open_replay
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
     from engine.plan.make import PlanDefaults
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from engine.remote.public import event_json, report_json, view_json
     from engine.store.history import RunSummary
     from engine.supervisor.merging.actions import side_actions
+    from engine.supervisor.merging.batch import BatchCheck
     from engine.supervisor.merging.evidence import CommitView, MergedFileView, PieceView
     from engine.supervisor.merging.other_merges import BranchMerge, ToolFiles, ToolMerge
     from engine.supervisor.merging.own import MergeReview, OwnMerge
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
         LandingEnd,
         LandingOrder,
         PlannedLanding,
+        land_batch,
         land_queue,
         landing_end,
     )
@@ -54,10 +58,12 @@ _HOMES = {
     "engine.agents.registry": "find_agents",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
+    "engine.api.exporting": "export_run",
     "engine.api.looking": "machine_rows make_repository raw_output used_today",
     "engine.api.plans": "plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",
+    "engine.api.replaying": "Replay open_replay",
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
     "engine.plan.make": "PlanDefaults",
@@ -66,12 +72,13 @@ _HOMES = {
     "engine.remote.public": "event_json report_json view_json",
     "engine.store.history": "RunSummary",
     "engine.supervisor.merging.actions": "side_actions",
+    "engine.supervisor.merging.batch": "BatchCheck",
     "engine.supervisor.merging.evidence": "CommitView MergedFileView PieceView",
     "engine.supervisor.merging.other_merges": "BranchMerge ToolFiles ToolMerge",
     "engine.supervisor.merging.own": "MergeReview OwnMerge",
     "engine.supervisor.merging.preview": "OpenMerge open_merge",
-    "engine.supervisor.merging.queue": "LandingEnd LandingOrder PlannedLanding land_queue"
-    " landing_end",
+    "engine.supervisor.merging.queue": "LandingEnd LandingOrder PlannedLanding land_batch"
+    " land_queue landing_end",
     "engine.supervisor.merging.views": "ConflictFileView ConflictView HunkView LineView"
     " OptionView ProposalView",
     "engine.supervisor.merging.weaving": "CandidateHunkView CandidateRow CandidateTable Wove",
@@ -81,6 +88,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "BatchCheck",
     "BranchMerge",
     "CandidateHunkView",
     "CandidateRow",
@@ -106,6 +114,7 @@ __all__ = [
     "ProjectFacts",
     "ProposalView",
     "Publishing",
+    "Replay",
     "RetryMode",
     "ReviewPort",
     "Run",
@@ -118,13 +127,16 @@ __all__ = [
     "describe",
     "engine_key",
     "event_json",
+    "export_run",
     "find_agents",
     "init_manifest",
+    "land_batch",
     "land_queue",
     "landing_end",
     "machine_rows",
     "make_repository",
     "open_merge",
+    "open_replay",
     "plain_errors",
     "plan_for_prompts",
     "plan_from",

@@ -6,12 +6,14 @@ Who only reaches one that lives loads none of what an engine works with.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from os import PathLike, environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
+import anyio.to_thread
 
 from engine.api.errors_out import plain_errors
 from engine.errors import EngineError
@@ -22,6 +24,7 @@ from engine.supervisor.place import Place, find_place
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
 
+    from engine.api.engine import Engine
     from engine.supervisor.port import EnginePort
 
 _AGAIN_S = 1.0
@@ -45,9 +48,9 @@ async def reach(
                 if remote is not None:
                     yield remote, True
                     return
-            from engine.api.engine import Engine  # noqa: PLC0415  all that an engine works with
-
-            engine = await stack.enter_async_context(Engine.open(folder, environment=env))
+            rooms = await anyio.to_thread.run_sync(import_module, "engine.api.engine")
+            opened: AbstractAsyncContextManager[Engine] = rooms.Engine.open(folder, environment=env)
+            engine = await stack.enter_async_context(opened)
             yield engine.port, False
 
 

@@ -68,15 +68,26 @@ class Journal:
         Raises:
             StoreError: they cannot be replayed; the events can still be read.
         """
+        state = initial_state(self.run, self.plan)
+        for _, reached in self.states():
+            state = reached
+        return state
+
+    def states(self) -> Iterator[tuple[float, RunState]]:
+        """Every state its facts lead through, and when each began.
+
+        Raises:
+            StoreError: they cannot be replayed; the events can still be read.
+        """
         if not self.is_replayable:
             raise StoreError(f"the run {self.run} was written by another version of plait")
         state = initial_state(self.run, self.plan)
         try:
             for entry in self._store.facts():
                 state, _ = advance(state, from_json(Fact, entry.json))
+                yield entry.at, state
         except EngineBug as error:
             raise StoreError(f"the journal of {self.run} contradicts itself: {error}") from error
-        return state
 
     def close(self) -> None:
         """Give the file back."""

@@ -60,7 +60,7 @@ PlaitApp(Feeding(view), options=Options(can_stay_alive=False)).run()
 def test_twenty_noisy_panes_stay_cheap_in_a_real_terminal():
     with process_in_pty(_FEEDING, size=(240, 72)) as console:
         console.read_until(b"RUNNING")
-        console.press(b"-")
+        console.press(b"+")
         read_for(console.master, 3.0)
         before, began = cpu_seconds(console.process.pid), time.monotonic()
         written = read_for(console.master, _SECONDS)

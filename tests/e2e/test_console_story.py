@@ -139,6 +139,18 @@ def test_a_console_is_left_and_come_back_to(day: Shell) -> None:
         assert console.end() == 0
 
 
+def test_a_run_is_played_again(repository: Shell) -> None:
+    assert repository.plait("run", "-a", "scripted", "Say hello", "--headless").code in {0, 3}
+    with console_story(repository, "replay", "--speed", "0.001") as console:
+        console.shows("REPLAY  0:00 of", "0.001 times as fast").do("fleet.mark").shows("held")
+        console.do("fleet.no").shows("this is a replay")
+        for _ in range(40):
+            console.press(b".")
+        console.shows("SETTLED 1").do("everywhere.help").shows("THE REPLAY", "ten seconds back")
+        console.do("everywhere.quit_now")
+        assert console.end() == 0
+
+
 def test_a_hook_is_run_while_no_console_is_open(day: Shell) -> None:
     config = day.state.parent / "config"
     (config / "plait").mkdir(parents=True)

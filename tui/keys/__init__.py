@@ -5,7 +5,7 @@ whether it may be done now: screens do.
 """
 
 from tui.keys.file import KeyProblem, read_key_file
-from tui.keys.ideas import Idea
+from tui.keys.ideas import PLAYING, Idea
 from tui.keys.reader import Chords, Heard, Waits
 from tui.keys.table import (
     ACTIONS,
@@ -23,6 +23,7 @@ __all__ = [
     "ACTIONS",
     "CHORD_STARTS",
     "IDEAS",
+    "PLAYING",
     "SCREENS",
     "Action",
     "Chords",

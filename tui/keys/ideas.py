@@ -53,6 +53,16 @@ ACTING = (
     Idea("less", ("-",), "less detail"),
 )
 
+PLAYING = (
+    Idea("play", ("space",), "play, hold"),
+    Idea("step", (".",), "hold at the next thing that happened"),
+    Idea("back", ("u",), "ten seconds back"),
+    Idea("on", ("U",), "ten seconds on"),
+    Idea("slower", ("<",), "slower"),
+    Idea("faster", (">",), "faster"),
+)
+"""What keys are in a replay, in place of what they are elsewhere."""
+
 EVERYWHERE = (
     Idea("go_inbox", ("0", "gi"), "Inbox: everything that waits for a human"),
     Idea("go_fleet", ("1", "gf"), "Fleet"),

@@ -35,7 +35,7 @@ from tui.present.ink import (
 )
 from tui.present.pickers import Picker
 from tui.present.scene import Hint, Scene
-from tui.screens.reasons import LATER, READ_ONLY_IDEAS
+from tui.screens.reasons import LATER, PLAYED_OVER, READ_ONLY_IDEAS
 from tui.screens.session import Session
 from tui.widgets.board import Board
 from tui.widgets.textbox import TextBox
@@ -239,6 +239,8 @@ class BoardScreen(Screen[None]):
 
     def refusal(self, idea: str) -> str:
         """Why an idea cannot be done here and now; empty where it can."""
+        if self.session.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
+            return "this is a replay"
         if idea in READ_ONLY_IDEAS and (
             self.session.is_read_only or self.session.view.is_read_only
         ):

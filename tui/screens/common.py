@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from engine.commands import Pause, Resume, SetCap, StopRun
 from engine.results import WorkerView
-from tui.keys import actions_on, shown
+from tui.keys import PLAYING, actions_on, shown
 from tui.keys.groups import GROUPS
 from tui.present.clean import clean_block
 from tui.present.help import HelpEntry, HelpPage
@@ -137,7 +137,21 @@ class CommonScreen(KeyedScreen):
             group = "NOT NOW" if reason else GROUPS.get(action.idea, "THIS SCREEN")
             said = (action.label or action.told) if reason else action.told
             entries.append(HelpEntry(group, keys, said, reason))
-        order = ["MOVE", "THIS WORKER", "THE RUN", "THIS SCREEN", "SCREENS", "CONSOLE", "NOT NOW"]
+        if self.session.player:
+            entries += [
+                HelpEntry("THE REPLAY", " ".join(map(shown, idea.keys)), idea.meaning)
+                for idea in PLAYING
+            ]
+        order = [
+            "THE REPLAY",
+            "MOVE",
+            "THIS WORKER",
+            "THE RUN",
+            "THIS SCREEN",
+            "SCREENS",
+            "CONSOLE",
+            "NOT NOW",
+        ]
         entries.sort(key=lambda entry: order.index(entry.group))
         self.overlay = HelpPage(self.kind.capitalize(), entries)
 

@@ -1,17 +1,29 @@
 """How pressed keys, clicks and pastes reach what a screen does, its overlays, or its questions."""
 
+from collections.abc import Callable
 from time import monotonic
 
 from textual import events
 
 from engine.commands import StopRun
-from tui.keys import Heard, Waits
+from tui.keys import PLAYING, Heard, Waits
 from tui.present.dialogs import LeaveDialog
 from tui.present.pickers import Picker
 from tui.screens.base import BoardScreen, Overlay
+from tui.screens.session import Player
 from tui.widgets.board import Board
 
 _CHORD_HELP_S = 0.3
+_JUMP_S = 10.0
+_PLAYER: dict[str, Callable[[Player], None]] = {
+    "play": lambda player: player.play_or_hold(),
+    "step": lambda player: player.step(),
+    "back": lambda player: player.go_to(player.now() - _JUMP_S),
+    "on": lambda player: player.go_to(player.now() + _JUMP_S),
+    "slower": lambda player: player.faster(-1),
+    "faster": lambda player: player.faster(1),
+}
+_PLAYS = {key: _PLAYER[idea.name] for idea in PLAYING for key in idea.keys}
 
 
 class KeyedScreen(BoardScreen):
@@ -35,6 +47,9 @@ class KeyedScreen(BoardScreen):
 
     def _screen_key(self, key: str) -> None:
         self.notice = ()
+        if self.session.player and key in _PLAYS:
+            _PLAYS[key](self.session.player)
+            return
         if key == "escape" and self.session.chords.leave():
             return
         heard = self.session.chords.feed(key, self.kind)

@@ -26,6 +26,9 @@ READ_ONLY_IDEAS = frozenset(
 )
 """What changes something: a console that only watches refuses these."""
 
+PLAYED_OVER = frozenset({"mark", "undo", "redo"})
+"""What cannot be done in a replay because its keys are those of the player."""
+
 LATER = {
     "publish": "this console opens no pull requests; `plait pr` does",
 }

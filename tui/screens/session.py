@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from engine.results import EngineView, RunView, StepView, WorkerView
 from tui.bridge import Bridge
 from tui.keys import Chords, Keymap
 from tui.present.diff_layout import Comment
-from tui.present.figures import age
+from tui.present.figures import age, lasting
 from tui.present.ink import Role
 from tui.present.scene import Banner, Scene
 from tui.present.standing import Band, bands_of, in_order, step_of
@@ -17,6 +17,39 @@ from tui.widgets.palette import Palette
 
 _GRACE_S = 2.0
 """An engine that is silent for less than this is not called lost."""
+
+
+class Player(Protocol):
+    """What plays a run of the past again."""
+
+    speed: float
+
+    @property
+    def begin(self) -> float:
+        """When it began, in wall-clock seconds of then."""
+
+    @property
+    def end(self) -> float:
+        """When the last thing happened in it."""
+
+    @property
+    def is_playing(self) -> bool:
+        """It goes on by itself."""
+
+    def now(self) -> float:
+        """The moment that is shown."""
+
+    def go_to(self, at: float) -> None:
+        """Show another one."""
+
+    def play_or_hold(self) -> None:
+        """Hold; again: play on."""
+
+    def step(self) -> None:
+        """Hold at the next thing that happened."""
+
+    def faster(self, by: int) -> None:
+        """So many gears faster, or slower."""
 
 
 class Undoable(NamedTuple):
@@ -42,6 +75,7 @@ class Session:
     can_animate: bool = True
     key_file: str = ""
     shell: Callable[[str, str], Sequence[str]] | None = None
+    player: Player | None = None
     run_id: str = ""
     past_run: RunView | None = None
     worker: str = ""
@@ -120,6 +154,8 @@ class Session:
         violated = self._violation()
         if violated:
             return violated
+        if self.player:
+            return _played(self.player)
         if self.is_read_only or self.view.is_read_only:
             return Banner("WATCHING", "Nothing you press changes anything.", Role.WAITING)
         return None
@@ -141,3 +177,12 @@ class Session:
         """Something was done that can be taken back."""
         self.done.append(undoable)
         self.undone.clear()
+
+
+def _played(player: Player) -> Banner:
+    """Where a replay stands: how far, how fast, or that it holds."""
+    at, whole = player.now() - player.begin, player.end - player.begin
+    pace = "playing" if player.speed == 1 else f"{player.speed:g} times as fast"
+    pace = pace if player.is_playing else "held"
+    keys = "space plays and holds, . goes one event on, u U ten seconds, < > the speed"
+    return Banner("REPLAY", f"{lasting(at)} of {lasting(whole)}, {pace}.  {keys}", Role.WAITING)

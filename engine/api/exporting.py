@@ -1,0 +1,90 @@
+"""A run as plain files, for people and programs that have no plait."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from os import PathLike, environ
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from engine.api.reaching import reach
+from engine.errors import GitFailed
+from engine.git.diff import patch_bytes
+from engine.ids import AttemptId, RunId, WorkerId
+from engine.remote.public import event_json, report_json, view_json
+from engine.supervisor.journal import Journal
+from engine.supervisor.place import find_place
+from engine.supervisor.replay import output_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.git.runner import Repo
+    from engine.results import RunView, WorkerView
+    from engine.store.layout import Layout
+
+
+async def export_run(
+    folder: str | PathLike[str] = ".", run: str = ""
+) -> tuple[str, dict[str, bytes]]:
+    """A run's id, and its files by their names.
+
+    `report.json` is what came out, `run.json` how it stands, `events.ndjson` all that happened,
+    `logs/STEP.worker_I.attempt_K.log` what an attempt wrote, byte for byte, and
+    `patches/STEP.worker_I.patch` a change as `git apply` takes it. The latest run where none is
+    named.
+
+    Raises:
+        NoSuchRun: There is none of that name.
+    """
+    place = await find_place(Path(folder), dict(environ))
+    async with reach(folder) as (port, _):
+        view = await port.view(run)
+        report = await port.report(view.run)
+    files = {"run.json": _json(view_json(view)), "report.json": _json(report_json(report))}
+    name = RunId(view.run)
+    read = partial(_read_events, name, place.layout.run_db(name))
+    files["events.ndjson"] = await anyio.to_thread.run_sync(read)
+    for worker in view.workers:
+        files |= await anyio.to_thread.run_sync(partial(_logs, place.layout, view, worker))
+        if place.repo:
+            files |= await _patch(place.repo, worker)
+    return view.run, files
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _read_events(run: RunId, path: Path) -> bytes:
+    journal = Journal.open(run, path, read_only=True)
+    try:
+        lines = [json.dumps(event_json(told), ensure_ascii=False) for told in journal.events()]
+    finally:
+        journal.close()
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _logs(layout: Layout, view: RunView, worker: WorkerView) -> dict[str, bytes]:
+    return dict(_each_log(layout, view, worker))
+
+
+def _each_log(layout: Layout, view: RunView, worker: WorkerView) -> Iterator[tuple[str, bytes]]:
+    for number in range(1, worker.attempt + 1):
+        attempt = AttemptId(RunId(view.run), WorkerId.parse(worker.worker), number)
+        data = output_bytes(layout.recording(attempt))
+        yield f"logs/{worker.worker.replace('/', '.')}.attempt_{number}.log", data
+
+
+async def _patch(repo: Repo, worker: WorkerView) -> dict[str, bytes]:
+    change = worker.change
+    if change is None or not (change.head and change.base):
+        return {}
+    try:
+        patch = await patch_bytes(repo, change.base, change.head)
+    except GitFailed:  # its commits were cleaned away since
+        return {}
+    return {f"patches/{worker.worker.replace('/', '.')}.patch": patch}

@@ -1,0 +1,206 @@
+"""A run of the past as it went, at any speed: an engine that only tells, and tells it again.
+
+What stood at a moment is read from the journal; what was written until then from the recordings.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from os import PathLike, environ
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from engine.api.reaching import reach
+from engine.commands import Command, Refused, Reply
+from engine.core.state import RunState
+from engine.errors import StoreError
+from engine.events import OutputAppended, Told
+from engine.ids import RunId
+from engine.results import EngineView, LogChunk, LogLine, RunView, WorkerView
+from engine.supervisor.journal import Journal
+from engine.supervisor.place import find_place
+from engine.supervisor.view import view_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from engine.supervisor.port import EnginePort
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0)
+_TICK_S = 0.1
+_TAIL_LINES = 12
+
+
+class Replay:
+    """A run being played: a port for consoles, and the keys of a player.
+
+    Whatever it does not tell from the past (a diff, the history) the engine behind it is asked for.
+    """
+
+    def __init__(
+        self,
+        port: EnginePort,
+        repository: str,
+        states: list[tuple[float, RunState]],
+        told: list[Told],
+    ) -> None:
+        self._port = port
+        self._repository = repository
+        self.run = states[0][1].run
+        self._states = states
+        self._starts = [at for at, _ in states]
+        self._told = told
+        self.begin, self.end = self._starts[0], max(self._starts[-1], told[-1].at if told else 0.0)
+        self.speed = 1.0
+        self._at = self.begin
+        self._since: float | None = time.monotonic()
+        self._logs: dict[tuple[str, int], tuple[LogLine, ...]] = {}
+        self._moved = anyio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name)
+
+    # The player.
+
+    def now(self) -> float:
+        """The moment that is shown, in wall-clock seconds of then."""
+        if self._since is None:
+            return self._at
+        return min(self._at + (time.monotonic() - self._since) * self.speed, self.end)
+
+    @property
+    def is_playing(self) -> bool:
+        """It goes on by itself."""
+        return self._since is not None and self.now() < self.end
+
+    def go_to(self, at: float) -> None:
+        """Show another moment."""
+        self._at = max(min(at, self.end), self.begin)
+        if self._since is not None:
+            self._since = time.monotonic()
+        self._nudge()
+
+    def play_or_hold(self) -> None:
+        """Hold; play on; from the end, play again from the beginning."""
+        at, was_playing = self.now(), self.is_playing
+        self._since = None if was_playing else time.monotonic()
+        self.go_to(at if was_playing or at < self.end else self.begin)
+
+    def step(self) -> None:
+        """Hold at the next thing that happened."""
+        at = self.now()
+        self._since = None
+        later = bisect_right(self._starts, at)
+        self.go_to(self._starts[later] if later < len(self._starts) else self.end)
+
+    def faster(self, by: int) -> None:
+        """So many gears faster, or slower."""
+        at = self.now()
+        gear = min(range(len(SPEEDS)), key=lambda index: abs(SPEEDS[index] - self.speed)) + by
+        self.speed = SPEEDS[max(min(gear, len(SPEEDS) - 1), 0)]
+        self.go_to(at)
+
+    def _nudge(self) -> None:
+        self._moved.set()
+        self._moved = anyio.Event()
+
+    # The port.
+
+    async def command(self, command: Command) -> Reply:
+        """Nothing can be done about the past."""
+        del command
+        return Refused(reason="this is a replay; nothing in it can be changed")
+
+    async def snapshot(self) -> EngineView:
+        """Everything as it stood then; its `at` only tells which view is newer."""
+        now = self.now()
+        view = view_of(self._state(now), {})
+        steps = [
+            replace(step, workers=tuple([await self._seen(w, now) for w in step.workers]))
+            for step in view.steps
+        ]
+        run = replace(view, steps=tuple(steps))
+        return EngineView(
+            repository=self._repository, runs=(run,), is_read_only=True, at=time.monotonic()
+        )
+
+    async def view(self, run: str = "") -> RunView:
+        """The run as it stood then; another one as it is."""
+        if run in {"", self.run}:
+            return (await self.snapshot()).runs[0]
+        return await self._port.view(run)
+
+    async def log(
+        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+    ) -> LogChunk:
+        """What had been written until then."""
+        if run not in {"", self.run}:
+            return await self._port.log(run, worker, attempt, after)
+        now = self.now()
+        shown = next(w for w in view_of(self._state(now), {}).workers if w.worker == worker)
+        lines = await self._lines(worker, attempt or shown.attempt, now)
+        return LogChunk(lines=lines[after:], next_offset=max(len(lines), after))
+
+    async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
+        """What happened, when its time comes; between, that time goes on."""
+        del run
+        told = [one for one in self._told if (one.seq or 0) > after_seq]
+        while True:
+            now, moved = self.now(), self._moved
+            while told and told[0].at <= now:
+                yield told.pop(0)
+            tick = OutputAppended(worker="", attempt=0, offset=0)
+            yield Told(run=self.run, at=now, event=tick)
+            with anyio.move_on_after(_TICK_S if self.is_playing else None):
+                await moved.wait()
+
+    def _state(self, now: float) -> RunState:
+        return self._states[max(bisect_right(self._starts, now) - 1, 0)][1]
+
+    async def _seen(self, worker: WorkerView, now: float) -> WorkerView:
+        if not worker.attempt:
+            return worker
+        lines = await self._lines(worker.worker, worker.attempt, now)
+        tail = tuple(line.text for line in lines[-_TAIL_LINES:])
+        return replace(worker, last_lines=tail, last_output_at=lines[-1].at if lines else None)
+
+    async def _lines(self, worker: str, attempt: int, now: float) -> tuple[LogLine, ...]:
+        lines = self._logs.get((worker, attempt))
+        if lines is None:
+            chunk = await self._port.log(self.run, worker, attempt)
+            lines = self._logs[worker, attempt] = chunk.lines
+        return lines[: bisect_right(lines, now, key=lambda line: line.at)]
+
+
+@asynccontextmanager
+async def open_replay(folder: str | PathLike[str] = ".", run: str = "") -> AsyncIterator[Replay]:
+    """A run of a folder's repository, the latest where none is named, to be played again.
+
+    Raises:
+        NoSuchRun: There is none of that name.
+        StoreError: Its journal cannot be replayed.
+    """
+    place = await find_place(Path(folder), dict(environ))
+    async with reach(folder) as (port, _):
+        name = RunId((await port.view(run)).run)
+        read = partial(_read, name, place.layout.run_db(name))
+        states, told = await anyio.to_thread.run_sync(read)
+        if not states:
+            raise StoreError(f"nothing has happened in the run {name}")
+        yield Replay(port, str(place.project), states, told)
+
+
+def _read(run: RunId, path: Path) -> tuple[list[tuple[float, RunState]], list[Told]]:
+    journal = Journal.open(run, path, read_only=True)
+    try:
+        states = [(at, state) for at, state in journal.states() if state.started_at]
+        return states, list(journal.events())
+    finally:
+        journal.close()
