@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 from textual.message import Message
 
 from engine.commands import Command, Refused, Reply, ResolutionAction
@@ -137,10 +138,20 @@ class Bridge:
         self.nudge()
         return clean_tree(reply)
 
-    async def diff(self, run: str, worker: str, attempt: int | None) -> ChangeDiff | str:
-        """A worker's change; or, in words, why it cannot be shown."""
+    async def diff(
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None,
+        *,
+        against: str = "",
+        context: int = 3,
+    ) -> ChangeDiff | str:
+        """A worker's change against something; or, in words, why it cannot be shown."""
         try:
-            return clean_tree(await self.port.diff(run, worker, attempt), clean_code)
+            found = await self.port.diff(run, worker, attempt, against=against, context=context)
+            # A long one takes its time; the console goes on meanwhile.
+            return await anyio.to_thread.run_sync(clean_tree, found, clean_code)
         except GONE as error:
             return f"the diff could not be had: {clean_tree(str(error))}"
 

@@ -111,6 +111,7 @@ PALETTE_ONLY = (
     Idea("cap", (), "how many workers may hold a slot at once"),
     Idea("limits", (), "change the worker's limits, also while it runs"),
     Idea("forget", (), "never offer the remembered answer under the cursor again"),
+    Idea("against", (), "hold the change against any branch or commit"),
     Idea("edit_other", (), "edit any other file of the result"),
     Idea("interrupt", (), "break off what the agent does now, without ending it"),
 )

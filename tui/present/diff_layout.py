@@ -61,6 +61,16 @@ class Shape:
     has_generated: bool = False
     ignores_blanks: bool = False
     comments: Sequence[Comment] = ()
+    about: str = ""
+
+    def is_folded_file(self, file: FileDiff) -> bool:
+        """What a program wrote, or nobody reads, is folded until it is opened; others if told."""
+        is_at_first = (file.is_generated or file.is_huge) and not self.has_generated
+        return is_at_first != (file.path in self.folded_files)
+
+    def is_about(self, comment: Comment) -> bool:
+        """It was written about the change that is shown."""
+        return not comment.about or comment.about == self.about
 
     def is_folded(self, key: str, hunk: Hunk) -> bool:
         """A hunk that was seen, or changes only blanks, is one row until it is opened."""
@@ -76,10 +86,11 @@ def lay_out(diff: ChangeDiff, shape: Shape) -> list[Place]:
         if places:
             places.append(Place(Part.BLANK, index))
         places.append(Place(Part.FILE, index))
-        if file.path in shape.folded_files or (file.is_generated and not shape.has_generated):
-            continue
-        if not file.hunks:
+        if file.note or not file.hunks:
             places.append(Place(Part.NOTE, index))
+        places += _stale_places(index, file, diff.keys[index], shape)
+        if shape.is_folded_file(file):
+            continue
         for number, hunk in enumerate(file.hunks):
             key = diff.keys[index][number]
             places.append(Place(Part.HUNK, index, number))
@@ -88,12 +99,23 @@ def lay_out(diff: ChangeDiff, shape: Shape) -> list[Place]:
     return places
 
 
+def _stale_places(index: int, file: FileDiff, keys: Sequence[str], shape: Shape) -> Iterator[Place]:
+    """Comments on code of the file that is another by now."""
+    for place, comment in enumerate(shape.comments):
+        if comment.path == file.path and comment.key not in keys and shape.is_about(comment):
+            yield Place(Part.COMMENT, index, -1, -1, place)
+
+
 def _hunk_places(at: tuple[int, int], hunk: Hunk, shape: Shape, key: str) -> Iterator[Place]:
     file, number = at
     kept = _in_context(hunk, shape.context)
     is_pure = not (hunk.added and hunk.removed)
     rows = _pairs(hunk, kept) if shape.is_split and not is_pure else ((line, -1) for line in kept)
-    noted = [(place, c.line) for place, c in enumerate(shape.comments) if c.key == key]
+    noted = [
+        (place, c.line)
+        for place, c in enumerate(shape.comments)
+        if c.key == key and shape.is_about(c)
+    ]
     part = Part.PAIR if shape.is_split and not is_pure else Part.LINE
     for line, other in rows:
         yield Place(part, file, number, line, other)

@@ -41,7 +41,10 @@ def diff_subject(
         return fit(left, cells)
     whole = diff.hunks
     known = sum(key in seen for keys in diff.keys for key in keys)
-    left += words(f" → {diff.against}   ", *change_text(worker), "   ", *check_text(worker))
+    live = (Span(" live", Ink(Role.RUNNING)),) if diff.is_live else ()
+    left += words(
+        f" → {diff.against}", *live, "   ", *change_text(worker), "   ", *check_text(worker)
+    )
     full = round(known / whole * _SEEN_BAR) if whole else 0
     right = words(
         Span(f"{known}", BOLD),
@@ -70,7 +73,7 @@ def file_pane(
         rows.append(
             _file_row(diff, index, shape, is_here=index == here, is_clash=file.path in clashing)
         )
-    rows += _comment_rows(shape.comments, send_key)
+    rows += _comment_rows([c for c in shape.comments if shape.is_about(c)], send_key)
     if worker.clashes:
         rows += [(), heading("CLASH", FILES, Role.CLASH, figure=f"≈ {len(worker.clashes)}")]
         rows += [

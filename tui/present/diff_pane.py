@@ -9,6 +9,7 @@ from tui.present.ink import Row, fit
 
 _SKIPPED = frozenset({Part.BLANK, Part.COMMENT})
 _MOST_SCROLL = 2000
+_MOST_CONTEXT = 1000
 
 
 @dataclass
@@ -22,6 +23,7 @@ class DiffPane:
     cursor: int = 0
     anchor: int | None = None
     shows_blanks: bool = False
+    query: str = ""
     _top: int = 0
     _bottom: int = 0
     _scroll: int = 0
@@ -65,7 +67,7 @@ class DiffPane:
 
     def set_context(self, lines: int) -> None:
         """So many lines round every change, as far as the diff has them."""
-        self.shape.context = max(min(lines, 60), 0)
+        self.shape.context = max(min(lines, _MOST_CONTEXT), 0)
         self.lay_out()
 
     def toggle(self, flag: str) -> None:
@@ -198,6 +200,48 @@ class DiffPane:
                 self.cursor = index
                 return
 
+    # Searching.
+
+    def search(self, query: str) -> None:
+        """Look for a text; whatever is folded and has it is unfolded. Capitals count if given."""
+        self.query = query
+        if self.diff is None or not query:
+            return
+        for file, keys in zip(self.diff.files, self.diff.keys, strict=True):
+            found = [key for key, hunk in zip(keys, file.hunks, strict=True) if self._has(hunk)]
+            self.shape.open_hunks.update(found)
+            if found and self.shape.is_folded_file(file):
+                self.shape.folded_files.symmetric_difference_update({file.path})
+        self.lay_out()
+
+    def _has(self, hunk: Hunk) -> bool:
+        return any(self._is_hit(line.text) for line in hunk.lines)
+
+    def _is_hit(self, text: str) -> bool:
+        return self.query in (text if self.query != self.query.casefold() else text.casefold())
+
+    def to_hit(self, by: int) -> bool:
+        """To the next line that has what is searched for."""
+        return bool(self.query) and self._to(self._hits(), by)
+
+    def hits(self) -> int:
+        """How many lines have it."""
+        return len(self._hits())
+
+    def _hits(self) -> list[int]:
+        found = []
+        for index, place in enumerate(self.places):
+            line = self._line(place)
+            if line is not None and self._is_hit(line.text):
+                found.append(index)
+        return found
+
+    def known_keys(self) -> frozenset[str]:
+        """Every hunk that is there."""
+        return (
+            frozenset(key for keys in self.diff.keys for key in keys) if self.diff else frozenset()
+        )
+
     def toggle_fold(self) -> None:
         """Fold or unfold the file or the hunk under the cursor."""
         place = self.place
@@ -221,7 +265,11 @@ class DiffPane:
         if self.diff is None:
             return [fit((), cells)] * height
         painter = DiffPainter(
-            diff=self.diff, shape=self.shape, scroll=self._scroll, shows_blanks=self.shows_blanks
+            diff=self.diff,
+            shape=self.shape,
+            scroll=self._scroll,
+            shows_blanks=self.shows_blanks,
+            query=self.query,
         )
         self._keep_in_sight(cells, height)
         low, high = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))
@@ -245,4 +293,4 @@ class DiffPane:
     def _rows_of(self, place: Place, cells: int) -> int:
         if place.part is not Part.COMMENT:
             return 1
-        return len(comment_rows(self.comments[place.other], cells))
+        return len(comment_rows(self.comments[place.other], cells, is_stale=place.hunk < 0))

@@ -1,10 +1,11 @@
 """The rows of a diff, inked: heads of files and hunks, lines with changed words, comments."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
-from tui.present.cutting import cut_path, wrap
+from tui.present.cutting import cut_end, cut_path, wrap
 from tui.present.diff_layout import Comment, Part, Place, Shape, seen_of
 from tui.present.figures import MINUS, some
 from tui.present.ink import (
@@ -22,6 +23,7 @@ from tui.present.ink import (
     row_width,
     slice_row,
     spread,
+    width_of,
     words,
 )
 from tui.present.syntax import Piece, cutter, inked_lines
@@ -46,8 +48,8 @@ class DiffPainter:
     diff: ChangeDiff
     shape: Shape
     scroll: int = 0
-    is_wrapped: bool = False
     shows_blanks: bool = False
+    query: str = ""
 
     def rows(self, place: Place, cells: int, *, is_here: bool) -> list[Row]:
         """The rows of a place; only a comment, or a wrapped line, has more than one."""
@@ -69,7 +71,8 @@ class DiffPainter:
             case Part.PAIR:
                 return [self._beside(place, cells)]
             case Part.COMMENT:
-                return comment_rows(self.shape.comments[place.other], cells)
+                comment = self.shape.comments[place.other]
+                return comment_rows(comment, cells, is_stale=place.hunk < 0)
             case Part.BLANK:
                 return [fit((), cells)]
 
@@ -77,7 +80,10 @@ class DiffPainter:
         seen, whole = seen_of(self.diff, place.file, self.shape.seen)
         name = f"{file.old_path} → {file.path}" if file.old_path else file.path
         left = words(Span(f" {cut_path(name, cells - 30)}", BOLD), f"  {file.kind}")
-        if file.is_generated:
+        if self.shape.is_folded_file(file):
+            why = "generated, " if file.is_generated else "huge, " if file.is_huge else ""
+            left = words(*left, f"  ► {why}folded")
+        elif file.is_generated:
             left = words(*left, "  generated")
         right = words(
             *_counts(file.added, file.removed),
@@ -136,6 +142,8 @@ class DiffPainter:
         )
         if self.shows_blanks:
             row = tuple(Span(span.text.replace(" ", "·"), span.ink) for span in row)
+        if self.query:
+            row = lit(row, self.query)
         if self.scroll:
             row = slice_row(row, self.scroll, row_width(row))
         return cut_row(row, cells)
@@ -183,14 +191,34 @@ def _inked(text: str, role: Role, ground: Role | None) -> Span:
     return Span(text, Ink(role, ground, bold=role is Role.DEFINITION, italic=role is Role.COMMENT))
 
 
-def comment_rows(comment: Comment, cells: int) -> list[Row]:
+def lit(row: Row, query: str) -> Row:
+    """The row with every hit of what is searched for filled."""
+    text = "".join(span.text for span in row)
+    flags = 0 if query != query.casefold() else re.IGNORECASE
+    fill = Ink(Role.ON_WAITING, Role.WAITING_FILL, bold=True)
+    lit_row: list[Span] = []
+    at = 0
+    for found in re.finditer(re.escape(query), text, flags):
+        start, end = width_of(text[: found.start()]), width_of(text[: found.end()])
+        lit_row += [*slice_row(row, at, start), Span(found[0], fill)]
+        at = end
+    return (*lit_row, *slice_row(row, at, row_width(row))) if lit_row else row
+
+
+def comment_rows(comment: Comment, cells: int, *, is_stale: bool = False) -> list[Row]:
     """A comment in its box under the line it is about."""
     width = max(min(cells - 16, 80), 20)
     ink = Ink(Role.ACCENT)
     lead = Span(" " * 12)
     state = "sent" if comment.is_sent else "not sent yet"
+    state = f"{state}, the code has changed since" if is_stale else state
     title = f" you, line {comment.number} "
     rows: list[Row] = [(lead, Span(f"╭─{title}{'─' * (width - len(title) - 3)}╮", ink))]
+    if is_stale:
+        quoted = cut_end(comment.code.split("\n")[0].strip(), width - 4)
+        rows.append(
+            (lead, Span("│ ", ink), *fit((Span(quoted, MUTED),), width - 4), Span(" │", ink))
+        )
     rows += [
         (lead, Span("│ ", ink), *fit((Span(text, TEXT),), width - 4), Span(" │", ink))
         for text in wrap(comment.text, width - 4)

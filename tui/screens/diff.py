@@ -1,76 +1,143 @@
-"""Diff: one worker's change, hunk by hunk; what was seen, what is to be said about it."""
+"""Diff: one worker's change, hunk by hunk, live while it runs, against this and that."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
-from engine.commands import BeginFrom, RetryWorker, Steer
 from engine.phases import Phase
 from engine.results import WorkerView
-from tui.present.diff_layout import Comment, Part
 from tui.present.diff_page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
-from tui.present.diff_pane import DiffPane
 from tui.present.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
 from tui.present.scene import Scene
 from tui.present.sentences import sentence_of
-from tui.screens.acting import ActingScreen
 from tui.screens.base import Writing
-from tui.screens.session import Session, Undoable
+from tui.screens.diff_says import DiffSays
+from tui.screens.session import Session
 
-_MODES = ("auto", "unified", "split")
 _NO_DROP = "hunks cannot be left out of a change before it lands; comment on it instead"
+_LIVE_EVERY_S = 2.0
+_UNFINISHED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
+_WIDER = 8
+"""So many times more lines round a change are asked for at once where more are wanted."""
+_MOST_CONTEXT = 1000
+SINCE = "what you saw last"
 
 
-class DiffScreen(ActingScreen):
+class _Wanted(NamedTuple):
+    """Which diff is on screen; another one is asked for when this changes."""
+
+    run: str = ""
+    worker: str = ""
+    attempt: int = 0
+    against: str = ""
+    context: int = 3
+    change: str = ""
+    beat: int = 0
+
+    @property
+    def of(self) -> tuple[str, str, int, str]:
+        """What makes it another diff, rather than the same one grown."""
+        return self.run, self.worker, self.attempt, self.against
+
+
+class DiffScreen(DiffSays):
     """A change against what it is compared with."""
-
-    kind = "diff"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.pane = DiffPane(seen=session.seen, comments=session.comments)
-        self.mode = "auto"
-        self.attempt: int | None = None
-        self.is_zoomed = False
+        self.against = ""
+        self.since = ""
+        self.context = 3
         self.reason = ""
-        self._loaded: tuple[str, str, int, str] = ("", "", 0, "")
+        self._loaded = _Wanted()
+        self._loading: _Wanted | None = None
         self._files_at: list[int] = []
 
     # Loading.
 
     def on_screen_resume(self) -> None:
+        self._arrive()
         self._load_if_moved()
         super().on_screen_resume()
 
+    def on_screen_suspend(self) -> None:
+        self._leave()
+
     def point_at(self, worker: str) -> None:
+        self._leave()
         super().point_at(worker)
-        self.attempt = None
+        self._arrive()
+
+    def _arrive(self) -> None:
+        """Whose change was looked at before: what has come since can be asked for."""
+        self.since = self.session.looked.get(self.about(), "")
+        self.against = ""
+
+    def _leave(self) -> None:
+        """What is on screen now is what was seen last."""
+        diff = self.pane.diff
+        if diff is not None and diff.head and self._loaded.run:
+            self.session.looked[f"{self._loaded.run}/{self._loaded.worker}"] = diff.head
+
+    def _wanted(self, run: str, here: WorkerView) -> _Wanted:
+        change = f"{here.change}" if here.change else ""
+        is_live = here.phase in _UNFINISHED
+        beat = int(self.session.clock() / _LIVE_EVERY_S) if is_live else 0
+        known = self._loaded
+        if is_live and known.of[:2] == (run, here.worker) and self._is_still(here):
+            beat = known.beat
+        return _Wanted(
+            run,
+            here.worker,
+            here.attempt,
+            self.against,
+            self.context,
+            f"{change}{here.phase}",
+            beat,
+        )
+
+    def _is_still(self, here: WorkerView) -> bool:
+        """Nothing was heard of it since the last look."""
+        last = here.last_output_at
+        return last is not None and last < self._loaded.beat * _LIVE_EVERY_S
 
     def _load_if_moved(self) -> None:
-        """Ask for the diff when the worker, the attempt or its change is another than before."""
+        """Ask for the diff when it is another, or has grown."""
         here, run = self.session.worker_view, self.session.run
         if here is None or run is None:
             return
-        attempt = self.attempt or here.attempt
-        change = f"{here.change}" if here.change else ""
-        wanted = (run.run, here.worker, attempt, change)
-        if wanted != self._loaded:
-            is_same = wanted[:3] == self._loaded[:3]
-            self._loaded = wanted
-            if not is_same:
-                self.pane.show(None)
-                self.reason = ""
-            self.begin(partial(self._load, wanted), group="diff", exclusive=True)
+        wanted = self._wanted(run.run, here)
+        is_on_its_way = self._loading is not None and self._loading.of == wanted.of
+        if wanted == self._loaded or is_on_its_way:
+            return
+        if wanted.of != self._loaded.of:
+            self.pane.show(None)
+            self.reason = ""
+        self._loaded = self._loading = wanted
+        self.pane.shape.about = self.about()
+        self.begin(partial(self._load, wanted), group="diff", exclusive=True)
 
-    async def _load(self, wanted: tuple[str, str, int, str]) -> None:
-        run, worker, attempt, _ = wanted
-        found = await self.session.bridge.diff(run, worker, attempt or None)
+    async def _load(self, wanted: _Wanted) -> None:
+        try:
+            found = await self.session.bridge.diff(
+                wanted.run,
+                wanted.worker,
+                wanted.attempt or None,
+                against=wanted.against,
+                context=wanted.context,
+            )
+        finally:
+            if self._loading is wanted:
+                self._loading = None
         if wanted != self._loaded:
             return
         if isinstance(found, str):
             self.reason = found
         else:
-            self.pane.show(found)
-            self.session.opened_diffs.add((run, worker, attempt))
+            is_since = wanted.against and wanted.against == self.since
+            self.pane.show(replace(found, against=SINCE) if is_since else found)
+            self.session.opened_diffs.add((wanted.run, wanted.worker, wanted.attempt))
             if self.session.diff_place:
                 self.pane.to_place(self.session.diff_place)
                 self.session.diff_place = ""
@@ -132,33 +199,29 @@ class DiffScreen(ActingScreen):
                 Span(f"{len(self.pane.range())} lines. ", TEXT),
                 "c comments on them, esc leaves them.",
             )
+        if self.pane.query:
+            hits = self.pane.hits()
+            have = "line has" if hits == 1 else "lines have"
+            return words(Span(f"/{self.pane.query}  ", TEXT), f"{hits} {have} it")
         worker, step = self.session.worker_view, self.session.step_view
         return sentence_of(worker, step, scene.now) if worker and step else ()
 
     def hints(self) -> Sequence[str]:
         return (
-            "mark",
-            "down",
-            "comment",
-            "send",
-            "yes",
-            "land",
-            "select",
-            "show_split",
-            "more",
+            *("mark", "down", "comment", "send", "yes", "land", "select", "diff", "show_split"),
+            *("more", "search"),
         )
 
     def why_not(self, idea: str) -> str:
-        if idea in {"comment", "diff", "no", "no_wide"}:
+        if idea in {"comment", "diff", "no", "no_wide", "against", "search"}:
             return self._why_not_here(idea)
         return super().why_not(idea)
 
     def _why_not_here(self, idea: str) -> str:
         if idea in {"no", "no_wide"}:
             return _NO_DROP
-        here = self.session.worker_view
-        if idea == "diff" and (here is None or here.attempt < 2):  # noqa: PLR2004 - a second one to compare
-            return "there is no other attempt to look at"
+        if idea in {"diff", "against"}:
+            return "" if self.session.worker_view else "there is no worker"
         return "" if self.pane.diff else "there is no diff"
 
     def pointed(self, target: str, times: int) -> None:
@@ -168,205 +231,40 @@ class DiffScreen(ActingScreen):
         elif kind == "pane" and times > 1:
             self.do_open()
 
-    # Moving.
+    # Comparing with something else.
 
-    def do_down(self) -> None:
-        self.pane.move(1)
-
-    def do_up(self) -> None:
-        self.pane.move(-1)
-
-    def do_half_down(self) -> None:
-        self.pane.move(self.size.height // 3)
-
-    def do_half_up(self) -> None:
-        self.pane.move(-(self.size.height // 3))
-
-    def do_page_down(self) -> None:
-        self.pane.move(self.size.height - 8)
-
-    def do_page_up(self) -> None:
-        self.pane.move(-(self.size.height - 8))
-
-    def do_first(self) -> None:
-        self.pane.move(-len(self.pane.places))
-
-    def do_last(self) -> None:
-        self.pane.move(len(self.pane.places))
-
-    def do_left(self) -> None:
-        self.pane.to_part(Part.HUNK, -1)
-
-    def do_right(self) -> None:
-        self.pane.to_part(Part.HUNK, 1)
-
-    def do_next_hunk(self) -> None:
-        self.do_right()
-
-    def do_previous_hunk(self) -> None:
-        self.do_left()
-
-    def do_unit_down(self) -> None:
-        self.pane.to_part(Part.FILE, 1)
-
-    def do_unit_up(self) -> None:
-        self.pane.to_part(Part.FILE, -1)
-
-    def do_next_file(self) -> None:
-        self.do_unit_down()
-
-    def do_previous_file(self) -> None:
-        self.do_unit_up()
-
-    def do_next(self) -> None:
-        if not self.pane.to_new(1):
-            self.say_refused(self._key("next"), "no hunk further down is new")
-
-    def do_previous(self) -> None:
-        if not self.pane.to_new(-1):
-            self.say_refused(self._key("previous"), "no hunk further up is new")
-
-    def do_scroll_left(self) -> None:
-        self.pane.scroll(-8)
-
-    def do_scroll_right(self) -> None:
-        self.pane.scroll(8)
-
-    # Seeing.
-
-    def do_open(self) -> None:
-        self.pane.toggle_fold()
-
-    def do_mark(self) -> None:
-        """The hunk was seen: on to the next one that was not."""
-        key = self.pane.key
-        if not key:
-            self.say_refused(self._key("mark"), "there is no hunk under the cursor")
-            return
-        seen = self.session.seen
-
-        def toggle() -> None:
-            seen.symmetric_difference_update({key})
-            self.pane.lay_out()
-
-        was_new = key not in seen
-        toggle()
-        self.session.remember(Undoable("the mark on the hunk", toggle, toggle))
-        if was_new and not self.pane.to_new(1) and not self.pane.to_new(-1):
-            self.say("every hunk was seen")
-
-    def do_show_split(self) -> None:
-        self.mode = _MODES[(_MODES.index(self.mode) + 1) % len(_MODES)]
-        self.say(f"the diff is shown {'by width' if self.mode == 'auto' else self.mode}")
-
-    def do_show_space(self) -> None:
-        self.pane.toggle("ignores_blanks")
-
-    def do_show_generated(self) -> None:
-        self.pane.toggle("has_generated")
-
-    def do_show_invisible(self) -> None:
-        self.pane.shows_blanks = not self.pane.shows_blanks
-
-    def do_more(self) -> None:
-        self.pane.set_context(self.pane.shape.context + 3)
-
-    def do_less(self) -> None:
-        self.pane.set_context(self.pane.shape.context - 3)
-
-    def do_zoom(self) -> None:
-        self.is_zoomed = not self.is_zoomed
-
-    def do_select(self) -> None:
-        self.pane.anchor = self.pane.cursor if self.pane.anchor is None else None
-
-    def do_leave(self) -> None:
-        if self.pane.anchor is not None:
-            self.pane.anchor = None
-        else:
-            super().do_leave()
+    def _ways(self, here: WorkerView) -> dict[str, str]:
+        """What it can be held against, and how that is called."""
+        ways = {"": "what it began from", "target": "its target: what landing it would change"}
+        ways |= {f"@{n}": f"attempt {n}" for n in range(here.attempt - 1, 0, -1)}
+        if self.since and self.pane.diff and self.since != self.pane.diff.head:
+            ways[self.since] = SINCE
+        return ways
 
     def do_diff(self) -> None:
-        """The change of another attempt."""
+        """The next thing to hold it against."""
         here = self.session.worker_view
         if here is None:
             return
-        now = self.attempt or here.attempt
-        self.attempt = now - 1 if now > 1 else here.attempt
-        self.say(f"attempt {self.attempt} of {here.attempt}")
+        ways = self._ways(here)
+        order = list(ways)
+        at = order.index(self.against) if self.against in order else -1
+        self.against = order[(at + 1) % len(order)]
+        self.say(f"held against {ways[self.against]}")
 
-    def do_copy(self) -> None:
-        self.copy("\n".join(self.pane.range()))
+    def do_against(self) -> None:
+        """Any branch, tag or commit."""
+        note = "a branch, a tag, a commit, or @2 for attempt 2"
+        self.write(Writing("hold it against", note, self._hold_against, key="against"))
 
-    def do_copy_name(self) -> None:
-        self.copy(self.pane.path_and_line)
+    def _hold_against(self, revision: str) -> None:
+        self.against = revision.strip()
 
-    def place_here(self) -> tuple[str, int]:
-        path, _, line = self.pane.path_and_line.rpartition(":")
-        return (path, int(line)) if line.isdigit() and path else (self.pane.path_and_line, 0)
+    def do_more(self) -> None:
+        wanted = self.pane.shape.context + 3
+        if wanted > self.context < _MOST_CONTEXT:
+            self.context = min(self.context * _WIDER, _MOST_CONTEXT)
+        self.pane.set_context(wanted)
 
-    # Saying.
-
-    def do_comment(self) -> None:
-        spot = self.pane.spot()
-        if spot is None:
-            self.say_refused(self._key("comment"), "there is no line under the cursor")
-            return
-        note = "kept until you send all of them"
-        title = f"comment on {self.pane.path_and_line}"
-        self.write(Writing(title, note, lambda text: self._comment(spot, text), key=title))
-
-    def _comment(self, spot: Comment, text: str) -> None:
-        comments, made = self.session.comments, spot._replace(text=text, about=self._about())
-
-        def add() -> None:
-            comments.append(made)
-            self.pane.lay_out()
-
-        def remove() -> None:
-            comments.remove(made)
-            self.pane.lay_out()
-
-        add()
-        self.pane.anchor = None
-        self.session.remember(Undoable("the comment", remove, add))
-
-    def do_send(self) -> None:
-        """All pending comments go to the agent: at once where it runs, else with a retry."""
-        worker, about = self.session.worker_view, self._about()
-        pending = [c for c in self.session.comments if c.about == about and not c.is_sent]
-        if not pending or worker is None:
-            self.say_refused(self._key("send"), "no comment is pending")
-            return
-        text = "\n\n".join(_as_words(comment) for comment in pending)
-        command = self._carrier(worker, text)
-        if command is None:
-            self.say_refused(self._key("send"), f"{worker.worker} can take no comments now")
-            return
-
-        def sent() -> None:
-            self.session.comments[:] = [
-                c._replace(is_sent=True) if c in pending else c for c in self.session.comments
-            ]
-            self.pane.lay_out()
-
-        self.send(command, f"{len(pending)} comments go to {worker.worker}", sent)
-
-    def _about(self) -> str:
-        worker = self.session.worker_view
-        return f"{self.run_id}/{worker.worker}" if worker else ""
-
-    def _carrier(self, worker: WorkerView, text: str) -> Steer | RetryWorker | None:
-        if worker.phase is Phase.RUNNING:
-            return Steer(worker=worker.worker, run=self.run_id, text=text)
-        if worker.phase in {Phase.REVIEWING, Phase.CONFLICTED, Phase.FAILED, Phase.CANCELLED}:
-            return RetryWorker(
-                worker=worker.worker, run=self.run_id, mode=BeginFrom.CONTINUE, feedback=text
-            )
-        return None
-
-
-def _as_words(comment: Comment) -> str:
-    """A comment as an agent reads it: where, the code, what is said of it."""
-    code = "\n".join(f"> {line}" for line in comment.code.split("\n"))
-    return f"{comment.path}:{comment.number}\n{code}\n{comment.text}"
+    def do_less(self) -> None:
+        self.pane.set_context(self.pane.shape.context - 3)

@@ -11,6 +11,7 @@ from tui.present.diff_layout import Comment
 from tui.screens.session import Session
 
 _MOST_SEEN = 50_000
+_MOST_LOOKED = 500
 
 
 class Memory:
@@ -26,15 +27,19 @@ class Memory:
             left = json.loads(self.path.read_text("utf-8"))
             seen = {str(key) for key in left["seen"]}
             comments = [Comment(**comment) for comment in left["comments"]]
+            looked = {str(about): str(head) for about, head in left.get("looked", {}).items()}
         except (OSError, ValueError, TypeError, KeyError):
             return
         session.seen.update(seen)
         session.comments.extend(comments)
+        session.looked.update(looked)
 
     def changed(self, session: Session) -> str:
         """What is to be written; nothing if it stands there already."""
         unsent = [comment._asdict() for comment in session.comments if not comment.is_sent]
-        text = json.dumps({"seen": sorted(session.seen)[:_MOST_SEEN], "comments": unsent})
+        looked = dict(list(session.looked.items())[-_MOST_LOOKED:])
+        seen = sorted(session.seen)[:_MOST_SEEN]
+        text = json.dumps({"seen": seen, "comments": unsent, "looked": looked})
         return "" if text == self._written else text
 
     def write(self, text: str) -> None:

@@ -83,6 +83,7 @@ class Session:
     marks: set[str] = field(default_factory=set)
     opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
+    looked: dict[str, str] = field(default_factory=dict)
     comments: list[Comment] = field(default_factory=list)
     put_off: set[str] = field(default_factory=set)
     drafts: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,117 @@
+"""A diff in the console: what it is held against, searching it, comments that outlive code."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.diffs import DiffLine, Sign
+from engine.phases import Phase
+from engine.results import Change, EngineView
+from tests.support.console_diffs import diff_of_reader
+from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
+from tui.screens.diff import DiffScreen
+
+pytestmark = pytest.mark.anyio
+RUNNING = "implement/worker_1"
+
+
+def _port() -> FakePort:
+    return FakePort(csvlite(), diffs={RUNNING: diff_of_reader()})
+
+
+def _diff(console: Console) -> DiffScreen:
+    assert isinstance(console.screen, DiffScreen)
+    return console.screen
+
+
+async def test_a_comment_is_opened_again_and_an_empty_one_goes_away():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("next", "down", "comment")
+        await console.type("why?\n")
+        await console.do("comment")
+        assert console.screen.textbox.text == "why?"
+        console.screen.textbox.text = ""
+        await console.press("enter")
+        await console.until(lambda: "not sent yet" not in console.text)
+        await console.do("undo")
+        await console.shows("not sent yet")
+
+
+async def test_a_comment_on_code_that_has_changed_is_kept_and_marked():
+    port = _port()
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("next", "down", "comment")
+        await console.type("why?\n")
+        reader = port.diffs[RUNNING]
+        first, second, third = reader.files[0].hunks
+        grown = replace(second, lines=(*second.lines, DiffLine(Sign.ADDED, "more", None, 95)))
+        file = replace(reader.files[0], hunks=(first, grown, third))
+        port.diffs[RUNNING] = replace(reader, files=(file, *reader.files[1:]))
+        port.tell(view=_later(port, files=9))
+        await console.shows("not sent yet, the code has changed since", "why?")
+
+
+async def test_a_diff_is_held_against_one_thing_after_another():
+    port = _port()
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff", "diff")
+        await console.until(lambda: ("target", 3) in port.compared)
+        await console.shows("held against its target")
+        _diff(console).perform("against")
+        await console.pilot.pause()
+        await console.type("v1.0\n")
+        await console.until(lambda: ("v1.0", 3) in port.compared)
+        await console.do("more")
+        await console.until(lambda: ("v1.0", 24) in port.compared)
+
+
+async def test_what_was_seen_last_is_something_to_compare_with():
+    port = _port()
+    reader = port.diffs[RUNNING]
+    port.diffs[RUNNING] = replace(reader, head="one", is_live=False)
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("go_fleet")
+        assert list(console.app.session.looked.values()) == ["one"]
+        port.diffs[RUNNING] = replace(reader, head="two", is_live=False)
+        port.tell(view=_later(port, files=9))
+        await console.do("go_diff")
+        await console.until(lambda: (d := _diff(console).pane.diff) is not None and d.head == "two")
+        while ("one", 3) not in port.compared:
+            await console.do("diff")
+        await console.shows("→ what you saw last")
+
+
+async def test_a_diff_is_searched_through_its_folds():
+    async with opened(port=_port()) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("last")
+        await console.shows("► generated, folded")
+        await console.do("search")
+        await console.type("A = 2\n")
+        await console.shows("search refused: nothing in this diff has 'A = 2'")
+        await console.do("search")
+        await console.type("a = 2\n")
+        await console.shows("/a = 2  1 line has it", "+ a = 2")
+        await console.do("next")
+        await console.shows("/a = 2 is not further down")
+        await console.do("leave", "first", "next")
+        await console.shows("hunk 1 of 3")
+
+
+def _later(port: FakePort, **change: object) -> EngineView:
+    """The view with another change of the worker that is looked at."""
+    made = Change(head="x", base="y", **change)  # type: ignore[arg-type]
+    view = changed(port.shown, RUNNING, change=made, phase=Phase.REVIEWING)
+    return replace(view, at=NOW + 5)
