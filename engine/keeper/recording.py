@@ -19,6 +19,7 @@ MAX_DATA = 1 << 16
 TRUNCATED = b"truncated"
 _HEADER = struct.Struct("<BBHIQ")
 _MAGIC = 0xF7
+_BEGAN = b"recording 1 "
 
 
 class Recorder:
@@ -30,7 +31,7 @@ class Recorder:
         self._start = time.monotonic()
         self._rest = b""
         self.size = 0
-        self.add(NOTE, b"recording 1 %.6f" % time.time())
+        self.add(NOTE, _BEGAN + b"%.6f" % time.time())
 
     @property
     def is_clogged(self) -> bool:
@@ -74,6 +75,11 @@ class Recorder:
     def close(self) -> None:
         """Nothing more is added."""
         os.close(self._fd)
+
+
+def began_at(note: bytes) -> float | None:
+    """The wall-clock time from which the frames count, if a note is the one that names it."""
+    return float(note.removeprefix(_BEGAN)) if note.startswith(_BEGAN) else None
 
 
 def parse(block: bytes | memoryview) -> tuple[list[tuple[float, int, bytes]], int]:

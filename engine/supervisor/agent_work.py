@@ -129,6 +129,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         count_spent=partial(tools.ledger.spend, request.choice, attempt),
         started_at=w.attempt_since or tools.clock.now(),
     )
+    await run.recall(watch.logbook, w.id)
     activity.watch = watch
     activity.watched.set()
     await _follow(tools, run, activity, launch)

@@ -62,7 +62,8 @@ def wants_prior_diff(w: Worker) -> bool:
 
 def wants_story(w: Worker) -> bool:
     """It goes on where it stopped, and its agent remembers nothing of what came before."""
-    return w.next.mode is RetryMode.RESUME and w.session is None and w.next.previous is not None
+    is_interrupted = w.next.mode is RetryMode.RESUME and not w.next.is_turn
+    return is_interrupted and w.session is None and w.next.previous is not None
 
 
 def story_of(lines: Sequence[LogLine]) -> str:

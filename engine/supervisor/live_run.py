@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -23,8 +24,9 @@ from engine.supervisor.activities import Activities
 from engine.supervisor.egress import EgressLog
 from engine.supervisor.journal import Journal
 from engine.supervisor.ledger import logins_of
-from engine.supervisor.logbook import Logbook
+from engine.supervisor.logbook import Logbook, Remark
 from engine.supervisor.performer import Performer
+from engine.supervisor.remarks import Remarks
 from engine.supervisor.stalls import stall_facts
 from engine.supervisor.tools import Tools
 
@@ -57,6 +59,8 @@ class LiveRun:
         self.trouble: str | None = None
         self._egress: dict[AttemptId, EgressLog] = {}
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
+        self._remarks = Remarks(partial(tools.layout.agent_db, state.run), self._activities.aside)
+        self._found = {(w.id, w.ran) for w in state.workers.values() if w.ran > w.collected}
         self.on_change: Callable[[], None] = lambda: None
 
     @property
@@ -161,14 +165,21 @@ class LiveRun:
         self._tools.bus.mention(self.run, event, at=self._tools.clock.now(), after=self._seq)
 
     def note(self, worker: WorkerId, attempt: int, text: str) -> None:
-        """Write a remark of ours into an attempt's log, if anybody reads it here."""
+        """Write a remark of ours into an attempt's log."""
+        now = self._tools.clock.now()
         logbook = self.logbooks.get((worker, attempt))
         if logbook is not None:
-            logbook.write(LogKind.NOTE, text, self._tools.clock.now())
+            logbook.write(LogKind.NOTE, text, now)
+        self._remarks.keep(worker, attempt, Remark(now, LogKind.NOTE, text))
+
+    async def recall(self, logbook: Logbook, worker: WorkerId) -> None:
+        """Give a log back what an engine before this one remarked, if the attempt was its."""
+        if (worker, logbook.attempt) in self._found:
+            logbook.recall(await self._remarks.found(worker, logbook.attempt))
 
     def new_logbook(self, worker: WorkerId, attempt: int) -> Logbook:
         """A fresh log for an attempt that is being watched; only the newest few are kept."""
-        logbook = Logbook(attempt)
+        logbook = Logbook(attempt, on_remark=partial(self._remarks.keep, worker, attempt))
         self.logbooks[worker, attempt] = logbook
         for old in range(1, attempt - 1):
             self.logbooks.pop((worker, old), None)
@@ -322,7 +333,7 @@ class LiveRun:
                 )
                 word = "reached" if is_allowed else "was refused"
                 now = self._tools.clock.now()
-                activity.watch.logbook.write(LogKind.NOTE, f"{word} {host}", now)
+                activity.watch.logbook.remark(LogKind.NOTE, f"{word} {host}", now, is_once=True)
 
     def _look_at_the_clock(self) -> None:
         state = self._state

@@ -3,10 +3,12 @@
 Made from the attempt's events as they come; it can always be made again from the recording.
 """
 
+import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
+from typing import NamedTuple
 
 from engine.agents import agent_events as a
 from engine.limits import Usage
@@ -15,8 +17,17 @@ from engine.results import LogChunk, LogKind, LogLine
 KEPT_LINES = 10_000
 TAIL_LINES = 12
 _FOCUS_S = 2.0
+AT_ITS_CAP = "the recording met its cap: what follows was not kept"
 _Piece = tuple[float, LogKind, str, int]
 """Lines as they came, as one text, and how many: taken apart only if they are read at all."""
+
+
+class Remark(NamedTuple):
+    """Something that did not come from the agent."""
+
+    at: float
+    kind: LogKind
+    text: str
 
 
 @dataclass
@@ -29,6 +40,7 @@ class Logbook:
         last_progress: When it last told of something it did, on the monotonic clock.
         last_raw: When it last wrote a plain line, likewise.
         last_read: When somebody last read it line by line, likewise.
+        on_remark: Called with each new remark, so that it can be kept.
     """
 
     attempt: int
@@ -44,8 +56,11 @@ class Logbook:
     cached_tokens: int = 0
     is_ended: bool = False
     is_turn_over: bool = False
+    on_remark: Callable[[Remark], None] | None = None
     _is_open: bool = False
     _next: int = 0
+    _earlier: deque[Remark] = field(default_factory=deque)
+    _recalled: set[str] = field(default_factory=set)
     _kept: deque[_Piece] = field(default_factory=deque)
 
     @property
@@ -61,6 +76,19 @@ class Logbook:
         """Add a text of one kind, a line a row."""
         self._is_open = False
         self._add(text, kind, at)
+
+    def remark(self, kind: LogKind, text: str, at: float, *, is_once: bool = False) -> None:
+        """Add what did not come from the agent, and will not be found in its recording."""
+        if is_once and text in self._recalled:
+            return
+        self.write(kind, text, at)
+        if self.on_remark is not None:
+            self.on_remark(Remark(at, kind, text))
+
+    def recall(self, remarks: Iterable[Remark]) -> None:
+        """Take in the remarks of an engine before: each has its place before the next line."""
+        self._earlier.extend(remarks)
+        self._recalled.update(said.text for said in self._earlier)
 
     def write_raw(self, text: str, at: float, *, monotonic: float) -> None:
         """Add many lines of plain output at once; none of them is looked at."""
@@ -80,6 +108,16 @@ class Logbook:
         self._is_open = True
 
     def _add(self, text: str, kind: LogKind, at: float) -> None:
+        if self._earlier:
+            self._insert(until=at)
+        self._append(text, kind, at)
+
+    def _insert(self, until: float) -> None:
+        while self._earlier and self._earlier[0].at <= until:
+            said = self._earlier.popleft()
+            self._append(said.text, said.kind, said.at)
+
+    def _append(self, text: str, kind: LogKind, at: float) -> None:
         count = text.count("\n") + 1
         self._kept.append((at, kind, text, count))
         self._next += count
@@ -201,6 +239,7 @@ class Logbook:
 
     def end(self, last_words: str, at: float) -> None:
         """Nothing more comes; what the agent closed with is shown if it was not said before."""
+        self._insert(until=math.inf)
         self.is_ended = True
         self.tool = None
         words = last_words.strip()

@@ -19,7 +19,8 @@ from engine.store.agent_store import AgentRow, AgentStore, Table
 from engine.store.codec import to_json
 
 _BATCH = 64
-_WRITING = threading.Lock()
+WRITING = threading.Lock()
+"""Held by whoever writes a worker's database: one connection at a time does."""
 
 
 @dataclass
@@ -70,7 +71,7 @@ class Notebook:
 def _record(path: Path, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]) -> None:
     # The end of one attempt may be written down while the next of its worker already runs, and a
     # log that two connections write at once is not safe with every SQLite.
-    with _WRITING:
+    with WRITING:
         store = AgentStore.open(path)
         try:
             store.record(attempt, parsed_offset, rows)

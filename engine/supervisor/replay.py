@@ -10,11 +10,14 @@ import anyio.to_thread
 from engine.agents import agent_events as a
 from engine.agents.contract import Ending, StreamParser
 from engine.core.state import RunState, Worker
+from engine.errors import EngineError
 from engine.ids import AttemptId
-from engine.keeper.recording import ERR, IN, NOTE, OUT, parse
+from engine.keeper.recording import ERR, IN, NOTE, OUT, TRUNCATED, began_at, parse
+from engine.results import LogKind
 from engine.supervisor.agent_work import parser_for
 from engine.supervisor.briefing import story_of, wants_story
-from engine.supervisor.logbook import Logbook, raw_text
+from engine.supervisor.logbook import AT_ITS_CAP, Logbook, raw_text
+from engine.supervisor.remarks import remarks_of
 from engine.supervisor.tools import Tools
 
 _STREAMS = {OUT: "out", ERR: "err", IN: "in"}
@@ -25,8 +28,10 @@ async def read_log(tools: Tools, state: RunState, attempt: AttemptId) -> Logbook
     worker = state.workers[attempt.worker]
     parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
     started = state.workers[attempt.worker].attempt_since or 0.0
+    logbook = Logbook(attempt.number)
+    notes = tools.layout.agent_db(attempt.run, attempt.worker)
     path = tools.layout.recording(attempt)
-    read = partial(_read, path, parser, attempt.number, started)
+    read = partial(_read, path, parser, logbook, started, notes=notes)
     return await anyio.to_thread.run_sync(read)
 
 
@@ -34,20 +39,31 @@ async def story_before(tools: Tools, state: RunState, w: Worker) -> str:
     """What the attempt before did, for an agent that goes on in its place and remembers nothing."""
     if not wants_story(w) or w.next.previous is None:
         return ""
-    log = await read_log(tools, state, AttemptId(state.run, w.id, w.next.previous))
+    attempt = AttemptId(state.run, w.id, w.next.previous)
+    try:
+        log = await read_log(tools, state, attempt)
+    except EngineError:  # its agent is not there any more: the next one begins without a story
+        return ""
     return await anyio.to_thread.run_sync(lambda: story_of(log.read(0).lines))
 
 
-def _read(path: Path, parser: StreamParser, number: int, started: float) -> Logbook:
-    logbook = Logbook(number, is_ended=True)
+def _read(
+    path: Path, parser: StreamParser, logbook: Logbook, started: float, *, notes: Path
+) -> Logbook:
+    logbook.recall(remarks_of(notes, logbook.attempt))
     try:
         block = path.read_bytes()
     except FileNotFoundError:
+        logbook.end("", started)
         return logbook
     frames, _ = parse(block)
     for seconds, stream, data in frames:
         if stream != NOTE:
             _write(logbook, parser.feed(_STREAMS[stream], data), started + seconds)
+        elif (began := began_at(data)) is not None:
+            started = began
+        elif data.startswith(TRUNCATED):
+            logbook.write(LogKind.NOTE, AT_ITS_CAP, started + seconds)
     outcome = parser.finish(Ending(exit_code=0))
     at = started + frames[-1][0] if frames else started
     _write(logbook, outcome.last_events, at)

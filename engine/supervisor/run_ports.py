@@ -27,3 +27,6 @@ class RunPort(Protocol):
 
     def new_logbook(self, worker: WorkerId, attempt: int) -> Logbook:
         """A fresh log for an attempt that is being watched."""
+
+    async def recall(self, logbook: Logbook, worker: WorkerId) -> None:
+        """Give a log back what an engine before this one remarked, if the attempt was its."""

@@ -20,11 +20,12 @@ from engine.errors import EngineError, HostLost
 from engine.events import LatestWins, OutputAppended, ProgressReported, ToolUsed, UsageSampled
 from engine.host.seam import AttemptExit, Chunk, Frame, Stream, Watched
 from engine.ids import AttemptId
+from engine.keeper.recording import TRUNCATED, began_at
 from engine.limits import Dimension, LimitHit, Limits
 from engine.phases import StopCause
 from engine.results import Badge, LogKind, Question
 from engine.supervisor.clock import Clock
-from engine.supervisor.logbook import Logbook, raw_text
+from engine.supervisor.logbook import AT_ITS_CAP, Logbook, raw_text
 from engine.supervisor.notebook import Notebook
 
 Feed = Callable[[f.Fact], None]
@@ -161,9 +162,10 @@ class Watch:
             self.sent += 1
             if frame.data in self._outbox:
                 self._outbox.remove(frame.data)
-        elif frame.stream is Stream.NOTE and frame.data.startswith(b"truncated"):
-            text = "the recording met its cap: what follows was not kept"
-            self.logbook.write(LogKind.NOTE, text, self.started_at + frame.at_s)
+        elif frame.stream is Stream.NOTE:
+            self.started_at = began_at(frame.data) or self.started_at
+            if frame.data.startswith(TRUNCATED):
+                self.logbook.write(LogKind.NOTE, AT_ITS_CAP, self.started_at + frame.at_s)
 
     def _note(self, events: Sequence[a.AgentEvent], at: float) -> None:
         now = self.clock.monotonic()
@@ -312,7 +314,7 @@ class Watch:
                 await self.change_kernel_limits(limits)
             except EngineError as error:  # less memory than it has, for example: it works on
                 note = f"not every limit could be changed: {error}"
-                self.logbook.write(LogKind.ERROR, note, self.clock.now())
+                self.logbook.remark(LogKind.ERROR, note, self.clock.now())
         await self.host.set_limits(self.attempt, limits)
 
     async def answer(self, question: str, answer: str) -> None:
@@ -321,7 +323,7 @@ class Watch:
             return  # the worker remembers it
         data = self.parser.answer(question, answer)
         if data is not None:
-            self.logbook.write(LogKind.YOU, answer, self.clock.now())
+            self.logbook.remark(LogKind.YOU, answer, self.clock.now())
             await self._send(data)
 
     async def steer(self, text: str) -> bool:
@@ -330,15 +332,15 @@ class Watch:
             self._early.append(text)
             return True
         data = self.parser.steer(text)
-        self.logbook.write(LogKind.YOU, text, self.clock.now())
+        self.logbook.remark(LogKind.YOU, text, self.clock.now())
         if data is None:
             note = "it hears it when it is taken up again"
-            self.logbook.write(LogKind.NOTE, note, self.clock.now())
+            self.logbook.remark(LogKind.NOTE, note, self.clock.now())
             return False
         if data:
             await self._send(data)
         else:
-            self.logbook.write(LogKind.NOTE, "it hears it after this turn", self.clock.now())
+            self.logbook.remark(LogKind.NOTE, "it hears it after this turn", self.clock.now())
         return True
 
     async def put_away(self) -> None:

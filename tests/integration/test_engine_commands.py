@@ -12,7 +12,7 @@ from engine.events import LimitHitSeen
 from engine.limits import Dimension, Limits
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
-from engine.results import Badge, Outcome, WorkerResult
+from engine.results import Badge, LogKind, Outcome, WorkerResult
 from engine.supervisor import coordinator
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
@@ -175,7 +175,12 @@ async def test_words_reach_an_agent_while_it_works(place: Place):
         await says(engine, run, "Understood: mind the gap")
         await accepted(engine, c.Interrupt(worker=A))
         report = await run.wait()
+        seen = [(at.kind, at.text) for at in (await engine.port.log(run.id, A)).lines]
     assert result(report).output == "heard mind the gap"
+    async with place.engine() as engine:  # read anew, the log holds what was said to it as well
+        again = [(at.kind, at.text) for at in (await engine.port.log(run.id, A)).lines]
+    assert (LogKind.YOU, "mind the gap") in seen
+    assert again == seen
 
 
 async def test_a_retry_hears_the_words_of_the_reviewer(place: Place):

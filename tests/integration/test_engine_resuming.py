@@ -34,9 +34,10 @@ def with_session(place: Place) -> dict[str, Any]:
 
 def without_session(place: Place) -> dict[str, Any]:
     """A command that reads its prompt, says that it is half done and waits; later it goes on."""
-    told = f"cat > {place.outside}/told; echo half of it is done; touch {place.outside}/on"
+    told = f"cat > {place.outside}/told; echo half of it is done"
     again = f"test -e half && cp half {place.outside}/found && exit; echo begun > half"
-    return {"adapter": "command", "argv": ["sh", "-c", f"{told}; {again}; exec sleep 600"]}
+    wait = f"touch {place.outside}/on; exec sleep 600"
+    return {"adapter": "command", "argv": ["sh", "-c", f"{told}; {again}; {wait}"]}
 
 
 async def wait_begun(place: Place, engine: Engine, run: Run) -> None:
