@@ -137,6 +137,7 @@ class Engine:
             bus=Bus(),
             clock=clock,
             project=place.project,
+            workspaces=place.workspaces,
             environ=env,
             logins=Logins(env, folder=state_home(env) / "logins", clock=clock),
             ledger=Ledger(

@@ -36,6 +36,7 @@ _HOMES = {
     "checktree": "CheckTree fill_check_tree holds",
     "undo": "undo_landing",
     "runner": "Call Repo Where",
+    "strays": "examine_stray",
     "settings": "Signature UserSettings",
     "workspace": "Strategy Workspace WorkspaceRequest check_space prepare",
 }

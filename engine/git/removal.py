@@ -18,6 +18,7 @@ from engine.errors import WorkspaceError
 from engine.git.collection import Change, CollectRefused, CollectRequest, collect
 from engine.git.diff import is_ancestor, merge_base
 from engine.git.merge3 import Merger
+from engine.git.names import RefNames
 from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, tree_of
 from engine.git.runner import WRITE, Repo, Where
 from engine.git.workspace import Strategy, Workspace
@@ -53,7 +54,7 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
 
     Ignored files do not keep it: they go to the trash with it, whole.
     """
-    busy = await to_thread.run_sync(_processes_in, workspace.path)
+    busy = await to_thread.run_sync(processes_in, workspace.path)
     if busy:
         names = ", ".join(busy[:_SHOWN])
         return Verdict(workspace=workspace, reasons=(f"{names} is working in it",))
@@ -90,7 +91,7 @@ def _examine_directory(workspace: Workspace) -> Verdict:
     return Verdict(workspace=workspace, reasons=(reason,))
 
 
-def _processes_in(path: str) -> list[str]:
+def processes_in(path: str) -> list[str]:
     """Processes that stand in a folder."""
     found: list[str] = []
     root = Path(path).resolve()
@@ -192,10 +193,9 @@ async def is_contained(repo: Repo, merger: Merger, head: str, target: str) -> bo
 
 
 async def remove_branch(
-    repo: Repo, merger: Merger, workspace: Workspace, *, targets: Sequence[str]
+    repo: Repo, merger: Merger, names: RefNames, *, targets: Sequence[str]
 ) -> str:
     """Delete a worker's branch if its work is in a target and pinned; why it stays, or nothing."""
-    names = workspace.refs
     tip = await resolve(repo, names.branch_ref)
     if tip is None:
         return ""
@@ -205,7 +205,7 @@ async def remove_branch(
     if any(place.branch == names.branch_ref for place in await checkouts(repo)):
         return "it is checked out"
     landed = [t for t in targets if await is_contained(repo, merger, tip, t)]
-    if tip != workspace.base and not landed:
+    if not landed and tip != await resolve(repo, names.base):
         return "its work is in no target yet"
     try:
         move = RefMove(names.branch_ref, None, tip)
@@ -217,15 +217,15 @@ async def remove_branch(
 
 async def drop_missing(repo: Repo, workspace_root: Path) -> tuple[str, ...]:
     """Forget registered worktrees of ours below a root whose folder is gone; which they were."""
-    listing = await repo.read("worktree", "list", "--porcelain", "-z")
     dropped: list[str] = []
-    for record in os.fsdecode(listing).split("\0\0"):
-        lines = record.split("\0")
-        path = Path(lines[0].removeprefix("worktree "))
-        is_ours = any(line.startswith("locked plait ") for line in lines)
-        is_below = path.is_relative_to(workspace_root)
-        if is_ours and is_below and not await to_thread.run_sync(os.path.lexists, path):
-            async with repo.lock.held():
+    async with repo.lock.held():  # nobody is half-way through making one
+        listing = await repo.read("worktree", "list", "--porcelain", "-z")
+        for record in os.fsdecode(listing).split("\0\0"):
+            lines = record.split("\0")
+            path = Path(lines[0].removeprefix("worktree "))
+            is_ours = any(line.startswith("locked plait ") for line in lines)
+            is_below = path.is_relative_to(workspace_root)
+            if is_ours and is_below and not await to_thread.run_sync(os.path.lexists, path):
                 await drop_entry(repo, path)
-            dropped.append(str(path))
+                dropped.append(str(path))
     return tuple(dropped)

@@ -11,26 +11,33 @@ import anyio.to_thread
 from engine.core.effects import ReleaseWorkspace
 from engine.core.state import RunState, Worker
 from engine.errors import StoreError, WorkspaceError
-from engine.git.removal import Removed, restore
+from engine.git.removal import Removed, drop_missing, restore
 from engine.git.runner import Repo
+from engine.git.strays import examine_stray
+from engine.ids import AttemptId
 from engine.phases import Phase
 from engine.store.codec import from_json
 from engine.supervisor.tools import Tools
+from engine.supervisor.trash import LABEL, discard
 
 KEPT_S = 30 * 24 * 3600.0
 """How long the trash keeps what was put there."""
-LABEL = "removed.json"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CleanItem:
-    """One workspace: whether it may go, why it stays if it stays, and whether it went."""
+    """One workspace: whether it may go, why it stays if it stays, and whether it went.
+
+    Attributes:
+        branch: The worker's branch, where that is what goes.
+    """
 
     run: str
     worker: str
     path: str
     reasons: tuple[str, ...] = ()
     was_removed: bool = False
+    branch: str = ""
 
     @property
     def is_safe(self) -> bool:
@@ -48,16 +55,83 @@ class TrashItem:
 
 
 async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> list[CleanItem]:
-    """Every workspace of these runs; those that are provably safe go, unless it is only asked."""
+    """Every workspace of these runs, and of runs that are gone; those that are provably safe go.
+
+    With `dry_run` it is only said what would go.
+    """
     items = [
         await _clean_one(tools, state, w, dry_run=dry_run)
         for state in states
         for w in [each for known in state.workers.values() for each in _attempts(known)]
         if await anyio.Path(w.workspace or "").is_dir()
     ]
+    items += await _clean_strays(tools, dry_run=dry_run)
     if not dry_run:
+        items += await _drop_branches(tools, states)
+        for state in states:
+            if all(w.phase.is_settled for w in state.workers.values()):
+                checked = tools.workspaces / state.run / "check"
+                await anyio.to_thread.run_sync(partial(shutil.rmtree, checked, ignore_errors=True))
         now = tools.clock.now()
         await anyio.to_thread.run_sync(partial(_purge, tools.layout.trash, now))
+    return items
+
+
+async def _clean_strays(tools: Tools, *, dry_run: bool) -> list[CleanItem]:
+    """Workspaces of runs that are gone, and registered worktrees whose folder is gone."""
+    if tools.repo is None:
+        return []
+    items = []
+    strays = await anyio.to_thread.run_sync(_strays, tools.workspaces, tools.layout.runs)
+    for attempt, path in strays:
+        verdict = await examine_stray(tools.repo, attempt, path)
+        is_going = verdict.is_safe and not dry_run
+        if is_going:
+            await discard(tools.repo, tools.layout, verdict)
+        items.append(
+            CleanItem(
+                run=attempt.run,
+                worker=str(attempt.worker),
+                path=str(path),
+                reasons=verdict.reasons,
+                was_removed=is_going,
+            )
+        )
+    if not dry_run:
+        await drop_missing(tools.repo, tools.workspaces)
+    return items
+
+
+def _strays(root: Path, runs: Path) -> list[tuple[AttemptId, Path]]:
+    found = []
+    for path in sorted(root.glob("*/*/worker_*/attempt_*")):
+        run, step, worker, attempt = path.relative_to(root).parts
+        number = attempt.removeprefix("attempt_")
+        is_known = (runs / run).is_dir()
+        if not is_known and number.isdigit() and path.is_dir() and not path.is_symlink():
+            found.append((AttemptId.parse(f"{run}/{step}/{worker}@{number}"), path))
+    return found
+
+
+async def _drop_branches(tools: Tools, states: Sequence[RunState]) -> list[CleanItem]:
+    """Branches of settled workers whose work is in the target; the others stay."""
+    items = []
+    for state in states:
+        for w in state.workers.values():
+            if not w.phase.is_settled or w.branch is None or not w.attempt:
+                continue
+            if await anyio.Path(w.workspace or "").is_dir():
+                continue
+            if not await tools.workshop.drop_branch(state, w):
+                items.append(
+                    CleanItem(
+                        run=state.run,
+                        worker=str(w.id),
+                        path=w.workspace or "",
+                        was_removed=True,
+                        branch=w.branch,
+                    )
+                )
     return items
 
 

@@ -154,6 +154,11 @@ class FolderWorkshop:
         if folder is not None:
             await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
 
+    async def drop_branch(self, state: RunState, w: Worker) -> str:
+        """Plain folders have no branches."""
+        del state, w
+        return ""
+
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
         """Plain folders have nothing to compare with."""
         del state, wanted

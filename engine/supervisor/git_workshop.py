@@ -1,6 +1,6 @@
 """Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
 
-import secrets
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,10 +20,10 @@ from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
 from engine.git.metadata import branch_names, current_branch
-from engine.git.names import check_prefix
+from engine.git.names import RefNames, check_prefix
 from engine.git.objects import Wording, set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
-from engine.git.removal import Verdict, examine, remove
+from engine.git.removal import Verdict, examine, remove_branch
 from engine.git.runner import Repo
 from engine.git.settings import Signature
 from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, check_space, prepare
@@ -31,8 +31,6 @@ from engine.ids import AttemptId, RunId, WorkerId
 from engine.phases import Phase
 from engine.plan.model import MergeMode, Plan, RetryMode
 from engine.results import CheckResult
-from engine.store.codec import to_json
-from engine.store.files import write_atomically
 from engine.store.layout import Layout, workspace
 from engine.supervisor.artifacts import artifacts_folder, give_artifacts, keep_artifacts
 from engine.supervisor.clock import Clock
@@ -43,6 +41,7 @@ from engine.supervisor.git_names import short
 from engine.supervisor.merging.conflicts import conflict_paths
 from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces, Job, Shelter
+from engine.supervisor.trash import discard
 from engine.supervisor.workshop import (
     BaseClash,
     Checker,
@@ -278,6 +277,7 @@ class GitWorkshop:
         if isinstance(found, CollectRefused):
             why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
             return Kept(error=why)
+        await self._tidy(space)
         change = await measured(
             self._repo,
             found,
@@ -335,13 +335,13 @@ class GitWorkshop:
             directory=str(self._layout.attempt(attempt)),
             base="",
         )
-        await self._remove(Verdict(workspace=space))
+        await discard(self._repo, self._layout, Verdict(workspace=space))
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
         verdict = await self._verdict(state, effect)
         if verdict is not None and verdict.is_safe:
-            await self._remove(verdict)
+            await discard(self._repo, self._layout, verdict)
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Why a worktree has to stay; nothing where it may go."""
@@ -356,15 +356,30 @@ class GitWorkshop:
         author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
         async with self._inside(state, space) as wrap:
             request = CollectRequest(author=author, message=_left_over(w), wrap=wrap)
-            return await examine(self._repo, space, request)
+            verdict = await examine(self._repo, space, request)
+        if verdict.is_safe:
+            await self._tidy(space)
+        return verdict
 
-    async def _remove(self, verdict: Verdict) -> None:
-        # A folder for each: what is removed twice, or by two at once, must not meet.
-        name = str(verdict.workspace.attempt).replace("/", ".").replace("@", ".")
-        trash = self._layout.trash / f"{name}-{secrets.token_hex(3)}"
-        removed = await remove(self._repo, verdict, trash)
-        label = partial(write_atomically, trash / "removed.json", to_json(removed).encode())
-        await anyio.to_thread.run_sync(label)
+    async def drop_branch(self, state: RunState, w: Worker) -> str:
+        """Delete a worker's branch if its work is in the target and pinned; why it stays."""
+        target = state.plan.runtime.target
+        attempt = AttemptId(state.run, w.id, w.attempt)
+        names = RefNames(attempt, state.plan.runtime.branch_prefix)
+        return await remove_branch(
+            self._repo, self._merger, names, targets=[f"refs/heads/{target}"] if target else []
+        )
+
+    async def _tidy(self, space: Workspace) -> None:
+        """Let go of what reading a workspace wrote beside it: all of it has been imported."""
+        lock = self._snapping.setdefault(space.attempt.worker, anyio.Lock())
+        async with lock:
+            await anyio.to_thread.run_sync(_empty, Path(space.collect_dir))
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        shutil.rmtree(entry, ignore_errors=True)
 
 
 async def _is_there(w: Worker) -> bool:

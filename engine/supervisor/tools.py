@@ -29,6 +29,7 @@ class Tools:
     bus: Bus
     clock: Clock
     project: Path
+    workspaces: Path
     environ: Mapping[str, str]
     logins: Logins
     ledger: Ledger

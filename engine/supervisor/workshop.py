@@ -137,6 +137,9 @@ class Workshop(Protocol):
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human; what is unproved stays."""
 
+    async def drop_branch(self, state: RunState, w: Worker) -> str:
+        """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
+
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
         """What an attempt has changed; of one that runs, so far."""
 

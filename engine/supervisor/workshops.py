@@ -110,6 +110,10 @@ class Workshops:
         """Give it back although its work still waits for a human."""
         await self._for(state.plan).put_away(state, effect)
 
+    async def drop_branch(self, state: RunState, w: Worker) -> str:
+        """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
+        return await self._for(state.plan).drop_branch(state, w)
+
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
         """What an attempt has changed; of one that runs, so far."""
         return await self._for(state.plan).diff(state, w, wanted)

@@ -135,7 +135,7 @@ async def test_a_branch_goes_only_once_its_work_is_in_a_target(tmp_path: Path):
     change = await lab.collect(space)
 
     async def reason() -> str:
-        return await remove_branch(lab.repo, merger, space, targets=["main"])
+        return await remove_branch(lab.repo, merger, space.refs, targets=["main"])
 
     assert await reason() == "it is checked out"
     await remove(lab.repo, await verdict_of(lab, space), tmp_path / "trash")

@@ -35,7 +35,7 @@ async def _clean(args: argparse.Namespace) -> int:
         word = "would go" if args.dry_run else "went"
         what = word if item.is_safe else f"stays: {shown('; '.join(item.reasons))}"
         put(f"{item.run}/{item.worker}  {what}")
-        put(f"  {shown(item.path)}")
+        put(f"  {shown(f'branch {item.branch}' if item.branch else item.path)}")
     if not items:
         say("there is no workspace to clean")
     return EXIT_OK

@@ -1,0 +1,84 @@
+"""Worktrees of ours that no run knows any more: what may go is proved by refs and files alone.
+
+The private repositories of such attempts are gone with their runs. What is left is a tree of files,
+and the refs under which the attempt's work was kept.
+"""
+
+import os
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.errors import EngineError
+from engine.git.inside import InsideGit, Site
+from engine.git.names import PREFIX, RefNames
+from engine.git.objects import resolve, scratch_folder, tree_of
+from engine.git.removal import Verdict, processes_in
+from engine.git.runner import Repo
+from engine.git.staging import BIG_FILE, stage_all
+from engine.git.workspace import Strategy, Workspace
+from engine.git.worktrees import checkouts
+from engine.ids import AttemptId
+
+_SHOWN = 5
+
+
+async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> Verdict:
+    """Whether a tree of files may go: each must be in the commit that the attempt's refs keep.
+
+    What the repository's rules ignore goes to the trash with it, whole.
+    """
+    workspace = Workspace(
+        attempt=attempt,
+        strategy=Strategy.WORKTREE,
+        path=str(path),
+        directory="",
+        base="",
+        branch_prefix=await _prefix(repo, attempt, path),
+    )
+    reason = await to_thread.run_sync(_why_not_looked_at, path)
+    head = await resolve(repo, workspace.refs.head)
+    if not reason and head is None:
+        reason = "its run is gone, and no ref keeps anything of it"
+    if reason or head is None:
+        return Verdict(workspace=workspace, reasons=(reason,))
+    try:
+        left = await _unkept(repo, path, head)
+    except EngineError as error:
+        left = f"it could not be read: {error}"
+    return Verdict(workspace=workspace, reasons=(left,) if left else ())
+
+
+def _why_not_looked_at(path: Path) -> str:
+    busy = processes_in(str(path))
+    if busy:
+        return f"{', '.join(busy[:_SHOWN])} is working in it"
+    git = path / ".git"
+    if git.is_dir() and not git.is_symlink():
+        return "its run is gone, and its own repository may hold commits that are kept nowhere else"
+    return ""
+
+
+async def _unkept(repo: Repo, path: Path, head: str) -> str:
+    """What of a tree is not in a commit; nothing if all of it is."""
+    async with scratch_folder(repo) as scratch:
+        site = Site(worktree=str(path), agent_git=str(scratch / "none"), folder=scratch / "git")
+        git = await InsideGit.make(repo, site, list)
+        await git("read-tree", "--reset", head)
+        staged = await stage_all(git, str(path), big_file=BIG_FILE)
+    names = [os.fsdecode(one.path) for one in staged.set_aside]
+    names += map(os.fsdecode, staged.embedded)
+    if names:
+        return f"its run is gone, and {', '.join(names[:_SHOWN])} is in no commit"
+    if staged.tree != await tree_of(repo, head):
+        return "its run is gone, and it holds files that are in no commit"
+    return ""
+
+
+async def _prefix(repo: Repo, attempt: AttemptId, path: Path) -> str:
+    """The prefix of its branch, as far as the worktree still says it."""
+    tail = RefNames(attempt, "").branch
+    for place in await checkouts(repo):
+        if place.path == str(path) and place.branch and place.branch.endswith(tail):
+            return place.branch.removeprefix("refs/heads/").removesuffix(tail)
+    return PREFIX

@@ -1,0 +1,87 @@
+"""`clean` over whole runs: branches that landed, worktrees whose run is gone, and getting back."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine.phases import Phase
+from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed
+from tests.support.repositories import snapshot_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> MergingPlace:
+    return MergingPlace(tmp_path, {".gitignore": "*.o\n"})
+
+
+async def abandoned(place: MergingPlace) -> tuple[str, Path]:
+    """A run of one worker that waits for review, and whose own folder somebody deletes."""
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(changed(2, "work")))
+        (worker,) = (await engine.view(run.id)).workers
+    shutil.rmtree(place.built.path / ".git/plait/runs" / run.id)
+    return f"{run.id}/{worker.worker}", Path(worker.workspace or "")
+
+
+async def test_a_branch_goes_once_its_work_is_on_the_target_and_others_stay(place: MergingPlace):
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(changed(2, "one"), changed(11, "two")))
+        assert await land(engine, run, "s1/worker_1") is Phase.LANDED
+        await engine.port.wait_idle()
+        folders = list((place.built.path / ".git/plait/runs").glob("**/collect"))
+        assert (len(folders), [entry for folder in folders for entry in folder.iterdir()]) == (
+            2,
+            [],
+        )
+
+        items = await engine.port.clean()
+
+        branch = f"plait/{run.id}/s1/worker_1"
+        assert [item.branch for item in items if item.was_removed] == [branch]
+        assert [item.reasons for item in items if not item.is_safe] == [
+            ("s2/worker_1 is REVIEWING",)
+        ]
+    assert place.built.branches() == ["main", f"plait/{run.id}/s2/worker_1"]
+    kept = f"refs/plait/{run.id}/s1/worker_1/attempt_1/head"
+    assert place.text(revision=kept) == changed(2, "one")
+
+
+async def test_a_worktree_whose_run_is_gone_goes_to_the_trash_and_comes_back(place: MergingPlace):
+    name, path = await abandoned(place)
+    (path / "cache.o").write_text("ignored\n")
+    before = snapshot_of(path)
+    async with place.engine() as engine:
+        (asked,) = await engine.port.clean(dry_run=True)
+        assert (f"{asked.run}/{asked.worker}", asked.is_safe, path.exists()) == (name, True, True)
+        (gone,) = await engine.port.clean()
+        assert (gone.was_removed, path.exists()) == (True, False)
+        assert place.built.worktrees() == [str(place.built.path)]
+
+        (kept,) = await engine.port.trash()
+        await engine.port.restore(kept.id)
+    assert snapshot_of(path) == before
+    assert place.built.status(path) == ""
+    assert (place.project / "code").read_text() == SOURCE
+
+
+async def test_a_worktree_whose_run_is_gone_stays_with_what_is_in_no_commit(place: MergingPlace):
+    _, path = await abandoned(place)
+    (path / "notes").write_text("nobody else has this\n")
+    async with place.engine() as engine:
+        (item,) = await engine.port.clean()
+    assert "in no commit" in item.reasons[0]
+    assert (path / "notes").exists()
+
+
+async def test_a_worktree_that_somebody_deleted_is_forgotten(place: MergingPlace):
+    _, path = await abandoned(place)
+    shutil.rmtree(path)
+    assert str(path) in place.built.worktrees()
+    async with place.engine() as engine:
+        assert await engine.port.clean(dry_run=True) == []
+        assert str(path) in place.built.worktrees()
+        assert await engine.port.clean() == []
+    assert place.built.worktrees() == [str(place.built.path)]
