@@ -43,7 +43,7 @@ def confine(machine: Machine, request: ConfineRequest, view: View | None = None)
         WorkspaceError: The workspace's `.git` was tampered with.
     """
     rung = ladder.files_rung(machine)
-    _check_network(machine, request)
+    check_network(machine, request)
     view = view or look(machine, request)
     link_into_home(request)
     caches.prepare(machine, request)
@@ -169,7 +169,12 @@ def _with_bubblewrap(
     )
 
 
-def _check_network(machine: Machine, request: ConfineRequest) -> None:
+def check_network(machine: Machine, request: ConfineRequest) -> None:
+    """Let nobody begin with a wider network than was asked for.
+
+    Raises:
+        MechanismMissing: It cannot be closed here.
+    """
     if request.network is Network.OPEN or ladder.network_rung(machine, request.network):
         return
     finding = machine.finding(Mechanism.NETWORK_NAMESPACE)

@@ -147,8 +147,14 @@ def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
         mechanism=rung.value if rung else "none",
         value=_value(None, "") if rung is None else "own folders",
         reason="; ".join(filter(None, remarks)),
-        fix="" if rung is Mechanism.BWRAP else machine.finding(Mechanism.BWRAP).fix,
+        fix=_files_fix(machine, request, rung),
     )
+
+
+def _files_fix(machine: Machine, request: ConfineRequest, rung: Mechanism | None) -> str:
+    if rung is not Mechanism.BWRAP:
+        return machine.finding(Mechanism.BWRAP).fix
+    return "Take `docker` out of `runtime.sandbox`." if request.holes.docker else ""
 
 
 def _weaknesses(machine: Machine, rung: Mechanism | None, level: Level) -> Iterator[str]:
@@ -157,10 +163,10 @@ def _weaknesses(machine: Machine, rung: Mechanism | None, level: Level) -> Itera
         if not machine.has(Mechanism.OVERLAY):
             yield "your package caches are not shared: bubblewrap 0.11 or later is needed"
         return
-    yield _why_not(machine, Mechanism.BWRAP)
     if rung is None:
-        yield _why_not(machine, Mechanism.LANDLOCK)
+        yield _why_none(machine, (Mechanism.BWRAP, Mechanism.LANDLOCK))
         return
+    yield _why_not(machine, Mechanism.BWRAP)
     yield "shared memory is the machine's"
     if level is Level.ADVISORY:
         yield "unix sockets of the user's daemons can be reached"
@@ -168,13 +174,14 @@ def _weaknesses(machine: Machine, rung: Mechanism | None, level: Level) -> Itera
 
 def _opened(request: ConfineRequest) -> Iterator[str]:
     """The holes of the user's."""
-    holes = request.holes
+    holes, missing = request.holes, missing_holes(request)
     opened = [*holes.paths, *(("ssh agent",) if holes.ssh_agent else ())]
+    opened = [hole for hole in opened if hole not in missing]
     if opened:
         yield f"opened by you: {', '.join(opened)}"
     if holes.docker:
         yield "opened by you: docker, whose daemon reaches every file"
-    if missing := missing_holes(request):
+    if missing:
         yield f"not there to be opened: {', '.join(missing)}"
 
 
@@ -218,6 +225,7 @@ def _network(machine: Machine, request: ConfineRequest) -> Enforcement:
             mechanism="shared",
             value=str(request.network),
             reason="" if closed else "abstract sockets of the machine can be reached",
+            fix="Close it with `runtime.sandbox.network`: `none`, or `{allow: [hosts]}`.",
         )
     rung = network_rung(machine, request.network)
     finding = machine.finding(Mechanism.NETWORK_NAMESPACE)
@@ -249,7 +257,7 @@ def _limited(
         level=level,
         mechanism=mechanism.value if mechanism else "none",
         value=read_back.get(dimension, asked),
-        reason="" if is_held else "; ".join(_why_not(machine, each) for each in better),
+        reason="" if is_held else _why_none(machine, better),
         fix="" if is_held else machine.finding(Mechanism.CGROUP2).fix,
     )
 
@@ -298,6 +306,15 @@ def _can_kill(machine: Machine) -> bool:
 def _why_not(machine: Machine, mechanism: Mechanism) -> str:
     finding = machine.finding(mechanism)
     return "" if finding.works else f"{mechanism}: {finding.reason}"
+
+
+def _why_none(machine: Machine, mechanisms: Iterable[Mechanism]) -> str:
+    """Why none of these works; those with the same reason are named together."""
+    names: dict[str, list[str]] = {}
+    for finding in map(machine.finding, mechanisms):
+        if not finding.works:
+            names.setdefault(finding.reason, []).append(finding.mechanism)
+    return "; ".join(f"{', '.join(named)}: {reason}" for reason, named in names.items())
 
 
 def _value(amount: float | None, unit: str) -> str:

@@ -146,12 +146,10 @@ def forced(machine: Machine, env: Mapping[str, str]) -> Machine:
         )
     # The rungs above the one demanded go. Below bwrap Landlock stays: it also closes sockets.
     above = _RUNGS[: _RUNGS.index(demanded)] if demanded else ()
-    reasons = {Mechanism(rung): f"PLAIT_SANDBOX={demanded}" for rung in above}
+    reasons = {Mechanism(rung): ("PLAIT_SANDBOX", demanded) for rung in above}
     reasons.update(_forced_off(env.get("PLAIT_FORCE_OFF", "")))
     findings = tuple(
-        replace(each, works=False, reason=f"forced off by {reasons[each.mechanism]}", fix="")
-        if each.mechanism in reasons
-        else each
+        _off(each, *reasons[each.mechanism]) if each.mechanism in reasons else each
         for each in machine.findings
     )
     return replace(
@@ -163,8 +161,13 @@ def forced(machine: Machine, env: Mapping[str, str]) -> Machine:
     )
 
 
-def _forced_off(text: str) -> dict[Mechanism, str]:
-    reasons: dict[Mechanism, str] = {}
+def _off(finding: Finding, variable: str, value: str) -> Finding:
+    reason, fix = f"forced off by {variable}={value}", f"Unset {variable}."
+    return replace(finding, works=False, reason=reason, fix=fix)
+
+
+def _forced_off(text: str) -> dict[Mechanism, tuple[str, str]]:
+    reasons: dict[Mechanism, tuple[str, str]] = {}
     for word in filter(None, (each.strip() for each in text.split(","))):
         if word not in list(Mechanism):
             raise MechanismMissing(
@@ -173,5 +176,5 @@ def _forced_off(text: str) -> dict[Mechanism, str]:
                 found=f"no mechanism called {word!r}",
                 fix=f"It may name {', '.join(Mechanism)}.",
             )
-        reasons[Mechanism(word)] = f"PLAIT_FORCE_OFF={text}"
+        reasons[Mechanism(word)] = "PLAIT_FORCE_OFF", text
     return reasons

@@ -76,7 +76,7 @@ class Coordinator(Merges):
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
-        self._tools.starter.shelter.check_required(plan.runtime.require, rows)
+        await self._tools.starter.shelter.check_required(plan, rows)
         capacity = await self._tools.starter.host.capacity()
         plan = admitted(await self._tools.workshop.begin(plan), capacity)
         await self._tools.ledger.share(plan.agents)

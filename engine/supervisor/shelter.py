@@ -11,10 +11,11 @@ import anyio
 import anyio.to_thread
 
 from engine.core.state import RunState
-from engine.errors import WorkspaceError
+from engine.errors import MechanismMissing, WorkspaceError
 from engine.ids import AttemptId
 from engine.limits import Dimension, Enforcement, Level, Limits
-from engine.sandbox.confine import confine, looking, one_off, release, set_limits
+from engine.plan.model import IsolationStrategy, Plan
+from engine.sandbox.confine import check_network, confine, looking, one_off, release, set_limits
 from engine.sandbox.environment import environment
 from engine.sandbox.ladder import check_required, doctor, files_rung, report
 from engine.sandbox.machine import Machine, Mechanism
@@ -90,27 +91,40 @@ class Shelter:
         """A worker's view of the machine is made of mounts."""
         return files_rung(self.machine) is Mechanism.BWRAP
 
-    def check_required(
-        self, wanted: tuple[str, ...], rows: tuple[Enforcement, ...] | None = None
-    ) -> None:
+    async def check_required(self, plan: Plan, rows: tuple[Enforcement, ...] | None = None) -> None:
         """Let a run begin only where everything it requires is enforced, here or as `rows` say.
+
+        What counts is not the best this machine can do, but what is left of it with the holes and
+        the network of this run. A network that is to be closed is required by that alone.
 
         Raises:
             MechanismMissing: The first thing that is not, with what to do about it.
         """
-        check_required([Dimension(name) for name in wanted], rows or self.report)
+        asked = self._asked(plan)
+        check_network(self.machine, asked)
+        found = await anyio.to_thread.run_sync(report, self.machine, asked, {})
+        check_required([Dimension(name) for name in plan.runtime.require], rows or found)
 
     def may_write(self, state: RunState, path: Path) -> bool:
         """Whether nothing keeps this run's agents from writing in the project or its repository."""
-        anywhere = Path("/")
-        asked = ConfineRequest(
-            name="reach",
-            workspace=anywhere,
-            home=anywhere,
+        return may_write(self.machine, self._asked(state.plan), path)
+
+    def _asked(self, plan: Plan) -> ConfineRequest:
+        """What all attempts of a plan have in common."""
+        here = Path("/")
+        network = plan.runtime.holes.network
+        has_git = plan.runtime.isolation is not IsolationStrategy.DIRECTORY
+        return ConfineRequest(
+            name="plan",
+            workspace=here,
+            home=here,
+            private_clone=here if has_git else None,
             env=self.environ,
-            holes=_holes(state),
+            holes=_holes(plan),
+            network=_NETWORKS[network.mode],
+            allowed_hosts=network.allow,
+            egress_dir=here,
         )
-        return may_write(self.machine, asked, path)
 
     @asynccontextmanager
     async def looking(
@@ -182,7 +196,7 @@ class Shelter:
             hide=self._hidden(),
             read_only=tuple(Path(path) for path in reads if Path(path).is_absolute()),
             env=self.environ,
-            holes=_holes(state),
+            holes=_holes(state.plan),
             network=network,
             allowed_hosts=asked.allow if network is Network.ALLOW_LIST else (),
             egress_dir=self._egress(attempt) if network is Network.ALLOW_LIST else None,
@@ -209,10 +223,21 @@ class Shelter:
         """The surroundings of one attempt; making them again gives the same.
 
         It looks at many files, so it belongs in a thread.
+
+        Raises:
+            MechanismMissing: The run requires more than holds here; it may have begun elsewhere.
         """
         request = self._request(state, job, reads=reads, has_terminal=has_terminal)
         view = look(self.machine, request)
         profile = confine(self.machine, request, view)
+        required = {Dimension(name) for name in state.plan.runtime.require}
+        if job.git is None:  # a command that is given no repository, and sees none
+            required.discard(Dimension.GIT)
+        try:
+            check_required(required, profile.report)
+        except MechanismMissing:
+            release(profile)
+            raise
         env = environment(self.machine, request, extra, view=view)
         return Sheltered(profile=profile, env=env)
 
@@ -231,8 +256,8 @@ class Shelter:
             await anyio.to_thread.run_sync(release, sheltered.profile)
 
 
-def _holes(state: RunState) -> Holes:
-    holes = state.plan.runtime.holes
+def _holes(plan: Plan) -> Holes:
+    holes = plan.runtime.holes
     return Holes(
         env=holes.env,
         paths=holes.paths,

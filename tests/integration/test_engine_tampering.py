@@ -196,6 +196,15 @@ async def test_behind_a_sandbox_a_changed_configuration_is_somebody_elses_doing(
     assert isinstance(seen.landing, c.Accepted)
 
 
+async def test_setup_agent_and_check_all_begin_where_files_and_git_are_required(fenced: Ground):
+    plan = fenced.plan(
+        CALM, first={"check": "test -e new.txt -a -e made"}, require=["files", "git"]
+    )
+    plan["workspace"] = {"setup": "touch made && echo made > .gitignore"}
+    seen = await fenced.run(plan)
+    assert (seen.error, seen.phase) == (None, Phase.LANDED)
+
+
 async def test_a_hole_into_the_repository_makes_what_changes_there_a_violation(fenced: Ground):
     (fenced.common / "hooks").mkdir(exist_ok=True)
     for hole, expected in ((fenced.common / "hooks", {"post-checkout"}), (fenced.common, set())):
