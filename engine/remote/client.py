@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from engine.supervisor.merging.weaving import CandidateTable, Wove
 
 _HELLO_S = 5.0
-_BUFFERED = 4096
 
 
 class EngineGone(EngineError):
@@ -88,7 +88,7 @@ class RemoteEngine:
             waiting = self._waiting.get(message.get("id", 0))
             if waiting is not None:
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    await waiting.send(message)
+                    waiting.send_nowait(message)
         self.gone.set()
         for waiting in list(self._waiting.values()):
             waiting.close()
@@ -100,7 +100,9 @@ class RemoteEngine:
             raise EngineGone("the engine has ended")
         self._number += 1
         number = self._number
-        sender, receiver = anyio.create_memory_object_stream[dict[str, Any]](_BUFFERED)
+        # Without a bound: events that are not read yet must not hold up the answer to a question
+        # that whoever reads them asks in between. All of them are wanted anyway.
+        sender, receiver = anyio.create_memory_object_stream[dict[str, Any]](inf)
         self._waiting[number] = sender
         try:
             await self._wire.send({"id": number, "do": do, **fields})

@@ -76,7 +76,7 @@ class Wire:
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
         message = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError("a message is not JSON") from error
     if not isinstance(message, dict):
         raise ProtocolError("a message is not an object")

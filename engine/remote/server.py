@@ -180,11 +180,8 @@ class _Conversation:
                 await self._wire.send({"id": number, "ok": await ask(message)})
             except EngineBug:
                 raise
-            except (EngineError, OSError, KeyError, ValueError, TypeError) as error:
-                hint = getattr(error, "hint", "")
-                kind = type(error).__name__
-                told = {"id": number, "error": str(error), "hint": hint, "kind": kind}
-                await self._wire.send(told)
+            except Exception as error:  # noqa: BLE001 - a question that fails ends no engine
+                await self._wire.send({"id": number, **_told(error)})
 
     async def _events(self, message: dict[str, Any]) -> None:
         number, run = message.get("id"), message.get("run")
@@ -282,3 +279,11 @@ class _Conversation:
         del message
         self._door.asked_to_leave.set()
         return True
+
+
+def _told(error: Exception) -> dict[str, str]:
+    """An error as the other side raises it; one in a group as itself."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    kind, hint = type(error).__name__, getattr(error, "hint", "")
+    return {"error": str(error), "hint": hint, "kind": kind}

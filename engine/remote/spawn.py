@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.remote.client import living_engine
 from engine.store.layout import Layout
 
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0
 _LOOK_S = 0.02
 
 

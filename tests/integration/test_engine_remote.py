@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from anyio.abc import SocketStream
 
 from engine import commands as c
 from engine.api import Engine, Run, plan_from, reach
-from engine.errors import LockHeld
+from engine.errors import EngineError, LockHeld
 from engine.events import RunFinished, WorkerMoved
 from engine.phases import Phase
 from engine.remote.client import EngineGone, RemoteEngine, living_engine
@@ -139,8 +140,9 @@ async def raw(engine: Engine) -> AsyncIterator[SocketStream]:
         b'{"id": 1, "do": "start", "plan": {}}\n',
         b'{"id": 1',
         b"\xff\xfe\n",
+        b"[" * 100_000 + b"\n",
     ],
-    ids=range(13),
+    ids=range(14),
 )
 async def test_a_client_that_dies_mid_stream_or_talks_nonsense_harms_nothing(
     place: Place, data: bytes
@@ -171,6 +173,42 @@ async def test_a_client_that_asks_for_nonsense_is_told_so_and_may_go_on(place: P
         replies = {reply["id"]: reply for reply in map(json.loads, text.splitlines())}
         assert "dance" in replies[7]["error"]
         assert len(replies[8]["ok"]) == 1
+
+
+async def test_what_goes_wrong_in_answering_is_told_and_ends_nobody(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    async def fail() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.Path("/nowhere").read_bytes)
+
+    async with place.engine() as engine:
+        await asking(engine)
+        monkeypatch.setattr(engine._coordinator, "history", fail)
+        async with client(engine) as remote:
+            with pytest.raises(EngineError, match="No such file"):
+                await remote.history()
+            assert (await remote.snapshot()).runs
+
+
+async def test_questions_are_answered_while_a_stream_of_events_is_not_read(place: Place):
+    async with place.engine() as engine:
+        run = await asking(engine)
+        bus = engine._coordinator.tools.bus
+        bus.tell([replace(bus.journalled[-1], seq=1000 + n) for n in range(6000)])
+        async with client(engine) as remote:
+            seqs = []
+            async for told in remote.events(run=run.id):
+                if not seqs:
+                    with anyio.fail_after(30):
+                        (stream,) = remote._waiting.values()
+                        while stream.statistics().current_buffer_used < 4096:  # noqa: ASYNC110 - sets no event
+                            await anyio.sleep(0.01)  # they come as fast as they can
+                        assert (await remote.history())[0].id == run.id
+                seqs.append(told.seq)
+                if told.seq == 6999:
+                    break
+    assert seqs[-6000:] == list(range(1000, 7000))
 
 
 async def test_a_client_that_never_reads_holds_nobody_up(place: Place):
