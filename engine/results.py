@@ -43,7 +43,10 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What the check said, and of which tree it said it."""
+    """What the check said, and of which tree it said it.
+
+    `batch` is the tree that it was run on where that is what a whole batch of landings makes.
+    """
 
     command: str
     passed: bool
@@ -51,6 +54,7 @@ class CheckResult:
     exit_code: int | None = None
     summary: str = ""
     duration_s: float = 0.0
+    batch: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +193,12 @@ class Clash:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerView:
-    """One worker as a console draws it. Times are wall-clock seconds."""
+    """One worker as a console draws it. Times are wall-clock seconds.
+
+    Attributes:
+        hears: When its agent hears what is said to it while it works: now, after_turn, by_resume,
+            or no; empty where that is not known.
+    """
 
     worker: str
     step: str
@@ -208,6 +217,7 @@ class WorkerView:
     last_output_at: float | None = None
     badges: frozenset[Badge] = frozenset()
     questions: tuple[Question, ...] = ()
+    hears: str = ""
     tool: str | None = None
     progress: float | None = None
     last_lines: tuple[str, ...] = ()

@@ -73,7 +73,7 @@ class CommandAdapter:
                 hint="Say what to start: `argv: [./agent.sh, '{prompt}']`.",
             )
         prompt = whole_text(request)
-        speaks = is_set(request, "events")
+        speaks = is_set(request.choice, "events")
         via = request.choice.options.get("prompt_via") or _usual_way(argv)
         if via not in _WAYS:
             raise AgentError(
@@ -97,8 +97,8 @@ class CommandAdapter:
             ),
             files=(LaunchFile(path=PROMPT_FILE, data=prompt.encode()),) if is_filed else (),
             first_input=_spoken(prompt, speaks=speaks) if via == "stdin" else b"",
-            keeps_stdin=speaks or is_set(request, "terminal"),
-            terminal=request.terminal if is_set(request, "terminal") else None,
+            keeps_stdin=speaks or is_set(request.choice, "terminal"),
+            terminal=request.terminal if is_set(request.choice, "terminal") else None,
             hosts=self.hosts,
             reads=folders_of(request, argv[0]),
         )
@@ -106,7 +106,9 @@ class CommandAdapter:
     def parser(self, request: LaunchRequest) -> OwnStream:
         """Lines of output, with our records among them."""
         is_proved = request.choice.options.get("proof") == "exit"
-        return OwnStream(request, speaks=is_set(request, "events"), is_proved_by_exit=is_proved)
+        return OwnStream(
+            request, speaks=is_set(request.choice, "events"), is_proved_by_exit=is_proved
+        )
 
     async def find(self, environment: Mapping[str, str]) -> Found:
         """A preset's program; the adapter itself is always there."""

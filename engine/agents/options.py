@@ -11,13 +11,14 @@ from pathlib import Path
 
 from engine.agents.contract import LaunchRequest
 from engine.errors import AgentError
+from engine.plan.model import AgentChoice
 
 _TRUE = {"true", "yes", "1", "on"}
 
 
-def is_set(request: LaunchRequest, option: str) -> bool:
+def is_set(choice: AgentChoice, option: str) -> bool:
     """An option that is text in a manifest and true in meaning."""
-    return request.choice.options.get(option, "").lower() in _TRUE
+    return choice.options.get(option, "").lower() in _TRUE
 
 
 def program_of(request: LaunchRequest, usual: str) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, Found
+from engine.agents.contract import AgentAdapter, Found, Steering
+from engine.agents.options import is_set
 from engine.errors import AgentNotFound
+from engine.plan.model import AgentChoice
 
 TABLES = ("gemini", "opencode", "copilot", "qwen", "pi", "cline")
 
@@ -41,6 +43,14 @@ def adapter_named(name: str) -> AgentAdapter:
         guess = f"Did you mean {near[0]!r}? " if near else ""
         raise AgentNotFound(name, hint=f"{guess}There are: {', '.join(known)}.")
     return adapter
+
+
+def heard(choice: AgentChoice) -> Steering:
+    """When this agent hears what is said to it while it works."""
+    known = adapters().get(choice.adapter)
+    if known is None or (choice.adapter == "command" and not is_set(choice, "events")):
+        return Steering.NO
+    return known.capabilities.steer
 
 
 async def find_agents(environment: Mapping[str, str]) -> tuple[Found, ...]:

@@ -7,7 +7,7 @@ import anyio.to_thread
 
 from engine.agents.command import shell_launch, shell_parser
 from engine.agents.contract import Launch, LaunchRequest, StreamParser
-from engine.agents.registry import adapter_named
+from engine.agents.registry import adapter_named, heard
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError
@@ -114,12 +114,14 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         return
     if (agent := state.agent_of(w.id)) is not None:
         await tools.ledger.share([agent])
+    logbook = run.new_logbook(w.id, w.attempt)
+    logbook.hears = heard(request.choice) if agent is not None else ""
     watch = Watch(
         attempt=attempt,
         host=tools.starter.host,
         parser=parser,
         request=request,
-        logbook=run.new_logbook(w.id, w.attempt),
+        logbook=logbook,
         notebook=Notebook(tools.layout.agent_db(state.run, w.id), w.attempt),
         clock=tools.clock,
         limits=state.limits_of(w.id),

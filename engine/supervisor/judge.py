@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine import commands as c
-from engine.agents.registry import adapters
+from engine.agents.contract import Steering
+from engine.agents.registry import adapters, heard
 from engine.core import facts as f
 from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker, dependents
@@ -147,10 +148,20 @@ def _answer(_: RunState, w: Worker, command: c.Answer, base: dict[str, Any]) -> 
     return Ruling((fact,), f"{w.id} is told {command.answer!r}")
 
 
-def _steer(_: RunState, w: Worker, command: c.Steer, base: dict[str, Any]) -> Verdict:
+_ON_THEIR_WAY = {
+    Steering.NOW: "the words are on their way",
+    Steering.AFTER_TURN: "it hears that after this turn",
+    Steering.BY_RESUME: "it hears that when it is taken up again, once it has done what it is at",
+    Steering.NO: "it hears nothing while it works, and is told at its next retry",
+}
+
+
+def _steer(state: RunState, w: Worker, command: c.Steer, base: dict[str, Any]) -> Verdict:
     if w.phase is not Phase.RUNNING:
         return _not_now(w, "it hears nothing; retry it with feedback instead")
-    return Ruling((f.AgentSteered(**base, text=command.text),), "the words are on their way")
+    agent = state.agent_of(w.id)
+    note = _ON_THEIR_WAY[heard(agent) if agent is not None else Steering.NO]
+    return Ruling((f.AgentSteered(**base, text=command.text),), note)
 
 
 def _interrupt(_: RunState, w: Worker, command: c.Interrupt, base: dict[str, Any]) -> Verdict:

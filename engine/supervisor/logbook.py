@@ -39,6 +39,7 @@ class Logbook:
         is_turn_over: The agent has nothing more to do, well or not, and waits for its input to end.
         last_progress: When it last told of something it did, on the monotonic clock.
         last_raw: When it last wrote a plain line, likewise.
+        hears: When its agent hears what is said to it; empty where no agent works.
         last_read: When somebody last read it line by line, likewise.
         on_remark: Called with each new remark, so that it can be kept.
     """
@@ -53,6 +54,7 @@ class Logbook:
     last_raw: float | None = None
     last_read: float | None = None
     sub_agents: int = 0
+    hears: str = ""
     cached_tokens: int = 0
     is_ended: bool = False
     is_turn_over: bool = False

@@ -87,6 +87,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         last_output_at=logbook.last_output_at if logbook else None,
         badges=w.badges,
         questions=w.questions,
+        hears=logbook.hears if logbook and not logbook.is_ended else "",
         tool=logbook.tool if logbook else None,
         progress=logbook.progress if logbook else None,
         last_lines=logbook.tail() if logbook else (),

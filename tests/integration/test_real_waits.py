@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from engine import commands as c
 from engine.core import lifecycle
 from engine.phases import Phase, StopCause
 from engine.results import Outcome
@@ -91,3 +92,27 @@ async def test_a_budget_is_the_cause_also_if_the_agent_itself_noticed(place: Pla
     assert (result.cause, result.attempts) == (StopCause.BUDGET, 1)
     assert result.limit_hit is not None
     assert (result.limit_hit.allowed, result.limit_hit.seen) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("agent", "hears", "note"),
+    [
+        (scripted({"sleep": 30}), "now", "on their way"),
+        ({"adapter": "command", "argv": ["sleep", "60"]}, "no", "hears nothing while it works"),
+        (
+            {"adapter": "command", "argv": ["sleep", "60"], "events": True},
+            "now",
+            "on their way",
+        ),
+    ],
+)
+async def test_who_steers_is_told_first_when_it_is_heard(
+    agent: dict[str, Any], hears: str, note: str, place: Place
+) -> None:
+    manifest = place.manifest({"name": "work", "agent": agent, "merge": "none"})
+    async with place.engine() as engine:
+        run = await engine.start(manifest)
+        await wait_worker(engine, run, "work/worker_1", lambda w: w.hears == hears)
+        said = await engine.port.command(c.Steer(worker="work/worker_1", text="Use spaces."))
+        assert isinstance(said, c.Accepted)
+        assert note in said.note

@@ -71,6 +71,7 @@ def worker(name: str, phase: Phase, **more: object) -> WorkerView:
         "agent": "claude",
         "attempt": 1,
         "attempts_allowed": 3,
+        "hears": "now",
         "phase_since": NOW - 48,
         "limits": _LIMITS,
         "enforcement": _HELD,

@@ -1,6 +1,6 @@
 """What is said of a worker in one sentence: on its card, in its row, on the message line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.limits import Dimension, Enforcement, Level
 from engine.phases import Phase, StopCause
@@ -165,6 +165,20 @@ def _review_text(worker: WorkerView) -> str:
     if change and change.deletions:
         verdict += f" {MINUS}{change.deletions}"
     return verdict
+
+
+_HEARD = {
+    "now": "it reads this between its tools",
+    "after_turn": "it reads this after its turn",
+    "by_resume": "it reads this when it is taken up again, after what it is at",
+    "no": "it hears nothing while it works: it is told at its next retry",
+}
+
+
+def how_heard(workers: Sequence[WorkerView]) -> str:
+    """When those who are told something hear it."""
+    ways = {_HEARD.get(worker.hears, "it is told as soon as it can hear") for worker in workers}
+    return ways.pop() if len(ways) == 1 else "each reads this as soon as it can"
 
 
 def badge_text(worker: WorkerView, now: float) -> str:

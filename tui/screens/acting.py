@@ -24,6 +24,7 @@ from engine.results import Badge, WorkerView
 from tui.present.doable import why_not
 from tui.present.ink import BOLD, TEXT, Row, Span, words
 from tui.present.pickers import Choice, Picker
+from tui.present.said import how_heard
 from tui.present.settings import limits_with, split_settings
 from tui.present.standing import step_of
 from tui.screens.base import Writing
@@ -280,7 +281,7 @@ class ActingScreen(OutwardScreen):
             return
         asks = len(workers) == 1 and bool(workers[0].questions)
         who = workers[0].worker if len(workers) == 1 else f"{len(workers)} workers"
-        note = "your answer" if asks else "it reads this between its tools"
+        note = "your answer" if asks else how_heard(workers)
         title = f"answer {who}" if asks else f"say to {who}"
         self.write(
             Writing(title, note, lambda text: self._say_to(workers, text), key=f"steer {who}")

@@ -6,6 +6,7 @@ from engine.limits import Usage
 from engine.phases import Phase
 from engine.results import LoginUse, WorkerView
 from tui.present import figures as f
+from tui.present.said import how_heard
 
 
 @pytest.mark.parametrize(
@@ -100,3 +101,22 @@ def test_clock_shows_the_date_on_other_days():
     now = 1_800_000_000.0
     assert f.clock(now, now).count(":") == 2
     assert ":" not in f.clock(now - 5 * 86_400, now)
+
+
+@pytest.mark.parametrize(
+    ("ways", "text"),
+    [
+        (("now", "now"), "it reads this between its tools"),
+        (("after_turn",), "it reads this after its turn"),
+        (("by_resume",), "it reads this when it is taken up again, after what it is at"),
+        (("no",), "it hears nothing while it works: it is told at its next retry"),
+        (("",), "it is told as soon as it can hear"),
+        (("now", "no"), "each reads this as soon as it can"),
+    ],
+)
+def test_whoever_says_something_is_told_when_it_is_heard(ways: tuple[str, ...], text: str):
+    workers = [
+        WorkerView(worker=f"s/worker_{n}", step="s", phase=Phase.RUNNING, hears=way)
+        for n, way in enumerate(ways, 1)
+    ]
+    assert how_heard(workers) == text
