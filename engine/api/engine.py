@@ -32,6 +32,7 @@ from engine.supervisor.bus import Bus
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.coordinator import Coordinator
 from engine.supervisor.git_landing import finish_undoing
+from engine.supervisor.journal import read_told
 from engine.supervisor.ledger import Ledger
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.logins import Logins
@@ -134,7 +135,7 @@ class Engine:
             starter=starter,
             workshop=Workshops(place, layout=place.layout, shelter=shelter, clock=clock),
             layout=place.layout,
-            bus=Bus(),
+            bus=Bus(partial(read_told, place.layout)),
             clock=clock,
             project=place.project,
             workspaces=place.workspaces,

@@ -1,16 +1,22 @@
 """Telling observers: journalled events reach every one of them, the others only while they fit.
 
-A subscriber that must see everything reads the run's own list of events at its own pace, so it can
-never be overrun and nobody waits for it. Of the latest-wins events it gets the newest of a kind for
-each worker, and the count of those it missed.
+A subscriber that must see everything reads at its own pace, so it can never be overrun and nobody
+waits for it: the newest events are in memory, those before them in the journals of their runs. Of
+the latest-wins events it gets the newest of a kind for each worker, and the count of those it
+missed.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 import anyio
 
 from engine.events import LatestWins, Told
+
+KEPT = 4096
+Read = Callable[[str, int, int], Awaitable[list[Told]]]
+"""Some of a run's events behind one number, up to and with another; none when there are no more."""
 
 
 def _key(told: Told) -> tuple[str, str, str]:
@@ -19,11 +25,18 @@ def _key(told: Told) -> tuple[str, str, str]:
 
 @dataclass(eq=False)
 class Subscription:
-    """One observer's place in the stream."""
+    """One observer's place in the stream.
+
+    Attributes:
+        position: How many of all events that were ever told lie behind it.
+        seen: The number of the last event of each run that it has had.
+    """
 
     bus: "Bus"
     run: str | None
-    position: int
+    after_seq: int = 0
+    position: int = 0
+    seen: dict[str, int] = field(default_factory=dict)
     latest: dict[tuple[str, str, str], Told] = field(default_factory=dict)
     missed: int = 0
     wake: anyio.Event = field(default_factory=anyio.Event)
@@ -39,31 +52,76 @@ class Subscription:
         """Everything from this place on, until the bus is closed."""
         while True:
             self.wake = anyio.Event()
+            async for told in self._from_journals():
+                yield told
             for told in self._ready():
                 yield told
-            if self.bus.is_closed and self.position >= len(self.bus.journalled):
+            is_level = self.position >= self.bus.count
+            if self.bus.is_closed and is_level:
                 return
-            if not self.latest and self.position >= len(self.bus.journalled):
+            if not self.latest and is_level:
                 await self.wake.wait()
 
+    async def _from_journals(self) -> AsyncIterator[Told]:
+        """What is no longer in memory: run after run, each in its own order."""
+        while self.position < self.bus.dropped:
+            reached, gone = self.bus.dropped, dict(self.bus.gone)
+            for run, until in gone.items():
+                if self.run in {None, run}:
+                    async for told in self._of_run(run, until):
+                        yield told
+            self.position = reached
+
+    async def _of_run(self, run: str, until: int) -> AsyncIterator[Told]:
+        while (after := self.seen.get(run, self.after_seq)) < until:
+            page = await self.bus.read(run, after, until)
+            self.seen[run] = (page[-1].seq if page else None) or until
+            for told in page:
+                yield told
+
     def _ready(self) -> Iterable[Told]:
-        news = self.bus.journalled[self.position :]
-        self.position += len(news)
+        journalled, count = self.bus.journalled, self.bus.count - self.position
+        news = [journalled[place] for place in range(len(journalled) - count, len(journalled))]
+        self.position += count
+        self.seen.update((told.run, told.seq) for told in news if told.seq is not None)
         latest, self.latest = list(self.latest.values()), {}
         return [told for told in (*news, *latest) if self.run in {None, told.run}]
 
 
-class Bus:
-    """The stream of all runs of one engine."""
+async def _nothing(_run: str, _after: int, _until: int) -> list[Told]:
+    return []
 
-    def __init__(self) -> None:
-        self.journalled: list[Told] = []
+
+class Bus:
+    """The stream of all runs of one engine.
+
+    Attributes:
+        journalled: The newest events of all runs, in the order in which they were told.
+        dropped: How many before them are only in the journals.
+        gone: The number of the last of those, of each run.
+    """
+
+    def __init__(self, read: Read = _nothing, *, kept: int = KEPT) -> None:
+        self.read = read
+        self.journalled: deque[Told] = deque()
+        self.dropped = 0
+        self.gone: dict[str, int] = {}
         self.is_closed = False
+        self._kept = kept
         self._subscriptions: set[Subscription] = set()
+
+    @property
+    def count(self) -> int:
+        """How many events were ever told."""
+        return self.dropped + len(self.journalled)
 
     def tell(self, told: Iterable[Told]) -> None:
         """Journalled events, in order."""
         self.journalled.extend(told)
+        while len(self.journalled) > self._kept:
+            old = self.journalled.popleft()
+            self.dropped += 1
+            self.gone[old.run] = old.seq or 0
         for subscription in self._subscriptions:
             subscription.wake.set()
 
@@ -76,7 +134,7 @@ class Bus:
 
     async def subscribe(self, run: str | None = None, after_seq: int = 0) -> AsyncIterator[Told]:
         """Every event of a run (or of all) behind number `after_seq`, then the new ones."""
-        subscription = Subscription(self, run, 0)
+        subscription = Subscription(self, run, after_seq)
         self._subscriptions.add(subscription)
         try:
             async for told in subscription.events():

@@ -1,8 +1,11 @@
 """The journal of one run as the core's own values: facts in, facts and events out."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Self
+
+import anyio.to_thread
 
 from engine.core.advance import advance
 from engine.core.facts import Fact, LandPrepared
@@ -12,6 +15,8 @@ from engine.events import MustArrive, Told
 from engine.ids import RunId
 from engine.plan.model import Plan
 from engine.store.codec import from_json, to_json
+from engine.store.database import PAGE_ROWS
+from engine.store.layout import Layout
 from engine.store.run_store import RunStore
 
 CORE_VERSION = 2
@@ -92,3 +97,19 @@ class Journal:
     def close(self) -> None:
         """Give the file back."""
         self._store.close()
+
+
+async def read_told(layout: Layout, run: str, after: int, until: int) -> list[Told]:
+    """Some of the events of a run behind one number, up to and with another."""
+    return await anyio.to_thread.run_sync(_told_between, layout.run_db(RunId(run)), after, until)
+
+
+def _told_between(path: Path, after: int, until: int) -> list[Told]:
+    try:
+        with RunStore.open(path, read_only=True) as store:
+            entries = list(islice(store.events(after), min(PAGE_ROWS, until - after)))
+    except StoreError:  # it was cleaned away: nobody can be told any more
+        return []
+    run = RunId(path.parent.name)
+    events = ((entry, from_json(MustArrive, entry.json)) for entry in entries)
+    return [Told(run=run, at=entry.at, event=event, seq=entry.seq) for entry, event in events]
