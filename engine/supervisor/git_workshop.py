@@ -4,7 +4,6 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +13,10 @@ import anyio.to_thread
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
-from engine.errors import WorkspaceError
 from engine.git.base import StackConflict, resolve_base, stack_base
 from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
-from engine.git.metadata import branch_names, current_branch
 from engine.git.names import RefNames, check_prefix
 from engine.git.objects import Wording, set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
@@ -38,6 +35,7 @@ from engine.supervisor.comparing import Comparisons, Wanted
 from engine.supervisor.git_change import left_out_note, measured
 from engine.supervisor.git_landing import Landings
 from engine.supervisor.git_names import short
+from engine.supervisor.git_target import target_of
 from engine.supervisor.merging.conflicts import conflict_paths
 from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces, Job, Shelter
@@ -96,14 +94,7 @@ class GitWorkshop:
             BranchTaken: A branch of the user's is where those of the workers would go.
         """
         await check_prefix(self._repo, plan.runtime.branch_prefix)
-        target = plan.runtime.target or await self._current_branch()
-        if target is None and not all(s.merge is MergeMode.NONE for s in plan.steps):
-            raise WorkspaceError(
-                "HEAD is detached, so there is no branch to land on",
-                hint="Name one: `--target BRANCH`, or `runtime.target` in the manifest.",
-            )
-        if target is not None:
-            await self._check_target(target)
+        target = await target_of(self._repo, plan)
         signature = self._repo.settings.sign(int(self._clock.now()))
         base = await resolve_base(self._repo, plan.runtime.base or "HEAD", signature)
         at_once = min(plan.runtime.max_concurrent_workers, sum(len(s.workers) for s in plan.steps))
@@ -112,21 +103,6 @@ class GitWorkshop:
         )
         runtime = replace(plan.runtime, target=target, base=base.commit)
         return replace(plan, runtime=runtime, notes=(*plan.notes, *left_out_note(base)))
-
-    async def _current_branch(self) -> str | None:
-        place = self._repo.worktree or self._repo.git_dir
-        return await anyio.to_thread.run_sync(current_branch, place)
-
-    async def _check_target(self, target: str) -> None:
-        """A target that is no branch yet is made by the first landing, unless it is a slip."""
-        place = self._repo.worktree or self._repo.git_dir
-        names = await anyio.to_thread.run_sync(branch_names, place)
-        near = get_close_matches(target, names, n=1)
-        if names and target not in names and near:
-            raise WorkspaceError(
-                f"there is no branch {target!r}; did you mean {near[0]!r}?",
-                hint=f"`git branch {target}` makes it, if it is really meant.",
-            )
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """The worktree, filled from its base; `resume` takes up the last one."""

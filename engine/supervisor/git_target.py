@@ -1,0 +1,35 @@
+"""The branch that a run lands on: named, or the one that is checked out."""
+
+from difflib import get_close_matches
+
+import anyio.to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.metadata import branch_names, current_branch
+from engine.git.runner import Repo
+from engine.plan.model import MergeMode, Plan
+
+
+async def target_of(repo: Repo, plan: Plan) -> str | None:
+    """The target's name; None where nothing is to be landed and no branch is checked out.
+
+    Raises:
+        WorkspaceError: HEAD is detached and no target is named, or the name is a slip.
+    """
+    place = repo.worktree or repo.git_dir
+    target = plan.runtime.target or await anyio.to_thread.run_sync(current_branch, place)
+    if target is None and not all(s.merge is MergeMode.NONE for s in plan.steps):
+        raise WorkspaceError(
+            "HEAD is detached, so there is no branch to land on",
+            hint="Name one: `--target BRANCH`, or `runtime.target` in the manifest.",
+        )
+    if target is not None:
+        names = await anyio.to_thread.run_sync(branch_names, place)
+        near = get_close_matches(target, names, n=1)
+        # A target that is no branch yet is made by the first landing, unless it is a slip.
+        if names and target not in names and near:
+            raise WorkspaceError(
+                f"there is no branch {target!r}; did you mean {near[0]!r}?",
+                hint=f"`git branch {target}` makes it, if it is really meant.",
+            )
+    return target
