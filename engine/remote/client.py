@@ -33,6 +33,7 @@ from engine.store.layout import Layout
 if TYPE_CHECKING:
     from engine.store.history import RunSummary
     from engine.supervisor.cleaning import CleanItem, TrashItem
+    from engine.supervisor.merging.batch import BatchCheck
     from engine.supervisor.merging.queue import PlannedLanding
     from engine.supervisor.merging.views import ConflictView
     from engine.supervisor.merging.weaving import CandidateTable, Wove
@@ -214,6 +215,12 @@ class RemoteEngine:
         """Run the check again: on the exact tree that would land now, or on the worker's own."""
         fields = {"run": run, "worker": worker, "is_own": is_own}
         return load(CheckResult, await self._ask("check", **fields))
+
+    async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
+        """Run the check once, on what the target would be with all these changes that fit."""
+        found = await self._ask("check_batch", run=run, workers=list(workers))
+        answer: BatchCheck = _load_late("merging.batch.BatchCheck", found)
+        return answer
 
     async def landing_order(
         self, run: str, workers: Sequence[str], by: str = "plan"

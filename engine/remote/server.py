@@ -155,6 +155,7 @@ class _Conversation:
             "resolve": self._resolve,
             "check": self._check,
             "landing_order": self._landing_order,
+            "check_batch": self._check_batch,
             "candidates": self._candidates,
             "compare": self._compare,
             "weave": self._weave,
@@ -242,6 +243,10 @@ class _Conversation:
         by, workers = LandingOrder(message["by"]), list(map(str, message["workers"]))
         found = await self._coordinator.landing_order(str(message["run"]), workers, by)
         return [dump(planned) for planned in found]
+
+    async def _check_batch(self, message: dict[str, Any]) -> Any:
+        run, workers = str(message["run"]), list(map(str, message["workers"]))
+        return dump(await self._coordinator.check_batch(run, workers))
 
     async def _clean(self, message: dict[str, Any]) -> Any:
         is_asked = bool(message.get("dry_run"))

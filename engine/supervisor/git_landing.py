@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -56,6 +57,9 @@ async def finish_undoing(repo: Repo, layout: Layout) -> None:
         with suppress(EngineError):  # the user has gone on from there: nothing of theirs is written
             await recover_landing(repo, from_json(LandPrepared, text), layout.trash)
         await to_thread.run_sync(partial(note.unlink, missing_ok=True))
+
+
+_CHECK = "Plait-Check"
 
 
 class Landings:
@@ -146,22 +150,24 @@ class Landings:
         tree = await self._resolved(state, effect, target=target, old=old)
         if isinstance(tree, Conflicted):
             return tree
-        composed = await compose(
-            self._repo,
-            self._merger,
-            LandRequest(
-                target=target,
-                base=change.base,
-                head=change.head,
-                style=Style(effect.style or state.plan.runtime.land_style),
-                message=_landing_message(state, w),
-                author=signature,
-                committer=signature,
-                trailers=_trailers(state, w, effect, tree=tree),
-                tree=tree,
-                creates=old is None,
-            ),
+        request = LandRequest(
+            target=target,
+            base=change.base,
+            head=change.head,
+            style=Style(effect.style or state.plan.runtime.land_style),
+            message=_landing_message(state, w),
+            author=signature,
+            committer=signature,
+            trailers=_trailers(state, w, effect, tree=tree),
+            tree=tree,
+            creates=old is None,
         )
+        composed = await compose(self._repo, self._merger, request)
+        if isinstance(composed, Composed) and _is_of_batch(w, composed.tree):
+            rows = tuple(
+                (k, f"{v} (as one of a batch)" if k == _CHECK else v) for k, v in request.trailers
+            )
+            composed = await compose(self._repo, self._merger, replace(request, trailers=rows))
         if isinstance(composed, Composed):
             return composed
         if composed.unsafe:
@@ -310,6 +316,12 @@ def _landing_message(state: RunState, w: Worker) -> str:
     return f"{subject[:72]}\n"
 
 
+def _is_of_batch(w: Worker, tree: str) -> bool:
+    """That this tree is good was concluded from the result of a batch that it is part of."""
+    known = w.check
+    return known is not None and known.passed and known.batch is not None and known.tree == tree
+
+
 def _trailers(
     state: RunState, w: Worker, effect: e.Land, *, tree: str | None
 ) -> tuple[tuple[str, str], ...]:
@@ -322,5 +334,5 @@ def _trailers(
     if check is not None:
         is_proved = known is not None and known.passed and tree is not None and known.tree == tree
         is_overruled = effect.is_despite_check and not is_proved
-        rows.append(("Plait-Check", "overruled" if is_overruled else f"passed: {check}"))
+        rows.append((_CHECK, "overruled" if is_overruled else f"passed: {check}"))
     return tuple(rows)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from anyio.abc import TaskGroup
 
@@ -21,6 +22,7 @@ from engine.supervisor.asking import ask_agent
 from engine.supervisor.checking import Checking
 from engine.supervisor.judge import agent_named
 from engine.supervisor.live_run import LiveRun
+from engine.supervisor.merging.batch import BatchCheck
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.radar import Radar
 from engine.supervisor.merging.views import ConflictView
@@ -122,6 +124,44 @@ class Merges(ABC):
             )
         )
         return found
+
+    async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
+        """Run the check once, on what the target would be with all these changes that fit.
+
+        Where it passes, each of them lands on just these trees without being checked alone; the
+        commits say that they were checked together.
+
+        Raises:
+            WorkspaceError: One has nothing to land, or they have different checks.
+        """
+        found = [await self._of(worker, run=run) for worker in workers]
+        if not found:
+            return BatchCheck()
+        live = found[0][0]
+        ids = [w.id for _, w in found]
+        commands = {live.state.plan.step(worker.step).check for worker in ids}
+        if len(commands) > 1:
+            raise WorkspaceError("these have different checks: they cannot be checked as one")
+        batch = await self._tools.workshop.merging(live.state).batch(live.state, ids)
+        fits = tuple(map(str, batch.trees))
+        if not fits or commands == {None}:
+            return BatchCheck(fits=fits, tree=batch.tree or None)
+        w = live.state.workers[ids[0]]
+        checker = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt)).again()
+        async with self._tools.landing:
+            check = await self._tools.workshop.check_commit(
+                live.state, batch.commit, batch.tree, checker
+            )
+        if isinstance(check, Refusal):
+            raise WorkspaceError(check.reason)
+        is_told = check.passed or len(fits) == 1  # a batch that fails says nothing of each
+        for worker, tree in batch.trees.items() if is_told else ():
+            own = replace(check, tree=tree, batch=None if tree == batch.tree else batch.tree)
+            attempt = live.state.workers[worker].attempt
+            live.feed(
+                f.Rechecked(worker=worker, attempt=attempt, check=own, at=self._tools.clock.now())
+            )
+        return BatchCheck(fits=fits, tree=batch.tree, check=check)
 
     async def landing_order(
         self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from engine.results import CheckResult, EngineView, Entrance, LogChunk, RunReport, RunView
     from engine.store.history import RunSummary
     from engine.supervisor.cleaning import CleanItem, TrashItem
+    from engine.supervisor.merging.batch import BatchCheck
     from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
     from engine.supervisor.merging.views import ConflictView
     from engine.supervisor.merging.weaving import CandidateTable, Wove
@@ -61,6 +62,9 @@ class EnginePort(Protocol):
 
     async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
         """Run the check again: on the exact tree that would land now, or on the worker's own."""
+
+    async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
+        """Run the check once, on what the target would be with all these changes that fit."""
 
     async def landing_order(
         self, run: str, workers: Sequence[str], by: LandingOrder = ...

@@ -28,6 +28,7 @@ from engine.store.history import RunSummary
 from engine.supervisor.bus import Bus
 from engine.supervisor.cleaning import CleanItem, TrashItem
 from engine.supervisor.clock import Clock, SystemClock
+from engine.supervisor.merging.batch import BatchCheck
 from engine.supervisor.merging.desk import decided_event
 from engine.supervisor.merging.own import MergeReview
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
@@ -155,6 +156,11 @@ class ReviewPort:
         """Refused: there is no sandbox."""
         del run, worker
         _refuse()
+
+    async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
+        """Nothing waits to land."""
+        del run, workers
+        return BatchCheck()
 
     async def landing_order(
         self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN

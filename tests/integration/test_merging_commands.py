@@ -177,3 +177,36 @@ def test_several_land_on_a_branch_that_they_make(place: MergingPlace, plait: She
     assert plait("land", "s2", "s1", "--to", "fresh") == 0
     assert (place.text(revision="fresh"), place.built.rev("main")) == (MINE, before)
     assert place.text("other", "fresh") == changed(5, "second")
+
+
+def lines_of(place: MergingPlace) -> list[str]:
+    return (place.outside / "checks").read_text().split()
+
+
+@pytest.mark.parametrize(("bad", "checks"), [(0, 1), (3, 5)])
+def test_a_batch_is_checked_at_once_and_halved_until_the_one_that_fails_is_found(
+    place: MergingPlace, plait: Shell, bad: int, checks: int
+):
+    """The check of the whole, of both halves, and of each of the half that fails."""
+    texts = [{f"f{n}": "bad\n" if n == bad else "good\n"} for n in range(1, 5)]
+    count = place.outside / "checks"
+    check = f"if test -e {place.outside}/on; then echo x >> {count}; ! grep -q bad f*; fi"
+    prepared(place, reviewed_with(check), *texts)
+    (place.outside / "on").touch()
+    names = [f"s{n}/worker_1" for n in range(1, 5)]
+    code = plait("land", *names, "--batch", "--json")
+    landed = [row["worker"] for row in plait.json if row["landed"]]
+    assert landed == [name for name in names if name != f"s{bad}/worker_1"]
+    assert code == (1 if bad else 0)
+    assert len(lines_of(place)) == checks
+    said = place.built.git("log", "--first-parent", "--format=%(trailers:key=Plait-Check)", "main")
+    assert "(as one of a batch)" in said
+    last = place.built.git("log", "-1", "--format=%(trailers:key=Plait-Check)", "main")
+    assert "(as one of a batch)" not in last
+
+
+def reviewed_with(check: str) -> Callable[..., Any]:
+    async def prepare(engine: Any, place: MergingPlace, *texts: Any) -> None:
+        await reviewed(engine, place.workers(*texts, check=check))
+
+    return prepare

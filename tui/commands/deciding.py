@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from engine import commands as c
-from engine.api import EnginePort, LandingEnd, LandingOrder, land_queue, reach
+from engine.api import EnginePort, LandingEnd, LandingOrder, land_batch, land_queue, reach
 from engine.results import RunView
 from tui.commands.acting import tell
 from tui.commands.base import (
@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="|".join(c.Edits),
             help="your uncommitted edits in its way: land under them, commit them first, or wait",
         )
+        parser.add_argument(
+            "--batch",
+            action="store_true",
+            help="one check for all of them together; where it fails, halves are tried",
+        )
         parser.add_argument("--despite-check", action="store_true", help="land red, and say so")
         parser.add_argument("--json", action="store_true")
 
@@ -79,7 +84,8 @@ async def _land_all(args: argparse.Namespace) -> int:
             )
             for worker in workers
         ]
-        ends = [end async for end in land_queue(port, commands) if _told(end, args)]
+        queue = land_batch if args.batch and not args.despite_check else land_queue
+        ends = [end async for end in queue(port, commands) if _told(end, args)]
         if args.json:
             put_json(_json(ends, args))
         if not has_lived:

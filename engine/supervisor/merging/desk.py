@@ -20,6 +20,7 @@ from engine.results import CheckResult
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
 from engine.supervisor.git_diffs import change_diff
+from engine.supervisor.merging.batch import Batch, composed
 from engine.supervisor.merging.inquiry import Inquiry
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding, landing_order
 from engine.supervisor.merging.radar import Radar, Snap, Watched
@@ -113,6 +114,16 @@ class MergeDesk:
         target = state.plan.runtime.target or ""
         wanted = [state.workers[worker] for worker in workers]
         return await landing_order(self._repo, state, wanted, target=target, by=by)
+
+    async def batch(self, state: RunState, workers: Sequence[WorkerId]) -> Batch:
+        """What the target comes to by several changes; those that conflict are left out.
+
+        Raises:
+            WorkspaceError: One of them has nothing to land, or nowhere.
+        """
+        target = state.plan.runtime.target or ""
+        wanted = [state.workers[worker] for worker in workers]
+        return await composed(self._repo, state, wanted, target=target)
 
     async def candidates(self, state: RunState, step: PlannedStep) -> CandidateTable:
         """The candidates of a step, in figures and hunk by hunk."""

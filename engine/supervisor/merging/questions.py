@@ -62,6 +62,18 @@ async def landing_question(
     return Question(sides=sides, names=names, onto=old, key=f"{old}..{change.head}")
 
 
+async def sides_of(repo: Repo, w: Worker, *, old: str, tree: str) -> Sides:
+    """The merge of a worker's change into a tree that the target, at `old`, has come to.
+
+    Raises:
+        WorkspaceError: It has nothing to land.
+    """
+    if w.change is None or w.change.head is None or w.change.base is None:
+        raise WorkspaceError(f"{w.id} has no change that could be landed")
+    since = await merged_since(repo, old, base=w.change.base, head=w.change.head)
+    return Sides(since, tree, w.change.head)
+
+
 async def base_question(
     repo: Repo, merger: Merger, state: RunState, w: Worker, *, settled: Settled
 ) -> Question | NothingLeft:

@@ -15,14 +15,15 @@ from engine.core.outcome import must_land_first
 from engine.core.state import RunState, Worker
 from engine.errors import GitFailed, WorkspaceError
 from engine.events import Told
-from engine.git.composition import merged_since
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import resolve
 from engine.git.runner import Repo
 from engine.merge import Names
 from engine.phases import Phase
 from engine.results import RunView
+from engine.supervisor.merging.batch import BatchCheck
 from engine.supervisor.merging.conflicts import conflict_paths, read_conflicts
+from engine.supervisor.merging.questions import sides_of
 
 
 class LandingOrder(StrEnum):
@@ -75,6 +76,9 @@ class LandingPort(Protocol):
     async def view(self, run: str = "") -> RunView:
         """One run as it stands."""
 
+    async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
+        """Run the check once on all of them together."""
+
 
 async def landing_order(
     repo: Repo, state: RunState, workers: Sequence[Worker], *, target: str, by: LandingOrder
@@ -96,7 +100,7 @@ async def landing_order(
         names = {w.id for w in left}
         free = [w for w in left if not names.intersection(must_land_first(state, w.id))] or left
         ready = free if by is LandingOrder.FEWEST_CONFLICTS else free[:1]
-        sides = [await _sides(repo, w, old=old, tree=tree) for w in ready]
+        sides = [await sides_of(repo, w, old=old, tree=tree) for w in ready]
         merged = await merger.preview(sides)
         best = min(range(len(ready)), key=lambda n: (_weight(merged[n]), n))
         w, made = ready[best], merged[best]
@@ -105,13 +109,6 @@ async def landing_order(
             tree = made.tree
         left.remove(w)
     return tuple(found)
-
-
-async def _sides(repo: Repo, w: Worker, *, old: str, tree: str) -> Sides:
-    if w.change is None or w.change.head is None or w.change.base is None:
-        raise WorkspaceError(f"{w.id} has no change that could be landed")
-    since = await merged_since(repo, old, base=w.change.base, head=w.change.head)
-    return Sides(since, tree, w.change.head)
 
 
 def _weight(merged: MergedTrees | GitFailed) -> int:
@@ -135,6 +132,29 @@ async def land_queue(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIter
     """Land one after another, whatever becomes of each, and tell what did."""
     for command in landings:
         yield await land_one(port, command)
+
+
+async def land_batch(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIterator[LandingEnd]:
+    """Land several by as few checks as can be: one for all, and halves where that one fails.
+
+    The one that fails alone is set aside, and the rest go on.
+    """
+    groups = [list(landings)]
+    while groups:
+        group = groups.pop(0)
+        together = await port.check_batch(group[0].run, [one.worker for one in group])
+        has_failed = together.check is not None and not together.check.passed
+        if has_failed and len(together.fits) > 1:
+            fits = [one for one in group if one.worker in together.fits]
+            half = len(fits) // 2
+            aside = [one for one in group if one.worker not in together.fits]
+            groups[:0] = [half_ for half_ in (fits[:half], fits[half:], aside) if half_]
+            continue
+        for command in group:
+            if has_failed and command.worker in together.fits:
+                yield LandingEnd(worker=command.worker, reason="its check failed")
+            else:
+                yield await land_one(port, command)
 
 
 async def land_one(port: LandingPort, command: c.Land) -> LandingEnd:
