@@ -18,13 +18,16 @@ class EgressLog:
             with self.path.open("rb") as file:
                 file.seek(self.position)
                 data = file.read()
-        except FileNotFoundError:
+        except OSError:
             return []
         whole = data[: data.rfind(b"\n") + 1]
         self.position += len(whole)
-        return [_entry(line) for line in whole.splitlines()]
+        return [entry for line in whole.splitlines() if (entry := _entry(line)) is not None]
 
 
-def _entry(line: bytes) -> tuple[str, bool]:
-    entry = json.loads(line)
-    return f"{entry['host']}:{entry['port']}", entry["egress"] == "allowed"
+def _entry(line: bytes) -> tuple[str, bool] | None:
+    try:
+        entry = json.loads(line)
+        return f"{entry['host']}:{entry['port']}", entry["egress"] == "allowed"
+    except (ValueError, KeyError, TypeError):  # a full disk cut one short, and the next follows it
+        return None
