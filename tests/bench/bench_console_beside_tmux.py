@@ -1,0 +1,213 @@
+"""The console on a real engine beside tmux with eight panes: floods, keys under load, memory.
+
+Read ratios, not milliseconds: the machine is whatever it is. Both record: plait by its keepers,
+tmux by `pipe-pane`. Both show: each draws into a terminal of 200 by 50, read as fast as it can.
+"""
+
+import json
+import os
+import select
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.support.console_pty import PtyConsole, process_in_pty
+from tests.support.measuring import cpu_seconds, read_for, said
+from tests.support.shells import Shell
+
+LINES, AT_ONCE, MANY = 200_000, 8, 20
+PACED_LINES, PACED_S, KEYS = 5_000, 14.0, 60
+SIZE = (200, 50)
+_FLOOD = (
+    "awk 'BEGIN {{ for (i = 0; i < {0}; i++) print i, \"== 0123456789 0123456789 0123456789\" }}'"
+)
+_PACED = (
+    "awk 'BEGIN { for (s = 0; s < 240; s++) { for (i = 0; i < 250; i++) print s, i, "
+    '"== 0123456789"; fflush(); system("sleep 0.05") } }\''
+)
+_ATTACH = 'import sys; from tui.cli import main; sys.exit(main(["attach", "-C", sys.argv[1]]))'
+_TMUX = 'import os; os.execvp("tmux", ["tmux", "-L", "plait-bench", "attach"])'
+
+
+def _plan(command: str, count: int) -> str:
+    script = command.replace("'", "''")
+    items = ", ".join(f"n{n}" for n in range(count))
+    return f"""
+runtime: {{max_concurrent_workers: {count}, isolation_strategy: directory}}
+pipelines:
+  - name: flood
+    steps:
+      - name: flood
+        run: '{script}'
+        merge: none
+        strategy: {{matrix: {{items: [{items}], max_concurrency: {count}}}}}
+"""
+
+
+@contextmanager
+def _project() -> Iterator[Shell]:
+    root = Path(tempfile.mkdtemp(prefix="plait-bench-", dir="/dev/shm"))
+    (root / "project").mkdir()
+    shell = Shell(root / "project", root / "state", {"PLAIT_SANDBOX": "none"})
+    try:
+        yield shell
+    finally:
+        shell.plait("cancel", "--all", "--kill")
+        engine = _engine_of(shell)
+        engine.terminate()
+        engine.wait(20)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _engine_of(shell: Shell) -> psutil.Process:
+    named = next(shell.state.rglob("engine.json")).read_text()
+    return psutil.Process(json.loads(named)["pid"])
+
+
+@contextmanager
+def _console(shell: Shell) -> Iterator[PtyConsole]:
+    env = {"PLAIT_STATE_HOME": str(shell.state), **shell.env}
+    with process_in_pty(_ATTACH, str(shell.folder), size=SIZE, **env) as console:
+        _wait(console, b"Fleet")
+        yield console
+
+
+def _wait(console: PtyConsole, found: bytes, seconds: float = 60) -> None:
+    """Wait for something on the terminal, and keep nothing of what came before."""
+    console.read_until(found, seconds)
+    assert found in console.written, console.written[-2000:]
+    console.written = b""
+
+
+def _start(shell: Shell, command: str, count: int) -> None:
+    (shell.folder / "plait.yaml").write_text(_plan(command, count))
+    done = shell.plait("run", "plait.yaml", "--detach")
+    assert done.code == 0, done.err
+
+
+def _flood_of_plait() -> float:
+    with _project() as shell, _console(shell) as console:
+        began = time.monotonic()
+        _start(shell, _FLOOD.format(LINES), AT_ONCE)
+        _wait(console, f"{AT_ONCE} of {AT_ONCE}".encode(), 180)
+        return time.monotonic() - began
+
+
+def _tmux(*words: str) -> None:
+    subprocess.run(["tmux", "-L", "plait-bench", *words], check=True)
+
+
+def _flood_of_tmux() -> float:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        _tmux("-f", os.devnull, "new-session", "-d", "-x", "200", "-y", "50", "cat")
+        _tmux("set", "-g", "remain-on-exit", "on")
+        for _ in range(AT_ONCE - 1):
+            _tmux("split-window", "cat")
+            _tmux("select-layout", "tiled")
+        try:
+            with process_in_pty(_TMUX, size=SIZE) as terminal:
+                read_for(terminal.master, 1.0)
+                began = time.monotonic()
+                for pane in range(AT_ONCE):
+                    _tmux(
+                        "respawn-pane", "-k", "-t", f":.{pane}", f"read go; {_FLOOD.format(LINES)}"
+                    )
+                    _tmux("pipe-pane", "-t", f":.{pane}", f"cat > {folder}/{pane}")
+                for pane in range(AT_ONCE):
+                    _tmux("send-keys", "-t", f":.{pane}", "Enter")
+                while not _all_dead() and time.monotonic() - began < 300:
+                    read_for(terminal.master, 0.05)
+                took = time.monotonic() - began
+            recorded = [path.read_bytes().count(b"==") for path in Path(folder).iterdir()]
+            if sum(recorded) < LINES * AT_ONCE:
+                said("lines that tmux had not recorded", f"{LINES * AT_ONCE - sum(recorded):,}")
+            return took
+        finally:
+            _tmux("kill-server")
+
+
+def _all_dead() -> bool:
+    words = ["tmux", "-L", "plait-bench", "list-panes", "-F", "#{pane_dead}"]
+    return set(subprocess.check_output(words, text=True).split()) == {"1"}
+
+
+def flood() -> None:
+    """Eight programs, each as fast as it can."""
+    ours, theirs = _flood_of_plait(), _flood_of_tmux()
+    said(f"{AT_ONCE} x {LINES:,} lines, shown and recorded", f"{ours:.1f} s, tmux {theirs:.1f} s")
+    said("beside tmux (bar 0.25)", f"{ours / theirs:.2f} x")
+
+
+def _pressed(console: PtyConsole, key: bytes) -> float:
+    """Milliseconds from a key to its letter on the terminal."""
+    began, seen = time.perf_counter(), b""
+    console.press(key)
+    while key not in seen and time.perf_counter() - began < 5:
+        if select.select([console.master], [], [], 0.5)[0]:
+            seen += os.read(console.master, 65_536)
+    return (time.perf_counter() - began) * 1e3
+
+
+def paced() -> None:
+    """Eight programs at 5,000 lines a second each; keys typed into a picker meanwhile."""
+    with _project() as shell, _console(shell) as console:
+        _start(shell, _PACED, AT_ONCE)
+        _wait(console, b"RUNNING", 60)
+        engine = _engine_of(shell)
+        keepers = [keeper for zygote in engine.children() for keeper in zygote.children()]
+        read_for(console.master, 2.0)
+        pid, began = console.process.pid, time.monotonic()
+        rows = {"the console (bar 15 %)": [pid], "the engine": [engine.pid]}
+        rows["the keepers together"] = [keeper.pid for keeper in keepers]
+        before = {name: sum(map(cpu_seconds, pids)) for name, pids in rows.items()}
+        read_for(console.master, PACED_S / 2)
+        took = time.monotonic() - began
+        shares = {n: (sum(map(cpu_seconds, pids)) - before[n]) / took for n, pids in rows.items()}
+        console.press(b"w")
+        read_for(console.master, 0.5)
+        times = []
+        for n in range(KEYS):
+            times.append(_pressed(console, b"qzQZ"[n % 4 : n % 4 + 1]))
+            read_for(console.master, 0.05)
+            console.press(b"\x7f")
+            read_for(console.master, 0.05)
+    times.sort()
+    p50, p95 = statistics.median(times), times[int(len(times) * 0.95)]
+    said("8 x 5,000 lines a second: key to screen (bars 12, 25 ms)", f"{p50:.1f}, {p95:.1f} ms")
+    for name, share in shares.items():
+        said(f"8 x 5,000 lines a second: cpu of {name}", f"{share:.0%} of a core")
+
+
+def memory() -> None:
+    """Twenty workers that have written 200,000 lines each, the log of each one visited."""
+    with _project() as shell, _console(shell) as console:
+        _start(shell, _FLOOD.format(LINES), MANY)
+        while shell.plait("status", "--json").json()["ended_at"] is None:
+            read_for(console.master, 0.5)
+        console.press(b"2")
+        for _ in range(MANY):
+            console.press(b"gt")
+            read_for(console.master, 0.7)
+        held = psutil.Process(console.process.pid).memory_info().rss / 2**20
+    said(f"{MANY} x {LINES:,} lines: memory of the console (bar 120 MB)", f"{held:.0f} MB")
+
+
+def main() -> None:
+    """Print the rows; names of groups choose some."""
+    if shutil.which("tmux") is None:
+        sys.exit("tmux is not here; there is nothing to measure beside")
+    groups = {group.__name__: group for group in (flood, paced, memory)}
+    for name in sys.argv[1:] or groups:
+        groups[name]()
+
+
+if __name__ == "__main__":
+    main()
