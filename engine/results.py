@@ -193,7 +193,12 @@ class Clash:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerView:
-    """One worker as a console draws it. Times are wall-clock seconds."""
+    """One worker as a console draws it. Times are wall-clock seconds.
+
+    Attributes:
+        hears: When its agent hears what is said to it while it works: now, after_turn, by_resume,
+            or no; empty where that is not known.
+    """
 
     worker: str
     step: str
@@ -212,6 +217,7 @@ class WorkerView:
     last_output_at: float | None = None
     badges: frozenset[Badge] = frozenset()
     questions: tuple[Question, ...] = ()
+    hears: str = ""
     tool: str | None = None
     progress: float | None = None
     last_lines: tuple[str, ...] = ()
