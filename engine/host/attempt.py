@@ -232,20 +232,17 @@ class LocalAttempt:
         return frames, following
 
     async def _read_frames(self, offset: int) -> tuple[tuple[Frame, ...], int]:
-        if not await self._is_open():
-            return (), offset
+        if self._recording_fd < 0:
+            async with self._opening:  # two readers that both open it would leak one
+                if self._recording_fd < 0:
+                    begin = partial(_open_and_read, self.directory, offset)
+                    self._recording_fd, found = await self._in_thread(begin)
+                    return found
         try:  # what was written lately is in memory: then a thread would cost more than the read
             return _read_frames(self._recording_fd, offset, _BLOCK, os.RWF_NOWAIT)
         except OSError:
             read = partial(_read_frames, self._recording_fd, offset, _LARGE_BLOCK, 0)
             return await self._in_thread(read)
-
-    async def _is_open(self) -> bool:
-        async with self._opening:  # two readers that both open it would leak one
-            if self._recording_fd < 0:
-                opened = await self._in_thread(partial(_open_recording, self.directory))
-                self._recording_fd = opened
-        return self._recording_fd >= 0
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         try:
@@ -276,6 +273,18 @@ def _read_frames(fd: int, offset: int, size: int, flags: int) -> tuple[tuple[Fra
     frames, used = recording.parse(memoryview(block)[:count])
     told = tuple(Frame(at, _STREAMS[stream], data) for at, stream, data in frames)
     return told, offset + used
+
+
+def _open_and_read(directory: str, offset: int) -> tuple[int, tuple[tuple[Frame, ...], int]]:
+    """The recording, and what stands in it behind an offset."""
+    fd = _open_recording(directory)
+    if fd < 0:
+        return fd, ((), offset)
+    try:
+        return fd, _read_frames(fd, offset, _BLOCK, 0)
+    except BaseException:
+        os.close(fd)
+        raise
 
 
 def _open_recording(directory: str) -> int:

@@ -13,10 +13,10 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -79,6 +79,14 @@ class Found:
     remark: str = ""
 
 
+class _Seen(NamedTuple):
+    """What a look after an attempt found; nothing was rewritten by whom it could not be."""
+
+    executed: tuple[str, ...]
+    trees: News
+    rewritten: tuple[str, ...] | None
+
+
 class Proof:
     """Looks before and after; what this engine itself moves in the meantime is told to it."""
 
@@ -95,57 +103,86 @@ class Proof:
 
     async def begin(self, state: RunState, attempt: AttemptId) -> None:
         """Look before anything of an attempt runs; kept for whichever engine sees its end."""
-        file = anyio.Path(self._place.layout.attempt(attempt), _FILE)
-        if not await file.exists():
-            before = self._before[attempt] = await self.look(state, attempt.worker)
-            await anyio.to_thread.run_sync(self._place.layout.make, Path(file.parent))
-            await file.write_text(json.dumps(asdict(before)))
+        file = Path(self._place.layout.attempt(attempt), _FILE)
+        begun = await anyio.to_thread.run_sync(self._begin, state, attempt.worker, file)
+        if begun is None:
+            return
+        before, is_whole = begun
+        if not is_whole:
+            before = replace(before, refs=await self._refs(state))
+            await anyio.to_thread.run_sync(self._keep, file, before)
+        self._before[attempt] = before
+
+    def _begin(self, state: RunState, worker: WorkerId, file: Path) -> tuple[Before, bool] | None:
+        """How things are, and whether that is all and kept; None if it was noted before."""
+        if file.exists():
+            return None
+        before, is_open = self._look(state, worker)
+        is_whole = not is_open or self._place.repo is None
+        if is_whole:
+            self._keep(file, before)
+        return before, is_whole
+
+    def _keep(self, file: Path, before: Before) -> None:
+        self._place.layout.make(file.parent)
+        file.write_text(json.dumps(asdict(before)))
 
     async def end(self, state: RunState, attempt: AttemptId) -> Found:
         """What is not as it was when the attempt began."""
-        file = anyio.Path(self._place.layout.attempt(attempt), _FILE)
-        before = self._before.pop(attempt, None)
+        file = Path(self._place.layout.attempt(attempt), _FILE)
+        known = self._before.pop(attempt, None)
+        end = partial(self._end, state, attempt.worker, file, known)
+        found = await anyio.to_thread.run_sync(end)
+        return found if isinstance(found, Found) else await self._judged(state, *found)
+
+    def _end(
+        self, state: RunState, worker: WorkerId, file: Path, known: Before | None
+    ) -> Found | tuple[Before, _Seen]:
         try:
-            kept: dict[str, Any] = json.loads(await file.read_text())
-            before = before or Before(**kept)
+            kept: dict[str, Any] = json.loads(file.read_text())
+            before = known or Before(**kept)
         except (OSError, ValueError, TypeError):
-            if await self._is_open(state, attempt.worker, self._common):
+            if self._is_open(state, worker, self._common):
                 return Found(violations=(str(file),))
             return Found(mentioned=(str(file),), remark=_FORGOTTEN)
-        return await self.compare(state, attempt.worker, before)
+        return before, self._see(state, worker, before)
 
     async def look(self, state: RunState, worker: WorkerId) -> Before:
         """How things are now."""
-        since_ns = time.time_ns() - _TICK_NS
-        digests = await anyio.to_thread.run_sync(self._digests)
-        if not await self._is_open(state, worker, self._common):
-            return Before(since_ns=since_ns, digests=digests, refs={})
-        ended = partial(_ended, self._place.layout.run(state.run))
-        return Before(
-            since_ns=since_ns,
-            digests=digests,
-            refs=await self._refs(state),
-            resting=_resting(state, worker),
-            ended=await anyio.to_thread.run_sync(ended),
-        )
+        before, is_open = await anyio.to_thread.run_sync(self._look, state, worker)
+        return replace(before, refs=await self._refs(state)) if is_open else before
+
+    def _look(self, state: RunState, worker: WorkerId) -> tuple[Before, bool]:
+        """How things are now, but for the refs, and whether those are to be looked at."""
+        before = Before(since_ns=time.time_ns() - _TICK_NS, digests=self._digests(), refs={})
+        if not self._is_open(state, worker, self._common):
+            return before, False
+        ended = _ended(self._place.layout.run(state.run))
+        return replace(before, resting=_resting(state, worker), ended=ended), True
 
     async def compare(self, state: RunState, worker: WorkerId, before: Before) -> Found:
         """What is not as it was then."""
-        executed = await anyio.to_thread.run_sync(self._executed, before)
-        trees = await self._trees(state, worker, before)
-        written = tuple(map(str, trees.paths))
-        if not await self._is_open(state, worker, self._common):
-            return _found((), (*executed, *written), _ELSEWHERE, is_whole=trees.is_whole)
-        rewritten = await anyio.to_thread.run_sync(_rewritten, before)
-        mentioned = (*await self._moved_refs(state, before), *written)
-        accused = (*executed, *rewritten)
-        return _found(accused, mentioned, _NOBODY_KNOWS, is_whole=trees.is_whole)
+        seen = await anyio.to_thread.run_sync(self._see, state, worker, before)
+        return await self._judged(state, before, seen)
 
-    async def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
+    async def _judged(self, state: RunState, before: Before, seen: _Seen) -> Found:
+        written = tuple(map(str, seen.trees.paths))
+        if seen.rewritten is None:
+            mentioned = (*seen.executed, *written)
+            return _found((), mentioned, _ELSEWHERE, is_whole=seen.trees.is_whole)
+        mentioned = (*await self._moved_refs(state, before), *written)
+        accused = (*seen.executed, *seen.rewritten)
+        return _found(accused, mentioned, _NOBODY_KNOWS, is_whole=seen.trees.is_whole)
+
+    def _see(self, state: RunState, worker: WorkerId, before: Before) -> _Seen:
+        executed = self._executed(before)
+        trees = self._trees(state, worker, before)
+        is_open = self._is_open(state, worker, self._common)
+        return _Seen(executed, trees, _rewritten(before) if is_open else None)
+
+    def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
         """Whether nothing keeps this worker's attempts from writing there."""
-        if is_in_thread(state, worker):
-            return True
-        return await anyio.to_thread.run_sync(self._shelter.may_write, state, path)
+        return is_in_thread(state, worker) or self._shelter.may_write(state, path)
 
     def _digests(self) -> dict[str, str]:
         found = fingerprint(executed_by_git(self._common))
@@ -184,23 +221,19 @@ class Proof:
             if before.refs.get(ref) != now.get(ref) and self._moved.get(ref, 0) < before.since_ns
         )
 
-    async def _trees(self, state: RunState, worker: WorkerId, before: Before) -> News:
+    def _trees(self, state: RunState, worker: WorkerId, before: Before) -> News:
         """What was written since in the user's checkout, and in trees where nobody worked."""
-        still = _resting(state, worker)
+        still = set(_resting(state, worker))
         tops = [(Path(tree), before.since_ns) for tree in before.resting if tree in still]
-        if await self._is_open(state, worker, self._place.project):
+        if self._is_open(state, worker, self._place.project):
             tops.append((self._place.project, max((before.since_ns, *self._moved.values()))))
-
-        def look() -> News:
-            left_out = {self._common, self._place.workspaces.resolve()}
-            news = [
-                changed_since([top.resolve()], since, leave_out=left_out, at_most=_MOST_LOOKED_AT)
-                for top, since in tops
-            ]
-            paths = tuple(path for each in news for path in each.paths)
-            return News(paths=paths, is_whole=all(each.is_whole for each in news))
-
-        return await anyio.to_thread.run_sync(look)
+        left_out = {self._common, self._place.workspaces.resolve()}
+        news = [
+            changed_since([top.resolve()], since, leave_out=left_out, at_most=_MOST_LOOKED_AT)
+            for top, since in tops
+        ]
+        paths = tuple(path for each in news for path in each.paths)
+        return News(paths=paths, is_whole=all(each.is_whole for each in news))
 
 
 def tell(run: RunPort, found: Found, attempt: AttemptId, *, at: float) -> None:
