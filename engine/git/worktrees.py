@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,20 +51,30 @@ def admin_dir(path: Path) -> str:
 async def checkouts(repo: Repo) -> list[Checkout]:
     """Every working tree that git knows of and that still exists."""
     listing = await repo.read("worktree", "list", "--porcelain", "-z", call=READ)
-    found: list[Checkout] = []
-    for record in os.fsdecode(listing).split("\0\0"):
-        lines = [line for line in record.split("\0") if line]
-        if not lines or "bare" in lines:
-            continue
-        seen = await to_thread.run_sync(_checkout, repo, lines)
-        if seen is not None:
-            found.append(seen)
-    return found
+    records = [record.split("\0") for record in os.fsdecode(listing).split("\0\0")]
+    return await to_thread.run_sync(_checkouts, repo, records)
 
 
-def _checkout(repo: Repo, lines: list[str]) -> Checkout | None:
+def _checkouts(repo: Repo, records: list[list[str]]) -> list[Checkout]:
+    entries = _entries_by_gitfile(repo.common_dir)
+    found = (
+        _checkout(repo, entries, [line for line in lines if line])
+        for lines in records
+        if any(lines) and "bare" not in lines
+    )
+    return [seen for seen in found if seen is not None]
+
+
+def _entries_by_gitfile(common_dir: str) -> dict[str, str]:
+    """The folders of linked worktrees in the shared `.git`, by the `.git` file each belongs to."""
+    entries = Path(common_dir, "worktrees")
+    each = entries.iterdir() if entries.is_dir() else ()
+    return {_first_line(entry / "gitdir"): str(entry) for entry in each}
+
+
+def _checkout(repo: Repo, entries: Mapping[str, str], lines: list[str]) -> Checkout | None:
     said = dict(line.partition(" ")[::2] for line in lines)
-    place = _place_of(repo, said["worktree"])
+    place = _place_of(repo, entries, said["worktree"])
     if place is None:
         return None
     path, git_dir = place
@@ -83,16 +94,15 @@ def _checkout(repo: Repo, lines: list[str]) -> Checkout | None:
     )
 
 
-def _place_of(repo: Repo, path: str) -> tuple[str, str] | None:
+def _place_of(repo: Repo, entries: Mapping[str, str], path: str) -> tuple[str, str] | None:
     """A working tree and its own git directory, looked up from the shared side.
 
     The working tree's `.git` may be foreign. For the main one of a submodule, or of a repository
     that lies apart, git names the git directory itself.
     """
-    entries = Path(repo.common_dir, "worktrees")
-    for entry in entries.iterdir() if entries.is_dir() else ():
-        if _first_line(entry / "gitdir") == f"{path}/.git":
-            return (path, str(entry)) if Path(path).is_dir() else None
+    entry = entries.get(f"{path}/.git")
+    if entry is not None:
+        return (path, entry) if Path(path).is_dir() else None
     is_main_open = repo.git_dir == repo.common_dir and repo.worktree is not None
     main = repo.worktree if is_main_open else path
     if main is None or not Path(main).is_dir() or Path(main) == Path(repo.common_dir):
@@ -123,8 +133,10 @@ async def held_elsewhere(repo: Repo, branch: str) -> str | None:
 
 
 async def _held(repo: Repo, branch: str, places: list[Checkout]) -> str | None:
-    ours = await to_thread.run_sync(our_entries, repo.common_dir)
     held = [place for place in places if branch in {place.branch, *place.held}]
+    if not held:
+        return None
+    ours = await to_thread.run_sync(our_entries, repo.common_dir)
     return next((place.path for place in held if place.git_dir not in ours), None)
 
 
