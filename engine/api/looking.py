@@ -1,6 +1,7 @@
 """What is asked without an engine: the machine, samples, raw recordings."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike, environ
 from pathlib import Path
 
@@ -13,15 +14,16 @@ from engine.errors import WorkspaceError
 from engine.git.sample import first_commit
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement
-from engine.plan.model import AgentChoice
+from engine.plan.model import AgentChoice, Plan
 from engine.results import LoginUse
-from engine.sandbox.ladder import doctor
+from engine.sandbox.ladder import doctor, report
 from engine.sandbox.probe import probe
 from engine.store.layout import state_home
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.ledger import Ledger
 from engine.supervisor.place import find_place
 from engine.supervisor.replay import output_bytes
+from engine.supervisor.shelter import asked_by
 
 
 async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
@@ -29,11 +31,21 @@ async def make_repository(folder: Path, environment: Mapping[str, str], *, messa
     await first_commit(folder, environment, message=message)
 
 
-async def machine_rows(environment: Mapping[str, str] | None = None) -> tuple[Enforcement, ...]:
-    """What this machine can enforce at best, one row a dimension, with how to get more."""
+async def machine_rows(
+    environment: Mapping[str, str] | None = None, *, plan: Plan | None = None
+) -> tuple[Enforcement, ...]:
+    """What this machine can enforce, one row a dimension, with how to get more.
+
+    Args:
+        environment: Of the user; this process's own where it is not given.
+        plan: Whose holes and network count; without one it is the best that can be had.
+    """
     env = dict(environ if environment is None else environment)
     machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
-    return doctor(machine)
+    if plan is None:
+        return doctor(machine)
+    rows = await anyio.to_thread.run_sync(report, machine, asked_by(plan, env), {})
+    return tuple(replace(row, value="") for row in rows)
 
 
 async def used_today(environment: Mapping[str, str] | None = None) -> Mapping[str, LoginUse]:

@@ -189,20 +189,21 @@ def _git(machine: Machine, request: ConfineRequest) -> Enforcement:
     rung = files_rung(machine)
     is_private = request.private_clone is not None
     held = rung is not None and is_private
-    reason = ""
+    is_enforced = held and files_level(machine, request) is Level.ENFORCED
+    reason = "" if is_enforced else "a daemon of yours reaches it"
     if not is_private:
         reason = "the attempt has no git directory of its own"
     elif rung is None:
         reason = "nothing keeps it from the repository; changes are looked for afterwards"
-    elif rung is Mechanism.LANDLOCK:
+    elif is_enforced and rung is Mechanism.LANDLOCK:
         reason = "it may replace its own `.git`, which is never trusted outside"
     return Enforcement(
         dimension=Dimension.GIT,
-        level=Level.ENFORCED if held else Level.ADVISORY,
+        level=Level.ENFORCED if is_enforced else Level.ADVISORY,
         mechanism="private clone" if held else "tamper check",
         value="shared objects read-only" if held else "config, hooks, attributes, worktrees",
         reason=reason,
-        fix="" if held else machine.finding(Mechanism.BWRAP).fix,
+        fix="" if is_enforced else _files_fix(machine, request, rung),
     )
 
 
@@ -235,7 +236,7 @@ def _network(machine: Machine, request: ConfineRequest) -> Enforcement:
         mechanism=rung.value if rung else "shared",
         value=", ".join(request.allowed_hosts) or str(request.network),
         reason="" if rung is Mechanism.NETWORK_NAMESPACE else _why_not(machine, Mechanism.BWRAP),
-        fix="" if rung else finding.fix,
+        fix="" if rung else finding.fix or machine.finding(Mechanism.BWRAP).fix,
     )
 
 

@@ -100,31 +100,14 @@ class Shelter:
         Raises:
             MechanismMissing: The first thing that is not, with what to do about it.
         """
-        asked = self._asked(plan)
+        asked = asked_by(plan, self.environ)
         check_network(self.machine, asked)
         found = await anyio.to_thread.run_sync(report, self.machine, asked, {})
         check_required([Dimension(name) for name in plan.runtime.require], rows or found)
 
     def may_write(self, state: RunState, path: Path) -> bool:
         """Whether nothing keeps this run's agents from writing in the project or its repository."""
-        return may_write(self.machine, self._asked(state.plan), path)
-
-    def _asked(self, plan: Plan) -> ConfineRequest:
-        """What all attempts of a plan have in common."""
-        here = Path("/")
-        network = plan.runtime.holes.network
-        has_git = plan.runtime.isolation is not IsolationStrategy.DIRECTORY
-        return ConfineRequest(
-            name="plan",
-            workspace=here,
-            home=here,
-            private_clone=here if has_git else None,
-            env=self.environ,
-            holes=_holes(plan),
-            network=_NETWORKS[network.mode],
-            allowed_hosts=network.allow,
-            egress_dir=here,
-        )
+        return may_write(self.machine, asked_by(state.plan, self.environ), path)
 
     @asynccontextmanager
     async def looking(
@@ -254,6 +237,24 @@ class Shelter:
         """Take away what was made for an attempt that is dead."""
         if sheltered.profile.cgroups:
             await anyio.to_thread.run_sync(release, sheltered.profile)
+
+
+def asked_by(plan: Plan, environ: Mapping[str, str]) -> ConfineRequest:
+    """What all attempts of a plan have in common."""
+    here = Path("/")
+    network = plan.runtime.holes.network
+    has_git = plan.runtime.isolation is not IsolationStrategy.DIRECTORY
+    return ConfineRequest(
+        name="plan",
+        workspace=here,
+        home=here,
+        private_clone=here if has_git else None,
+        env=environ,
+        holes=_holes(plan),
+        network=_NETWORKS[network.mode],
+        allowed_hosts=network.allow,
+        egress_dir=here,
+    )
 
 
 def _holes(plan: Plan) -> Holes:

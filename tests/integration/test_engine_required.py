@@ -20,6 +20,11 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         {"require": ["files"], "sandbox": {"docker": True}},
         "Take `docker` out",
     ),
+    "a hole to every repository": (
+        {},
+        {"require": ["git"], "sandbox": {"docker": True}, "isolation_strategy": "worktree"},
+        "Take `docker` out",
+    ),
     "an open network": ({}, {"require": ["network"]}, "runtime.sandbox.network"),
     "a network that cannot be closed": (
         {"PLAIT_FORCE_OFF": "netns"},

@@ -2,12 +2,13 @@
 
 import argparse
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from engine.api import describe, machine_rows, plan_from, plans_in
+from engine.api import Plan, describe, machine_rows, plan_from, plans_in
 from engine.errors import PlanError, SpecError
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
 from tui.present.figures import some
@@ -32,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     except (SpecError, PlanError) as error:
         return _tell_problems(error, is_json=args.json)
     if args.command == "plan":
-        described = {**describe(plans[0]), "levels": levels()}
+        described = {**describe(plans[0]), "levels": levels(plans[0])}
         put_json(described) if args.json else put(plan_text(described))
     elif args.json:
         put_json({"ok": True, "problems": []})
@@ -44,9 +45,9 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def levels() -> list[dict[str, Any]]:
-    """How each dimension holds on this machine, and how to get more."""
-    return [asdict(row) for row in anyio.run(machine_rows)]
+def levels(plan: Plan) -> list[dict[str, Any]]:
+    """How each dimension would hold for this plan here, and how to get more."""
+    return [asdict(row) for row in anyio.run(partial(machine_rows, plan=plan))]
 
 
 def _tell_problems(error: SpecError | PlanError, *, is_json: bool) -> int:
@@ -74,6 +75,10 @@ def plan_text(described: dict[str, Any]) -> str:
         lines += _step_lines(step)
     held = ", ".join(f"{row['dimension']} {row['level']}" for row in described["levels"])
     lines.append(f"held here: {held}")
+    for row in described["levels"]:
+        if row["level"] != "enforced" and (row["reason"] or row["fix"]):
+            lines.append(f"  {row['dimension']}: {row['reason'] or row['mechanism']}")
+            lines += [f"    → {row['fix']}"] if row["fix"] else []
     return "\n".join(lines)
 
 
