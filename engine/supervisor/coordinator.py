@@ -381,8 +381,9 @@ class Coordinator(Merges):
 
     async def wait_idle(self) -> None:
         """Return when nothing goes on in any run but what waits for a human."""
-        for live in list(self._runs.values()):
-            await live.wait_rest()
+        while busy := [live for live in self._runs.values() if not live.is_at_rest]:
+            for live in busy:  # meanwhile those before it may have begun anew
+                await live.wait_rest()
 
     def close(self) -> None:
         """Give all journals back."""

@@ -1,5 +1,6 @@
 """What a human may ask of agents that really run: stop, pause, answer, steer, retry, limits."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from engine.limits import Dimension, Limits
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
 from engine.results import Badge, LogKind, Outcome, WorkerResult
-from engine.supervisor import coordinator
+from engine.supervisor import attempts, coordinator
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
 
@@ -59,13 +60,16 @@ async def test_a_stopped_worker_is_cancelled_and_its_work_is_kept(place: Place, 
     assert not await place.survivors()
 
 
-async def test_a_kill_ends_at_once_what_ignores_a_stop(place: Place):
+async def test_a_kill_ends_at_once_what_ignores_a_stop(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(attempts, "AttemptSpec", partial(attempts.AttemptSpec, grace_s=60.0))
     async with place.engine() as engine:
         run = await engine.start(manifest({"name": "a", "agent": stubborn_agent(children=2)}))
         await says(engine, run, "deaf")
         await accepted(engine, c.StopWorker(worker=A))
         await wait_worker(engine, run, A, lambda w: w.phase is Phase.STOPPING)
-        with anyio.fail_after(4):  # the grace is five seconds
+        with anyio.fail_after(30):  # half the grace
             await accepted(engine, c.StopWorker(worker=A, is_kill=True))
             report = await run.wait()
     assert phases(report) == {A: "CANCELLED USER"}
@@ -263,6 +267,37 @@ async def test_a_limit_that_the_kernel_refuses_ends_nobody(place: Place):
         await wait_worker(engine, run, A, lambda w: "memory" in w.last_lines[-1])
         both = (await engine.view(run.id)).workers
     assert [w.phase for w in both] == [Phase.RUNNING, Phase.RUNNING]
+
+
+async def test_an_engine_is_idle_when_all_its_runs_are_at_once(place: Place):
+    def waiting(gate: str) -> dict[str, Any]:
+        return place.manifest({"name": "a", "run": place.waits_at(gate)})
+
+    idle = anyio.Event()
+    async with place.engine() as engine:
+
+        async def tell_idle() -> None:
+            await engine.wait_idle()
+            idle.set()
+
+        place.open_gate("one")
+        one = await engine.start(waiting("one"))
+        await one.wait()
+        two = await engine.start(waiting("two"))
+        async with anyio.create_task_group() as group:
+            group.start_soon(tell_idle)
+            await wait_worker(engine, two, A, lambda w: w.phase is Phase.RUNNING)
+            (place.outside / "one").unlink()
+            await accepted(engine, c.RetryWorker(worker=f"{one.id}/{A}"))
+            await wait_worker(engine, one, A, lambda w: w.phase is Phase.RUNNING)
+            place.open_gate("two")
+            await two.wait()
+            while not two._live.is_at_rest:  # noqa: ASYNC110 - its last effects set no event
+                await anyio.sleep(0.01)
+            await anyio.wait_all_tasks_blocked()
+            assert not idle.is_set()
+            place.open_gate("one")
+        assert idle.is_set()
 
 
 async def test_a_log_asked_for_before_there_is_one_goes_on(
