@@ -17,6 +17,8 @@ import anyio
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from engine.api import Engine
+from engine.commands import StopRun
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.runner import Repo
 from engine.merge import Names, ResolutionSession, propose
@@ -24,10 +26,13 @@ from engine.supervisor.merging.conflicts import read_conflicts
 from engine.supervisor.merging.preview import preview
 from engine.supervisor.merging.results import result_tree
 from engine.supervisor.merging.views import Lens, file_views
+from tests.support.engine_runs import scripted
+from tests.support.merging_runs import MergingPlace
 from tests.support.repositories import RepositoryBuilder
 
 FILES, BRANCHES, ROUNDS = 5_000, 50, 5
 RATIO, EACH_S = 0.1, 0.010
+WATCHED, WATCHED_FILES, WATCHED_S, SHARE = 8, 1_370, 60.0, 0.10
 Work = Callable[[], Awaitable[object]]
 
 
@@ -113,11 +118,42 @@ async def measure(built: RepositoryBuilder) -> bool:
     )
 
 
+async def watching(folder: Path) -> bool:
+    """The whole engine, radar included, beside workers that run and change nothing."""
+    place = MergingPlace(folder, {f"d{n % 40}/f{n}": f"{n}\n" for n in range(WATCHED_FILES)})
+    silent = scripted({"shell": "exec sleep 600"}, {"result": "done"})
+    steps = [{"name": f"s{n}", "agent": silent} for n in range(1, WATCHED + 1)]
+    plan = place.manifest(*steps, isolation_strategy="worktree")
+    async with place.engine(within_s=300) as engine:
+        run = await engine.start(plan)
+        while not await _seen_by_radar(engine, run.id):  # noqa: ASYNC110 - nothing tells of it
+            await anyio.sleep(0.5)
+        before = used()
+        await anyio.sleep(WATCHED_S)
+        share = (used() - before) / WATCHED_S
+        await engine.command(StopRun(run=run.id, is_kill=True))
+        await run.wait()
+    name = f"radar and engine, {WATCHED} silent workers, share of a core"
+    verdict = "ok" if share <= SHARE else "OVER"
+    print(f"{name:<52}{share:9.1%}      at most {SHARE:8.0%}    {verdict}")
+    return share <= SHARE
+
+
+async def _seen_by_radar(engine: Engine, run: str) -> bool:
+    return all(worker.is_radar_seen for worker in (await engine.port.view(run)).workers)
+
+
+def used() -> float:
+    """Seconds of processor time of this process, and of the children it has waited for."""
+    return sum(os.times()[:4])
+
+
 def main() -> int:
     """Measure once; 1 where a bound is broken."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as folder:
         try:
-            return 0 if anyio.run(measure, repository(Path(folder))) else 1
+            is_well = anyio.run(measure, repository(Path(folder)))
+            return 0 if anyio.run(watching, Path(folder) / "watched") and is_well else 1
         except subprocess.CalledProcessError as failed:
             print(failed.stderr)
             raise
