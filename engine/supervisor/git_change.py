@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 from engine.git.base import Base
 from engine.git.collection import Change as Collected
 from engine.git.diff import changed_files
+from engine.git.embedded import Embedded
 from engine.git.runner import Repo
 from engine.results import Change
 
@@ -18,7 +19,7 @@ async def measured(
 ) -> Change | None:
     """What was collected, in figures; None where it comes to nothing."""
     aside = [f"{os.fsdecode(one.path)}: {one.reason}" for one in found.set_aside]
-    aside += [f"{os.fsdecode(one.path)}: a repository inside" for one in found.embedded]
+    aside += map(_embedded, found.embedded)
     if found.head == base and not aside and not artifacts:
         return None
     files = await changed_files(repo, base, found.head)
@@ -33,6 +34,12 @@ async def measured(
         artifacts=artifacts,
         set_aside=(*aside, *found.notes, *strays),
     )
+
+
+def _embedded(one: Embedded) -> str:
+    """Where the commits of a repository inside a workspace are: the branch only names one."""
+    kept = f"its commits are in {one.bundle}, for `git fetch`" if one.bundle else one.note
+    return f"{os.fsdecode(one.path)}: a repository inside; {kept}"
 
 
 def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
