@@ -252,6 +252,8 @@ class Ledger:
 
     @staticmethod
     def _hit(choice: AgentChoice, page: _Page) -> LimitHit | None:
+        if choice.day_budget_usd is None and choice.day_budget_tokens is None:
+            return None
         use = page.use()
         if choice.day_budget_usd is not None and use.usd >= choice.day_budget_usd:
             hit = choice.day_budget_usd, use.usd, "USD a day"

@@ -1,6 +1,6 @@
 """Agent streams that were damaged: no traceback, no hang, nothing that could not be written down.
 
-2,000 damaged streams are tried by default; `PLAIT_MUTATIONS` asks for another number.
+2,000 damaged streams are tried, 10,000 with `PLAIT_THOROUGH`.
 """
 
 import dataclasses
@@ -18,14 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.agents import records
-from engine.agents.agent_events import AgentEvent, Printed, Raw, Reply
+from engine.agents.agent_events import AgentEvent, Printed, Raw, Reply, ToolEnded
 from engine.agents.contract import Ending, LaunchRequest
 from engine.agents.lines import LineSplitter
 from engine.agents.registry import adapter_named, adapters
 from engine.plan.model import AgentChoice
 
 TRANSCRIPTS = Path(__file__).parents[1] / "fixtures" / "transcripts"
-COUNT = int(os.environ.get("PLAIT_MUTATIONS", "2000"))
+COUNT = 10_000 if os.environ.get("PLAIT_THOROUGH") else 2_000
 BATCHES = 20
 ODD = [None, True, 0, -1, 1e400, 10**400, "", "\x00", "\ud800", [], {}, [[]], "x" * 5000, {"a": {}}]
 BYTES = [
@@ -288,4 +288,34 @@ def test_an_answer_of_two_megabytes_in_one_line_is_borne(name: str) -> None:
         events += parser.feed("out", line[start : start + 65536])
     assert len(events) == 1
     assert isinstance(events[0], Raw) is (name not in records)
+    assert len(parser.finish(Ending(exit_code=0)).text) <= 65536
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "scripted", "command"])
+def test_five_megabytes_that_a_command_printed_are_borne_and_only_their_end_is_kept(
+    name: str,
+) -> None:
+    parser = adapter_named(name).parser(request_for(name, random.Random(0)))
+    text = "a line of output\n" * 300_000 + "the end"
+    result = {"type": "tool_result", "tool_use_id": "1", "content": text}
+    item = {"id": "1", "type": "command_execution", "aggregated_output": text}
+    records = {
+        "claude": {"type": "user", "message": {"content": [result]}},
+        "codex": {"type": "item.completed", "item": item},
+        "gemini": {"type": "tool_result", "tool_id": "1", "output": text},
+        "scripted": {"plait": "tool", "id": "1", "name": "Bash", "state": "done", "output": text},
+    }
+    data = json.dumps(records[name]).encode() if name in records else text.encode()
+    events = [
+        event
+        for start in range(0, len(data) + 1, 65536)
+        for event in parser.feed("out", (data + b"\n")[start : start + 65536])
+    ]
+    if name in records:
+        (ended,) = events
+        assert isinstance(ended, ToolEnded)
+        assert ended.output.endswith("the end")
+        assert len(ended.output) < 5000
+    else:
+        assert sum(len(e.text) + 1 for e in events if isinstance(e, Printed)) >= 5_000_000
     assert len(parser.finish(Ending(exit_code=0)).text) <= 65536
