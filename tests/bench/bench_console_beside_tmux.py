@@ -72,6 +72,11 @@ def _engine_of(shell: Shell) -> psutil.Process:
     return psutil.Process(json.loads(named)["pid"])
 
 
+def _pid_in(keeper: Path) -> int:
+    """A keeper writes down who it is, in its first line."""
+    return int(json.loads(keeper.read_text().splitlines()[0])["keeper"]["pid"])
+
+
 @contextmanager
 def _console(shell: Shell) -> Iterator[PtyConsole]:
     env = {"PLAIT_STATE_HOME": str(shell.state), **shell.env}
@@ -162,7 +167,7 @@ def paced() -> None:
         _start(shell, _PACED, AT_ONCE)
         _wait(console, b"RUNNING", 60)
         engine = _engine_of(shell)
-        keepers = [json.loads(own.read_text())["pid"] for own in shell.state.rglob("keeper.json")]
+        keepers = [_pid_in(own) for own in shell.state.rglob("keeper.json")]
         read_for(console.master, 2.0)
         pid, began = console.process.pid, time.monotonic()
         rows = {"the console (bar 15 %)": [pid], "the engine": [engine.pid]}

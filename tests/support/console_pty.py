@@ -24,6 +24,25 @@ app.run()
 raise SystemExit(app.return_code)
 """
 FIRST_SCREEN = _SCRIPT.format(view="consoles.csvlite()")
+CALLING = """
+import anyio
+from engine.events import OutputAppended, Told
+from tests.support import consoles
+from tui.app import Options, PlaitApp
+
+class Calling(consoles.FakePort):
+    async def events(self, after_seq=0):
+        while self.snapshots == 0:
+            await anyio.sleep(0.01)
+        self.shown = consoles.csvlite()
+        appended = OutputAppended(worker="implement/worker_1", attempt=1, offset=0)
+        yield Told(run="2f1c", at=consoles.NOW, event=appended)
+        await anyio.sleep_forever()
+
+quiet = consoles.changed(consoles.csvlite(), "implement/worker_2", questions=())
+PlaitApp(Calling(quiet), options=Options(can_stay_alive=False, notifies=True)).run()
+"""
+"""A console in which, as soon as it was seen, a worker asks."""
 LEFT_ALT_SCREEN = b"\x1b[?1049l"
 MOUSE_OFF = b"\x1b[?1000l"
 
@@ -61,6 +80,11 @@ class PtyConsole:
     def press(self, data: bytes) -> None:
         """Type bytes."""
         os.write(self.master, data)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Give the terminal another size, and say so as terminals do."""
+        ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self.process.send_signal(signal.SIGWINCH)
 
     def end(self, number: signal.Signals | None = None, seconds: float = 30.0) -> int:
         """Send a signal if one is named, and read until the process has ended."""

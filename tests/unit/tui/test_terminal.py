@@ -5,7 +5,13 @@ import signal
 
 import pytest
 
-from tests.support.console_pty import LEFT_ALT_SCREEN, MOUSE_OFF, console_in_pty
+from tests.support.console_pty import (
+    CALLING,
+    LEFT_ALT_SCREEN,
+    MOUSE_OFF,
+    console_in_pty,
+    process_in_pty,
+)
 
 READY = b"ASKS YOU"
 _HOSTILE = (
@@ -71,3 +77,24 @@ def test_no_colour_is_sent_where_none_is_wanted():
     coloured = {n for n in numbers if n.isdigit() and (30 <= int(n) <= 49 or 90 <= int(n) <= 107)}
     assert coloured <= {b"39", b"49"}
     assert b"7" in numbers
+
+
+def test_a_terminal_that_shrinks_and_grows_is_drawn_anew():
+    with console_in_pty() as console:
+        console.wait_written(READY)
+        for size, found in (((300, 80), b"PREDICTED"), ((40, 10), b"need you"), ((100, 30), READY)):
+            console.written = b""
+            console.resize(size)
+            console.wait_written(found)
+        console.press(b"\x11")
+        assert console.end() == 0
+
+
+def test_a_human_who_looks_elsewhere_is_called_by_bell_title_and_notification():
+    with process_in_pty(CALLING, TMUX="of-some-server") as console:
+        console.wait_written(b"\x1bPtmux;\x1b\x1b]9;implement/worker_2 needs you\x07\x1b\\")
+        assert b"\x1b]2;(3) plait csvlite\x07" in console.written
+        assert b"\x07\x1bPtmux;" in console.written
+        console.press(b"\x11")
+        assert console.end() == 0
+        assert b"\x1b[23;2t" in console.written
