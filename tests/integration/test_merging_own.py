@@ -1,7 +1,10 @@
 """The user's own conflicted merge, rebase, cherry-pick or stash, decided without any run."""
 
+import signal
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
 from engine import commands as c
@@ -208,3 +211,62 @@ async def test_the_files_of_a_mergetool_are_decided_and_written(
     await merge.resolve(c.ChooseRest(choice="target"))
     assert (await merge.resolve(c.FinishResolving())).is_finished
     assert (built.path / "code").read_text() == changed(3, "mine\ntheirs", changed(9, "mine 9"))
+
+
+_DIES = """
+import os, signal, sys
+import anyio
+from engine import commands as c
+from engine.git.runner import Repo
+from engine.supervisor.merging import own
+
+async def main(folder, last):
+    merge = await own.OwnMerge.begin(folder)
+    await merge.resolve(c.ChooseRest(choice="both"))
+    run, put, left = Repo._run_once, own.put, int(last)
+
+    async def dying(*words):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return await run(*words)
+
+    async def putting(*words):
+        Repo._run_once = dying
+        return await put(*words)
+
+    own.put = putting
+    await merge.resolve(c.FinishResolving())
+
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+async def test_a_kill_at_any_moment_of_putting_results_in_place_loses_nothing(
+    built: RepositoryBuilder,
+):
+    """Killed before every other of its commands in turn, and at last not at all."""
+    built.commit({"other": changed(2, "mine too")}, "a second conflict")
+    done = changed(3, "mine\ntheirs", changed(9, "mine 9\ntheirs 9"))
+    env = {**built.environment, "PYTHONPATH": str(Path(__file__).parents[2])}
+    for last in range(0, 20, 2):
+        built.git("reset", "-q", "--hard")
+        begin(built, "merge")
+        wrote = (built.path / "code").read_text()
+        words = [sys.executable, "-c", _DIES, str(built.path), str(last)]
+        ended = await anyio.run_process(words, env=env, check=False)
+        assert (built.path / "code").read_text() in {wrote, done}
+        if ended.returncode == 0:
+            break
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        merge = await opened(built)
+        assert (await merge.conflicts()).is_resolved
+        await merge.resolve(c.FinishResolving())
+        assert (built.path / "code").read_text() == done
+        assert built.git("diff", "--name-only", "--diff-filter=U") == ""
+        assert not (built.path / ".git/index.lock").exists()
+    else:
+        pytest.fail("it never came to its end")
+    assert last > 3
+    built.fsck()
