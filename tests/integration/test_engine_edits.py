@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine import commands as c
-from engine.api import Engine, Run
+from engine.api import Engine, Run, reach
 from engine.commands import Edits
 from engine.phases import Phase
 from tests.support.engine_runs import wait_worker
@@ -87,7 +87,8 @@ async def test_a_landing_waits_for_edits_and_can_be_stopped_until_then(place: Me
         run = await edited(engine, place)
         for end in (Phase.REVIEWING, Phase.LANDED):
             wish = c.Land(worker=WORKER, run=run.id, edits=Edits.WAIT)
-            assert isinstance(await engine.command(wish), c.Accepted)
+            async with reach(place.project, environment=place.environment) as (port, _):
+                assert isinstance(await port.command(wish), c.Accepted)
             waits = await wait_worker(engine, run, WORKER, lambda w: bool(w.in_the_way))
             assert (waits.phase, waits.in_the_way) == (Phase.LANDING, ("code",))
             if end is Phase.REVIEWING:
