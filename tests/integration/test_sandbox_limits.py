@@ -186,6 +186,7 @@ def test_a_group_in_use_is_named_and_not_removed(
     (path / "cgroup.procs").write_text(str(child))
     assert release(profile) == (str(path),)
     os.close(writing)
+    os.close(reading)
     os.waitpid(child, 0)
     monkeypatch.undo()
     assert release(profile) == ()
