@@ -273,8 +273,7 @@ class Coordinator(Merges):
         if logbook is None and number:
             logbook = await read_log(self._tools, state, AttemptId(state.run, found.id, number))
             if live is not None:
-                # It may have been begun meanwhile: what is being written is read on.
-                logbook = live.logbooks.setdefault((found.id, number), logbook)
+                logbook = live.logbooks.setdefault((found.id, number), logbook)  # or begun by now
         if logbook is not None:
             logbook.last_read = self._tools.clock.monotonic()
         return logbook.read(after) if logbook else LogChunk(next_offset=after)
