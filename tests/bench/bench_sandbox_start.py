@@ -196,7 +196,9 @@ def _state() -> RunState:
     holes = SimpleNamespace(
         env=(), paths=(), has_docker=False, has_ssh_agent=False, network=network
     )
-    runtime = SimpleNamespace(holes=holes, branch_prefix="plait", execution_mode="process")
+    runtime = SimpleNamespace(
+        holes=holes, branch_prefix="plait", execution_mode="process", isolation="worktree"
+    )
     plan = SimpleNamespace(runtime=runtime)
     state = SimpleNamespace(run="r", workers={}, plan=plan, agent_of=lambda _: None)
     return cast("RunState", state)
