@@ -7,7 +7,8 @@
     environment.environment(machine, request, extra) -> pairs  the agent's whole environment
     ladder.check_required(dimensions, report), ladder.doctor(machine)   levels, and how to get more
     admission.admit(room, running, wanted), fair_share(room, slots)     whether one more fits
-    tamper.fingerprint, outline, violations        what changed that should not have
+    tamper.fingerprint, violations, changed_since  what changed that should not have
+    reach.may_write(machine, request, path)        whether an attempt could have done it
 
 Knows mechanisms and their probes; it does not start attempts and does not know what an agent is.
 Nothing here is asynchronous: probing, confining and releasing take milliseconds and belong in a
