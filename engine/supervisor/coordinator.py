@@ -48,7 +48,6 @@ class Coordinator(Merges):
         self._let_go: set[RunId] = set()
         self._is_sharing = False
         self._taking_up = anyio.Lock()
-        tools.ledger.on_change = self._look_at_logins
 
     @property
     def runs(self) -> Mapping[RunId, LiveRun]:
@@ -196,10 +195,6 @@ class Coordinator(Merges):
                     live.feed(f.CapSet(cap=cap, is_share=True, at=self._tools.clock.now()))
         finally:
             self._is_sharing = False
-
-    def _look_at_logins(self) -> None:
-        for live in list(self._runs.values()):
-            live.look_at_logins()
 
     def _shares(self) -> Mapping[RunId, int]:
         """How many slots each run may have now."""

@@ -84,7 +84,7 @@ class Ledger:
     """The logins of one engine's agents, as far as they are known to it.
 
     Attributes:
-        on_change: Called when a login may be held, or no longer is.
+        observers: Called when a login may be held, or no longer is.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Ledger:
         self._left: list[_Page] = []
         self._own: dict[str, Entry] = {}
         self._writing = anyio.Lock()
-        self.on_change: Callable[[], None] = lambda: None
+        self.observers: list[Callable[[], None]] = []
 
     # ------------------------------------------------------------------ what is known
 
@@ -169,7 +169,7 @@ class Ledger:
             page.entries[name] = entry
             page.unwritten.append(vars(entry))
             if self._hit(choice, page) is not None:
-                self.on_change()
+                self._tell()
         return self.hit(choice)
 
     def refuse(self, choice: AgentChoice, until: float) -> None:
@@ -178,7 +178,7 @@ class Ledger:
         if page is not None and page.refused_until < until:
             page.refused_until = until
             page.unwritten.append({"refused_until": until})
-            self.on_change()
+            self._tell()
 
     async def share(self, choices: Iterable[AgentChoice]) -> None:
         """Write down what is new here, and read what other engines wrote of these logins."""
@@ -192,7 +192,11 @@ class Ledger:
                 await self._exchange(page)
             self._left.clear()
         if [self.hold(choice) for choice in wanted] != before:
-            self.on_change()
+            self._tell()
+
+    def _tell(self) -> None:
+        for observer in list(self.observers):
+            observer()
 
     # ------------------------------------------------------------------ pages and files
 

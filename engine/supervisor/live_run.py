@@ -56,6 +56,7 @@ class LiveRun:
         self._seq = 0
         self._is_closed = False
         self._held: dict[str, float] = {}
+        tools.ledger.observers.append(self.look_at_logins)
         self.trouble: str | None = None
         self._egress: dict[AttemptId, EgressLog] = {}
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
@@ -349,6 +350,8 @@ class LiveRun:
 
     def close(self) -> None:
         """Give the journal back; nothing more can be fed."""
+        if not self._is_closed:
+            self._tools.ledger.observers.remove(self.look_at_logins)
         self._is_closed = True
         self._journal.close()
 
