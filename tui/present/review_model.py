@@ -13,6 +13,7 @@ from tui.present.review_offers import (
     What,
     matters_of,
     offers_of,
+    shown_file,
     shown_view,
 )
 
@@ -43,6 +44,7 @@ class ReviewPane:
     newer one is there."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """What each worker was asked for, in its first line."""
+    _files: dict[int, ConflictFileView] = field(default_factory=dict)
     was_checked: bool = False
     """A result was checked here, so that another one is not yet."""
 
@@ -52,6 +54,7 @@ class ReviewPane:
         if view is None or (self.raw and self.raw.worker != view.worker):
             self.looked_at, self.was_checked = {}, False
         self.raw = view
+        self._files.clear()
         self.shown = shown_view(view) if view else None
         self.was_checked |= bool(view and view.check)
         self.matters = matters_of(view) if view else []
@@ -92,9 +95,11 @@ class ReviewPane:
     def file(self) -> ConflictFileView | None:
         """The file that is looked at, fit to be shown."""
         matter = self.matter
-        if self.shown is None or matter is None or matter.what is What.MERGED:
+        if self.raw is None or matter is None or matter.what is What.MERGED:
             return None
-        return self.shown.files[matter.file]
+        if matter.file not in self._files:
+            self._files[matter.file] = shown_file(self.raw.files[matter.file])
+        return self._files[matter.file]
 
     @property
     def merged(self) -> MergedFileView | None:

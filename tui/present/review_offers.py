@@ -118,17 +118,24 @@ _RULES = {
 
 
 def shown_view(view: ConflictView) -> ConflictView:
-    """The view with every text fit to be shown; marks are moved along with what grew before them.
+    """The view fit to be shown, but for the files: of them only paths and kinds are.
 
-    Only then may it be drawn.
+    A review may have thousands of hunks, and is made anew after every key: what is inside a file
+    becomes fit to be shown when it is looked at (`shown_file`).
     """
-    files = tuple(map(shown_file, view.files))
+    files = tuple(
+        replace(file, path=clean_code_block(file.path), kind=clean_code_block(file.kind))
+        for file in view.files
+    )
     bare = replace(view, files=(), looked_at=None)
     return replace(clean_tree(bare, clean_code_block), files=files)
 
 
 def shown_file(file: ConflictFileView) -> ConflictFileView:
-    """One file of it, likewise; its pieces as lines without their ends."""
+    """One file with every text fit to be shown, its pieces as lines without their ends.
+
+    Marks are moved along with what grew before them. Only then may it be drawn.
+    """
     pieces = tuple(
         replace(
             clean_tree(replace(piece, lines=(), old=()), clean_code_block),

@@ -1,0 +1,232 @@
+"""What reviewing costs: a long diff on screen, scrolled and jumped through; a review of a thousand
+conflicts, opened and decided key by key.
+
+The whole console draws, headless. Times are processor time of the console's own thread, so that a
+busy machine moves no figure; the longest stall is the longest turn of the event loop. What the
+stand-in engine takes in the same thread is taken off. Run by `make bench`.
+"""
+
+import gc
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import psutil
+from anyio.lowlevel import checkpoint
+
+from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
+from engine.merge import FileConflict
+from engine.results import EngineView
+from tests.support.consoles import NOW, FakePort, csvlite
+from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, texts
+from tui.app import Options, PlaitApp
+from tui.screens.diff import DiffScreen
+from tui.screens.review import ReviewScreen
+
+SIZE = (160, 48)
+LINES = 20_000
+FILES, CONFLICTS = 100, 10
+STALL_S = 0.150
+_STEP_S = 0.005
+
+
+class Bars:
+    """Figures beside their bars; remembers whether one was missed."""
+
+    def __init__(self) -> None:
+        self.missed = False
+
+    def row(self, what: str, found: float, bar: float, unit: str) -> None:
+        is_met = found <= bar
+        self.missed |= not is_met
+        verdict = "ok" if is_met else "MISSED"
+        print(f"{what:<58} {found:8.1f} {unit:<3} bar {bar:g} {unit}  {verdict}")
+
+
+class Stalls:
+    """The longest time for which the event loop did not turn."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def watch(self) -> None:
+        """Feel the loop's pulse until cancelled."""
+        last = time.thread_time()
+        while True:
+            await anyio.sleep(_STEP_S)
+            now = time.thread_time()
+            self.longest = max(self.longest, now - last)
+            last = now
+
+
+def long_diff() -> ChangeDiff:
+    """One file of so many lines, in hunks that change every eighth line."""
+    lines = tuple(
+        DiffLine(
+            (Sign.REMOVED, Sign.ADDED)[n % 2] if n % 8 < 2 else Sign.KEPT,
+            f"    value_{n} = function({n}, name='{n % 97}')  # line {n}",
+            n,
+            n,
+        )
+        for n in range(LINES)
+    )
+    hunks = tuple(Hunk(lines=lines[at : at + 40], where=f"f{at}()") for at in range(0, LINES, 40))
+    return ChangeDiff(against="base", files=(FileDiff(path="src/a.py", hunks=hunks),))
+
+
+@asynccontextmanager
+async def console(port: FakePort, view: EngineView, worker: str) -> AsyncIterator[PlaitApp]:
+    """A console on its first screen."""
+    app = PlaitApp(port, options=Options(clock=lambda: NOW, is_plain=False, has_truecolor=True))
+    app.session.worker, app.session.run_id = worker, view.runs[0].run
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.session.bridge.view is not None)
+        await pilot.pause()
+        yield app
+
+
+async def until(found: Callable[[], object]) -> None:
+    """Wait for it, looking at every turn of the loop."""
+    with anyio.fail_after(60):
+        while not found():
+            await checkpoint()
+
+
+def painted(app: PlaitApp) -> bool:
+    """Every strip of the screen is drawn as a terminal would get it."""
+    screen = app.screen
+    return bool(screen._compositor.render_strips())
+
+
+async def diff_bars(bars: Bars) -> None:
+    """Paint, page and jump."""
+    diff, worker = long_diff(), "implement/worker_1"
+    view = csvlite()
+    stalls = Stalls()
+    async with console(FakePort(view, diffs={worker: diff}), view, worker) as app:
+        await app.switch_mode("diff")  # the screen's own module is loaded, its class mounted
+        screen = app.screen
+        assert isinstance(screen, DiffScreen)
+        await until(lambda: screen.pane.diff is not None)
+        screen.pane.show(None)
+        gc.collect()
+        held = psutil.Process().memory_info().rss
+        async with anyio.create_task_group() as group:
+            group.start_soon(stalls.watch)
+            await anyio.sleep(_STEP_S * 2)
+            paint = await first_paint(app, screen)
+            grown = psutil.Process().memory_info().rss - held
+            pages = [await pressed(app, screen.do_page_down) for _ in range(100)]
+            jump = await pressed(app, screen.do_last)
+            back = await pressed(app, screen.do_first)
+            group.cancel_scope.cancel()
+    pages.sort()
+    bars.row(f"diff of {LINES} lines: painted", paint * 1e3, 300, "ms")
+    bars.row("  memory for it", grown / 2**20, 20, "MB")
+    bars.row("  a page further, 95 of 100", pages[94] * 1e3, 60, "ms")
+    bars.row("  jump to the end, and back", max(jump, back) * 1e3, 100, "ms")
+    bars.row("  longest stall of the event loop", stalls.longest * 1e3, STALL_S * 1e3, "ms")
+
+
+async def first_paint(app: PlaitApp, screen: DiffScreen) -> float:
+    """From asking for the diff until it is drawn."""
+    began = time.thread_time()
+    screen._loaded = type(screen._loaded)()
+    screen.draw()
+    await until(lambda: screen.pane.diff is not None and painted(app))
+    return time.thread_time() - began
+
+
+async def pressed(app: PlaitApp, act: Callable[[], None]) -> float:
+    """How long a key takes until what it did is drawn."""
+    began = time.thread_time()
+    act()
+    app.redraw()
+    painted(app)
+    took = time.thread_time() - began
+    await checkpoint()
+    return took
+
+
+def conflicted_file(number: int) -> FileConflict:
+    """A file with ten conflicts."""
+    base = [f"line {n} of {number}\n" for n in range(CONFLICTS * 20)]
+    sides = []
+    for name in ("limit", "stream"):
+        side = list(base)
+        for at in range(10, len(base), 20):
+            side[at] = f"    data_{at} = f.{name}({at}, size)\n"
+        sides.append("".join(side))
+    return texts(f"src/pkg_{number % 7}/file_{number}.py", "".join(base), *sides)
+
+
+async def review_bars(bars: Bars) -> None:
+    """Open it, and decide one conflict after another."""
+    port = ReviewPort(conflicted_view(), files=tuple(map(conflicted_file, range(FILES))))
+    stalls = Stalls()
+    async with console(port, port.shown, WHO) as app:
+        await port.conflicts("2f1c", WHO)  # what the engine needs to think is another bench's
+        answering = await timed(lambda: port.conflicts("2f1c", WHO))
+        async with anyio.create_task_group() as group:
+            group.start_soon(stalls.watch)
+            await anyio.sleep(_STEP_S * 2)
+            began = time.thread_time()
+            await app.switch_mode("review")
+            screen = app.screen
+            assert isinstance(screen, ReviewScreen)
+            await until(lambda: screen.pane.raw is not None)
+            painted(app)
+            opened = time.thread_time() - began - answering
+            picks = [await picked(app, screen, port) for _ in range(60)]
+            group.cancel_scope.cancel()
+    picks.sort()
+    bars.row(f"review of {FILES} x {CONFLICTS} conflicts: opened", opened * 1e3, 500, "ms")
+    bars.row("  a pick on screen, 95 of 100", picks[56] * 1e3, 30, "ms")
+    stalled = max(stalls.longest - answering, 0)
+    bars.row("  longest stall, without the stand-in engine's", stalled * 1e3, STALL_S * 1e3, "ms")
+
+
+async def timed(act: Callable[[], object]) -> float:
+    """How long the stand-in engine takes by itself: in one process with the console here."""
+    began = time.thread_time()
+    await act()  # type: ignore[misc]
+    return time.thread_time() - began
+
+
+async def picked(app: PlaitApp, screen: ReviewScreen, port: ReviewPort) -> float:
+    """From the key to the drawn next conflict, without what the stand-in engine takes."""
+    before = len(port.actions)
+    spent = 0.0
+    resolve = port.resolve
+
+    async def measured(*args: object) -> object:
+        nonlocal spent
+        began = time.thread_time()
+        found = await resolve(*args)  # type: ignore[arg-type]
+        spent = time.thread_time() - began
+        return found
+
+    port.resolve = measured  # type: ignore[method-assign,assignment]
+    at = screen.pane.at
+    began = time.thread_time()
+    screen.do_take_incoming()
+    await until(lambda: len(port.actions) > before and screen.pane.at != at)
+    painted(app)
+    took = time.thread_time() - began
+    port.resolve = resolve  # type: ignore[method-assign]
+    await anyio.sleep(0.02)
+    return took - spent
+
+
+async def main() -> int:
+    """Every figure; 1 where a bar was missed."""
+    bars = Bars()
+    await diff_bars(bars)
+    await review_bars(bars)
+    return int(bars.missed)
+
+
+if __name__ == "__main__":
+    sys.exit(anyio.run(main))
