@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from engine.supervisor.merging.actions import side_actions
     from engine.supervisor.merging.batch import BatchCheck
     from engine.supervisor.merging.evidence import CommitView, MergedFileView, PieceView
+    from engine.supervisor.merging.local import MergeReview
     from engine.supervisor.merging.other_merges import BranchMerge, ToolFiles, ToolMerge
-    from engine.supervisor.merging.own import MergeReview, OwnMerge
+    from engine.supervisor.merging.own import OwnMerge
     from engine.supervisor.merging.preview import OpenMerge, open_merge
     from engine.supervisor.merging.queue import (
         LandingEnd,
@@ -75,7 +76,8 @@ _HOMES = {
     "engine.supervisor.merging.batch": "BatchCheck",
     "engine.supervisor.merging.evidence": "CommitView MergedFileView PieceView",
     "engine.supervisor.merging.other_merges": "BranchMerge ToolFiles ToolMerge",
-    "engine.supervisor.merging.own": "MergeReview OwnMerge",
+    "engine.supervisor.merging.local": "MergeReview",
+    "engine.supervisor.merging.own": "OwnMerge",
     "engine.supervisor.merging.preview": "OpenMerge open_merge",
     "engine.supervisor.merging.queue": "LandingEnd LandingOrder PlannedLanding land_batch"
     " land_queue landing_end",

@@ -241,10 +241,17 @@ def _place(repo: Repo) -> Checkout:
     return Checkout(path=repo.worktree or "", git_dir=repo.git_dir, branch=None, under_way=None)
 
 
-async def put(repo: Repo, results: Mapping[bytes, Version | None], trash: Path) -> None:
+async def put(
+    repo: Repo,
+    results: Mapping[bytes, Version | None],
+    *,
+    trash: Path,
+    before: Mapping[bytes, Version | None],
+) -> None:
     """Write results to the user's files and take them into the index, as `git add` does.
 
-    What a file holds that is not its result is copied to the trash first.
+    What a file holds that is neither its result nor as git had left it is copied to the trash
+    first; `before` says how that was, and a path that is not there was left nobody knows how.
 
     Raises:
         WorktreeBusy: Another git works there.
@@ -253,7 +260,9 @@ async def put(repo: Repo, results: Mapping[bytes, Version | None], trash: Path) 
     touched = tuple(Touched(path, None, version) for path, version in results.items())
     async with locked_index(repo, place, _LOCK) as guard:
         other = await differing(repo, place, list(results.items()))
-        await to_thread.run_sync(keep_copies, place.path, other, trash)
+        known = [(path, version) for path, version in before.items() if path in other]
+        edited = await differing(repo, place, known) | (other - before.keys())
+        await to_thread.run_sync(keep_copies, place.path, edited, trash)
         guard.is_kept = True  # files may be half written: the next one to put them takes it over
         await write_files(repo, place, Moves(touched, touched))
         guard.is_kept = False

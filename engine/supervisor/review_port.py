@@ -30,7 +30,7 @@ from engine.supervisor.cleaning import CleanItem, TrashItem
 from engine.supervisor.clock import Clock, SystemClock
 from engine.supervisor.merging.batch import BatchCheck
 from engine.supervisor.merging.desk import decided_event
-from engine.supervisor.merging.own import MergeReview
+from engine.supervisor.merging.local import MergeReview
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.views import ConflictView
 from engine.supervisor.merging.weaving import CandidateTable, Wove

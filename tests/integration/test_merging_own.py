@@ -71,6 +71,8 @@ async def test_each_of_gits_own_conflicts_is_decided_and_put_in_place(
     assert (built.path / "code").read_text() == changed(3, first.strip(), changed(9, "agreed"))
     assert built.git("diff", "--name-only", "--diff-filter=U") == ""
     assert built.git("status", "--porcelain", "code").startswith(("M ", "A "))
+    if doing != "stash":  # nothing of the user's was written over
+        assert not list((built.path / ".git/plait/trash").rglob("code"))
     if doing != "stash":
         built.git("-c", "core.editor=true", *done.next_step.split()[1:])
         assert built.git("show", "HEAD:code") + "\n" == (built.path / "code").read_text()
@@ -232,9 +234,9 @@ async def main(folder, last):
             os.kill(os.getpid(), signal.SIGKILL)
         return await run(*words)
 
-    async def putting(*words):
+    async def putting(*words, **more):
         Repo._run_once = dying
-        return await put(*words)
+        return await put(*words, **more)
 
     own.put = putting
     await merge.resolve(c.FinishResolving())

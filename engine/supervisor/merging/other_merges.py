@@ -18,7 +18,8 @@ from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, S
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 from engine.supervisor.merging.conflicts import Conflicts
-from engine.supervisor.merging.own import MergeReview, layout_of, taken_over
+from engine.supervisor.merging.local import MergeReview, layout_of
+from engine.supervisor.merging.own import taken_over
 from engine.supervisor.merging.preview import common_base
 from engine.supervisor.merging.review import Review
 from engine.supervisor.merging.views import ConflictView

@@ -4,19 +4,16 @@ What git goes on with afterwards is offered and never done.
 """
 
 import hashlib
-import json
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-from anyio import Lock, to_thread
+from anyio import to_thread
 
-from engine import commands as c
 from engine.errors import WorkspaceError
 from engine.git.merge3 import ConflictedPath, MergedTrees, MergeMessage, Merger, Sides
 from engine.git.runner import Repo
@@ -32,115 +29,14 @@ from engine.git.unfinished import (
     unfinished,
 )
 from engine.merge import FileConflict, Names, ResolutionSession, adopted, has_markers
-from engine.store.files import write_atomically
 from engine.store.layout import Layout
-from engine.supervisor.merging.memory import MemoryFile
+from engine.supervisor.merging.local import MergeReview, layout_of
 from engine.supervisor.merging.reading import contents_of, entries_of
 from engine.supervisor.merging.review import Review
 from engine.supervisor.merging.views import ConflictView, shown_path
 
-_VERSION = 1
 _UNCLEAR = "?"
 """Before the object of an edit of the user's of which nothing could be taken over."""
-
-
-class MergeReview(ABC):
-    """A merge that is decided in this process; asked and answered as a worker's is over a port."""
-
-    def __init__(self, repo: Repo, layout: Layout, name: str) -> None:
-        self.repo = repo
-        digest = hashlib.blake2b(name.encode(errors="surrogateescape"), digest_size=10).hexdigest()
-        self._layout = layout
-        self._path = layout.root / "own" / f"{digest}.json"
-        self._lock = Lock()
-        self._is_unseen = False
-        self.memory = MemoryFile.of(layout)
-
-    @property
-    def place(self) -> str:
-        """The working tree, or the repository where there is none."""
-        return self.repo.worktree or self.repo.common_dir
-
-    async def conflicts(self, path: str = "") -> ConflictView:
-        """The conflicts and decisions; with the text of one file if it is named.
-
-        Raises:
-            WorkspaceError: There is nothing to decide.
-        """
-        async with self._lock:
-            return await self._shown(await self._load(), path)
-
-    async def resolve(self, action: c.ResolutionAction) -> ConflictView:
-        """Decide something, written down before it counts; or put what is decided in its place.
-
-        Raises:
-            WorkspaceError: It cannot be done; nothing was changed.
-        """
-        async with self._lock:
-            review = await self._load()
-            match action:
-                case c.FinishResolving():
-                    return await self._finished(review)
-                case c.ForgetAnswer():
-                    await self.memory.forget(action.key)
-                    review.offers.clear()
-                case c.ConfirmAnswer():
-                    await self.memory.confirm(action.key)
-                    review.offers.clear()
-                case c.AskAgent():
-                    raise WorkspaceError("no agent is at hand here", hint="Runs have agents.")
-                case _:
-                    session = await review.after(action)
-                    await self._save(review, session)
-                    review.session, review.moved, review.opened = session, False, ()
-            return await self._shown(review)
-
-    async def _finished(self, review: Review) -> ConflictView:
-        tree = await review.tree()
-        if self._is_unseen:
-            await self._shown(review)
-            raise WorkspaceError(
-                "files or the index have changed since they were last shown",
-                hint="Look at the conflicts again, then go on.",
-            )
-        view = await self._shown(review)
-        await self._put(review, tree)
-        await self.memory.learn(review.session, note=f"in {view.doing} of {view.incoming}")
-        await to_thread.run_sync(lambda: self._path.unlink(missing_ok=True))
-        return replace(view, is_finished=True, tree=tree)
-
-    async def _shown(self, review: Review, path: str = "") -> ConflictView:
-        return self._dressed(await review.view(await self.memory.read(), path=path))
-
-    async def _save(self, review: Review, session: ResolutionSession) -> None:
-        data = {"version": _VERSION, **self._more(), **review.written(session)}
-        await to_thread.run_sync(self._layout.make, self._path.parent)
-        packed = json.dumps(data, separators=(",", ":")).encode()
-        await to_thread.run_sync(partial(write_atomically, self._path, packed))
-
-    async def _written(self) -> Mapping[str, Any]:
-        """What was decided before; nothing where it cannot be read."""
-        try:
-            data = json.loads(await to_thread.run_sync(self._path.read_bytes))
-        except (OSError, ValueError):
-            return {}
-        return data if isinstance(data, dict) and data.get("version") == _VERSION else {}
-
-    def _more(self) -> Mapping[str, Any]:
-        """What is written down beside the decisions."""
-        return {}
-
-    @abstractmethod
-    async def _load(self) -> Review:
-        """The review over the merge as it is now."""
-
-    @abstractmethod
-    def _dressed(self, view: ConflictView) -> ConflictView:
-        """A view with what is known of where the merge came from."""
-
-    @abstractmethod
-    async def _put(self, review: Review, tree: str) -> None:
-        """Put the result in its place."""
 
 
 class OwnMerge(MergeReview):
@@ -249,6 +145,19 @@ class OwnMerge(MergeReview):
             return view
         return replace(view, doing=str(state.doing), next_step=state.next_step)
 
+    async def _left(
+        self, review: Review, state: Unfinished, paths: Sequence[bytes]
+    ) -> dict[bytes, Version | None]:
+        """How git left these files, as far as it says so."""
+        open_ = {one.path for one in state.conflicts}
+        tree = review.merged.tree
+        left = await entries_of(self.repo, tree, [path for path in paths if path not in open_])
+        found = _versions(left, [path for path in paths if path not in open_])
+        if state.wrote is not None:
+            wrote = await entries_of(self.repo, state.wrote, sorted(open_))
+            found |= _versions(wrote, sorted(open_))
+        return found
+
     async def _put(self, review: Review, tree: str) -> None:
         if self._known is None:
             raise WorkspaceError("no conflict is open here")
@@ -256,14 +165,19 @@ class OwnMerge(MergeReview):
         paths = sorted(results | {one.path for one in self._known[1].conflicts})
         entries = await entries_of(self.repo, tree, paths)
         trash = self._layout.trash / f"own-{tree[:12]}"
-        versions = {p: Version(*entries[p]) if p in entries else None for p in paths}
-        await put(self.repo, versions, trash)
+        await put(
+            self.repo,
+            _versions(entries, paths),
+            trash=trash,
+            before=await self._left(review, self._known[1], paths),
+        )
         self._known = None
 
 
-async def layout_of(repo: Repo) -> Layout:
-    """Where the repository's decisions are kept."""
-    return await to_thread.run_sync(Layout, Path(repo.common_dir))
+def _versions(
+    entries: Mapping[bytes, tuple[str, str]], paths: Sequence[bytes]
+) -> dict[bytes, Version | None]:
+    return {path: Version(*entries[path]) if path in entries else None for path in paths}
 
 
 def _name(state: Unfinished) -> str:
