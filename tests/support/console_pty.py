@@ -105,6 +105,11 @@ def console_in_pty(view: str = "consoles.csvlite()", **env: str) -> Iterator[Pty
         yield console
 
 
+def _inherited() -> dict[str, str]:
+    """The environment, without a size that is of another terminal than the one that is made."""
+    return {name: at for name, at in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+
+
 @contextmanager
 def process_in_pty(
     script: str, *words: str, size: tuple[int, int] = (100, 30), **env: str
@@ -118,7 +123,7 @@ def process_in_pty(
         stdout=slave,
         stderr=slave,
         cwd=ROOT,
-        env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **env},
+        env={**_inherited(), "TERM": "xterm-256color", "COLORTERM": "truecolor", **env},
         start_new_session=True,
     )
     os.close(slave)
