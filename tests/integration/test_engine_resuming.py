@@ -90,8 +90,10 @@ async def test_an_agent_without_a_session_is_told_what_it_had_done(place: Place,
 
 
 async def test_a_command_step_is_run_again_from_its_beginning(place: Place):
-    step = {"name": "a", "run": f"test -e half && exit 3; touch half {place.outside}/on; "}
-    step["run"] += f"test -e {place.outside}/again || {{ touch {place.outside}/again; sleep 600; }}"
+    out = place.outside
+    sleep = f"touch {out}/again; touch {out}/on; exec sleep 600"  # killed once `on` is there
+    again = f"test -e half && exit 3; touch half; test -e {out}/again && exit"
+    step = {"name": "a", "run": f"{again}; {sleep}"}
     async with place.engine() as engine:
         run = await engine.start(place.manifest(step))
         await wait_begun(place, engine, run)
