@@ -6,7 +6,7 @@
     confine.set_limits, release, left_behind, release_named    cgroups of the living and the dead
     environment.environment(machine, request, extra) -> pairs  the agent's whole environment
     ladder.check_required(dimensions, report), ladder.doctor(machine)   levels, and how to get more
-    admission.admit(room, running, wanted), fair_share(room, slots)     whether one more fits
+    room.room(folder) -> Room                      what is free for attempts, seen from in here
     tamper.fingerprint, violations, changed_since  what changed that should not have
     reach.may_write(machine, request, path)        whether an attempt could have done it
 

@@ -5,16 +5,24 @@ In a container, or below a limit of systemd's, the machine's free memory is not 
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from engine.sandbox.admission import Room
 from engine.sandbox.probe_cgroups import Mount, mounts
 
 _LIMIT = {True: "memory.max", False: "memory.limit_in_bytes"}
 _USAGE = {True: "memory.current", False: "memory.usage_in_bytes"}
 _MB = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """What a machine has free now."""
+
+    memory_mb: int
+    disk_mb: int
 
 
 def room(folder: Path) -> Room:
