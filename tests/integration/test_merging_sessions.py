@@ -271,8 +271,8 @@ async def test_very_many_hunks_get_their_proposals_look_by_look(
     place: MergingPlace, monkeypatch: pytest.MonkeyPatch
 ):
     texts = [
-        changed(9, f"{who} 9", changed(6, f"{who} 6", changed(3, f"{who} 3")))
-        for who in ("mine", "theirs")
+        changed(9, said.format(9), changed(6, said.format(6), changed(3, said.format(3))))
+        for said in ("line {}, mine", "my line {}")
     ]
     async with place.engine() as engine:
         run = await conflicted(engine, place, *texts)
