@@ -137,6 +137,11 @@ def _told_apart(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(apart)
 
 
+def file_key(file: FileDiff) -> str:
+    """What a file of a change is known by where it has no hunks that could be named."""
+    return blake2b(f"{file.path}\0".encode(errors="surrogatepass"), digest_size=12).hexdigest()
+
+
 def hunk_key(file: FileDiff, hunk: Hunk) -> str:
     """What a hunk is known by: its path and what it changes, wherever it stands in the file.
 

@@ -198,6 +198,7 @@ class WorkerView:
     Attributes:
         hears: When its agent hears what is said to it while it works: now, after_turn, by_resume,
             or no; empty where that is not known.
+        left_out: The hunks, by their keys, that a human left out of the change before it lands.
     """
 
     worker: str
@@ -231,6 +232,7 @@ class WorkerView:
     check: CheckResult | None = None
     claimed_done: bool = False
     is_check_stale: bool = False
+    left_out: tuple[str, ...] = ()
     behind: int = 0
     clashes: tuple[Clash, ...] = ()
     is_radar_seen: bool = False

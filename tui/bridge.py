@@ -19,7 +19,7 @@ from engine.commands import Command, Refused, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import ConflictsDecided, OutputAppended, Told, UsageSampled
-from engine.results import CheckResult, EngineView, LogLine, RunView, WorkerView
+from engine.results import Change, CheckResult, EngineView, LogLine, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
 from tui.present.runs import PastRun
 
@@ -201,6 +201,15 @@ class Bridge:
             return clean_tree(await self.port.compare(run, one, other), clean_code)
         except GONE as error:
             return _why(error)
+
+    async def leave_out(self, run: str, worker: str, hunks: tuple[str, ...]) -> Change | str:
+        """Let exactly these hunks stay behind when a change lands."""
+        try:
+            change = await self.port.leave_out(run, worker, hunks)
+        except GONE as error:
+            return _why(error)
+        self.nudge()
+        return change
 
     async def weave(self, run: str, step: str, hunks: tuple[str, ...]) -> Wove | str:
         """Make a composite of hunks of a step's candidates, and check it."""

@@ -53,6 +53,7 @@ __all__ = [
     "CompositeWoven",
     "ConflictsFound",
     "HumanAnswered",
+    "HunksLeftOut",
     "LandDelayed",
     "LandPrepared",
     "LandRefused",
@@ -279,6 +280,19 @@ class Rechecked(WorkerFactBase):
 
 
 @dataclass(frozen=True, kw_only=True)
+class HunksLeftOut(WorkerFactBase):
+    """A human decided which hunks of the change are not to land; none where all are to.
+
+    Attributes:
+        change: What is left, as a commit; the whole change where nothing is left out.
+        hunks: Every hunk and file that is left out now, by its key.
+    """
+
+    change: Change
+    hunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class RetryRequested(WorkerFactBase):
     """A human wants another attempt, with words about the last one or with a new prompt."""
 
@@ -332,6 +346,7 @@ WorkerFact = (
     | LandDelayed
     | Resolved
     | Rechecked
+    | HunksLeftOut
     | RetryRequested
     | BackoffElapsed
     | StopRequested

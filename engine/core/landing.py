@@ -8,7 +8,7 @@ from engine.core.outcome import is_despite_check
 from engine.core.state import Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
-from engine.events import CheckFinished, ConflictsFound, Landed
+from engine.events import CheckFinished, ConflictsFound, Landed, ReviewWanted
 from engine.phases import Phase, StopCause
 from engine.results import Badge, Outcome
 
@@ -133,13 +133,42 @@ def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
         return
     passed = w.badges - {Badge.CHECK_FAILED}
     badges = passed if fact.check.passed else passed | {Badge.CHECK_FAILED}
-    turn.change(w.id, check=fact.check, badges=badges)
+    turn.change(w.id, check=fact.check, is_check_stale=False, badges=badges)
     turn.publish(
         CheckFinished(
             worker=str(w.id),
             attempt=w.attempt,
             check=fact.check,
             is_for_landing=fact.is_for_landing,
+        )
+    )
+
+
+def hunks_left_out(turn: Turn, w: Worker, fact: f.HunksLeftOut) -> None:
+    """What waits for review is another change now: whatever was said of the last one is void."""
+    if w.phase is not Phase.REVIEWING:
+        turn.drop()
+        return
+    gone = {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED}
+    turn.change(
+        w.id,
+        change=fact.change,
+        whole=(w.whole or w.change) if fact.hunks else None,
+        left_out=fact.hunks,
+        is_check_stale=w.check is not None and w.check.tree != fact.change.tree,
+        badges=w.badges - gone,
+        error=None,
+        land=None,
+        resolved=None,
+        resolved_onto=None,
+    )
+    turn.publish(
+        ReviewWanted(
+            worker=str(w.id),
+            attempt=w.attempt,
+            files=fact.change.files,
+            insertions=fact.change.insertions,
+            deletions=fact.change.deletions,
         )
     )
 

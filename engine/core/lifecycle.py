@@ -169,6 +169,7 @@ def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
             w.id,
             Phase.REVIEWING,
             check=fact.check,
+            is_check_stale=False,
             land=None,
             prepared=None,
             resolved=None,

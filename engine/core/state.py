@@ -75,6 +75,9 @@ class Worker:
         not_before: When its back-off or its vendor's rate limit ends.
         land: How a human wants it landed.
         resolved_onto: The commit of the target that `resolved` was made against.
+        whole: What was collected, where hunks of it are left out; `change` is what is left of it.
+        left_out: Those hunks, by their keys.
+        is_check_stale: `check` speaks of the change as it was before hunks were left out or back.
         prepared: The journalled detail of a landing that can only be rolled forward.
         in_the_way: The user's own files that its last landing met with edits in them.
     """
@@ -104,7 +107,10 @@ class Worker:
     session_workspace: str = ""
     session_usage: Usage | None = None
     change: Change | None = None
+    whole: Change | None = None
+    left_out: tuple[str, ...] = ()
     check: CheckResult | None = None
+    is_check_stale: bool = False
     badges: frozenset[Badge] = frozenset()
     questions: tuple[Question, ...] = ()
     said: tuple[Said, ...] = ()

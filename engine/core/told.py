@@ -31,6 +31,7 @@ TELLERS: Mapping[type[f.WorkerFact], Callable[[Turn, Worker, Any], None]] = {
     f.LandDelayed: landing.land_delayed,
     f.Resolved: landing.resolved,
     f.Rechecked: landing.rechecked,
+    f.HunksLeftOut: landing.hunks_left_out,
     f.RetryRequested: stopping.retry_requested,
     f.BackoffElapsed: stopping.backoff_elapsed,
     f.StopRequested: stopping.stop_requested,

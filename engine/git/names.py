@@ -41,6 +41,11 @@ class RefNames:
         """What the attempt came to."""
         return f"{self.pinned}/head"
 
+    @property
+    def trimmed(self) -> str:
+        """What is left of it where a human left hunks out before landing it."""
+        return f"{self.pinned}/trimmed"
+
     def other(self, ref: str) -> str:
         """Where another of the agent's own refs is kept: `refs/heads/x` as `…/refs/heads/x`."""
         return f"{self.pinned}/{ref}"

@@ -26,7 +26,15 @@ from engine.errors import EngineError
 from engine.events import Told
 from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, ProtocolError, Wire
-from engine.results import CheckResult, EngineView, Entrance, LogChunk, RunReport, RunView
+from engine.results import (
+    Change,
+    CheckResult,
+    EngineView,
+    Entrance,
+    LogChunk,
+    RunReport,
+    RunView,
+)
 from engine.store.codec import dump, load
 from engine.store.layout import Layout
 
@@ -238,6 +246,10 @@ class RemoteEngine:
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
         """What differs between the changes of any two workers."""
         return load(ChangeDiff, await self._ask("compare", run=run, one=one, other=other))
+
+    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+        """Let exactly these hunks stay behind when a change lands; what is left of it."""
+        return load(Change, await self._ask("leave_out", run=run, worker=worker, hunks=[*hunks]))
 
     async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
         """Make a composite of hunks of a step's candidates, check it, and let it be reviewed."""

@@ -158,6 +158,7 @@ class _Conversation:
             "check_batch": self._check_batch,
             "candidates": self._candidates,
             "compare": self._compare,
+            "leave_out": self._leave_out,
             "weave": self._weave,
             "history": self._history,
             "clean": self._clean,
@@ -266,6 +267,10 @@ class _Conversation:
     async def _compare(self, message: dict[str, Any]) -> Any:
         run, one, other = str(message["run"]), str(message["one"]), str(message["other"])
         return dump(await self._coordinator.compare(run, one, other))
+
+    async def _leave_out(self, message: dict[str, Any]) -> Any:
+        run, worker, hunks = str(message["run"]), str(message["worker"]), message["hunks"]
+        return dump(await self._coordinator.leave_out(run, worker, list(map(str, hunks))))
 
     async def _weave(self, message: dict[str, Any]) -> Any:
         run, step, hunks = str(message["run"]), str(message["step"]), message["hunks"]

@@ -73,6 +73,8 @@ class Comparisons:
         where = Where(objects=str(folder))
         work = await self._work(state, w, wanted.attempt, folder)
         if wanted.against == TARGET:
+            if w.left_out and w.change and w.change.head and wanted.attempt == w.attempt:
+                work = replace(work, head=w.change.head)
             old, head, said = await self._landed(state, work, folder)
         else:
             head = work.head

@@ -331,6 +331,8 @@ def _trailers(
         ("Plait-Worker", str(w.id)),
         ("Plait-Attempt", str(w.attempt)),
     ]
+    if w.left_out:
+        rows.append(("Plait-Left-Out", str(len(w.left_out))))
     if check is not None:
         is_proved = known is not None and known.passed and tree is not None and known.tree == tree
         is_overruled = effect.is_despite_check and not is_proved

@@ -17,7 +17,7 @@ from engine.ids import RunId, WorkerId
 from engine.merge import Asked
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
-from engine.results import CheckResult, RunView
+from engine.results import Change, CheckResult, RunView
 from engine.supervisor.asking import ask_agent
 from engine.supervisor.checking import Checking
 from engine.supervisor.judge import agent_named
@@ -195,6 +195,15 @@ class Merges(ABC):
         state, first = await self._seen(run, one)
         second = (await self._seen(run, other))[1]
         return await self._tools.workshop.merging(state).compare(first, second)
+
+    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+        """Let exactly these hunks stay behind when a change lands; what is left of it.
+
+        Raises:
+            WorkspaceError: It cannot be done now, or there is no such hunk.
+        """
+        live, w = await self._of(worker, run=run)
+        return await self._tools.workshop.merging(live.state).leave_out(live, w.id, hunks)
 
     async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
         """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from engine.diffs import ChangeDiff
     from engine.events import Told
     from engine.plan.model import Plan
-    from engine.results import CheckResult, EngineView, Entrance, LogChunk, RunReport, RunView
+    from engine.results import (
+        Change,
+        CheckResult,
+        EngineView,
+        Entrance,
+        LogChunk,
+        RunReport,
+        RunView,
+    )
     from engine.store.history import RunSummary
     from engine.supervisor.cleaning import CleanItem, TrashItem
     from engine.supervisor.merging.batch import BatchCheck
@@ -76,6 +84,9 @@ class EnginePort(Protocol):
 
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
         """What differs between the changes of any two workers."""
+
+    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+        """Let exactly these hunks stay behind when a change lands; what is left of it."""
 
     async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
         """Make a composite of hunks of a step's candidates, check it, and let it be reviewed."""

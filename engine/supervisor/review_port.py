@@ -14,6 +14,7 @@ from engine.events import Told
 from engine.phases import Phase
 from engine.plan.model import Plan
 from engine.results import (
+    Change,
     CheckResult,
     EngineView,
     Entrance,
@@ -177,6 +178,11 @@ class ReviewPort:
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
         """Refused: there is nobody to compare."""
         del run, one, other
+        _refuse()
+
+    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+        """Refused: there is no change of a worker's."""
+        del run, worker, hunks
         _refuse()
 
     async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:

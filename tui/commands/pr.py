@@ -67,6 +67,11 @@ async def _wanted(args: argparse.Namespace) -> Wanted:
     if len(found) != 1 or not found[0].branch:
         raise SystemExit(f"{clean(args.worker)} names no worker of {view.run} with a branch")
     worker = found[0]
+    if worker.left_out and not args.branch:
+        raise SystemExit(
+            f"{clean(worker.worker)} has hunks left out that its branch still has: "
+            "land it, or name another branch with --branch"
+        )
     first = next((line.strip() for line in worker.prompt.splitlines() if line.strip()), "")
     check = f"\n\nCheck: {worker.check.summary}" if worker.check else ""
     given["base"] = given["base"] or view.target or ""

@@ -16,7 +16,7 @@ from engine.ids import WorkerId
 from engine.merge import Asked, HunkKey
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
-from engine.results import CheckResult
+from engine.results import Change, CheckResult
 from engine.store.layout import Layout
 from engine.supervisor.clock import Clock
 from engine.supervisor.git_diffs import change_diff
@@ -25,6 +25,7 @@ from engine.supervisor.merging.inquiry import Inquiry
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding, landing_order
 from engine.supervisor.merging.radar import Radar, Snap, Watched
 from engine.supervisor.merging.sessions import Resolutions
+from engine.supervisor.merging.trimming import may_be_trimmed, trimmed
 from engine.supervisor.merging.views import ConflictView
 from engine.supervisor.merging.weaving import (
     CandidateTable,
@@ -140,6 +141,23 @@ class MergeDesk:
             which = one if heads[0] is None else other
             raise WorkspaceError(f"{which.id} has no change that could be compared")
         return await change_diff(self._repo, heads[0], heads[1], against=str(one.id))
+
+    async def leave_out(self, run: RunPort, worker: WorkerId, keys: Sequence[str]) -> Change:
+        """Let exactly these hunks stay behind when a change lands; none of them: all of it lands.
+
+        Raises:
+            WorkspaceError: It cannot be done, and why; nothing was changed.
+        """
+        async with self.resolutions.lock(run.state.run, worker):
+            w = may_be_trimmed(run.state, worker)
+            change = await trimmed(self._repo, run.state, w, keys)
+            w = may_be_trimmed(run.state, worker, attempt=w.attempt)
+            left_out = tuple(dict.fromkeys(keys))
+            at = self._clock.now()
+            run.feed(
+                f.HunksLeftOut(worker=w.id, attempt=w.attempt, change=change, hunks=left_out, at=at)
+            )
+        return change
 
     async def woven(self, state: RunState, step: PlannedStep, keys: Sequence[str]) -> Woven | str:
         """The composite that these hunks make, as objects; or why they make none.

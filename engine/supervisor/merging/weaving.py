@@ -289,11 +289,16 @@ async def keep(repo: Repo, state: RunState, woven: Woven, attempt: AttemptId) ->
     names = RefNames(attempt, state.plan.runtime.branch_prefix)
     refs = [(names.base, woven.base), (names.head, woven.head), (names.branch_ref, woven.head)]
     await set_refs(repo, refs, say="plait: woven from candidates")
-    files = await changed_files(repo, woven.base, woven.head)
+    return await change_of(repo, base=woven.base, head=woven.head, tree=woven.tree)
+
+
+async def change_of(repo: Repo, *, base: str, head: str, tree: str) -> Change:
+    """A commit that was made of decisions, in figures."""
+    files = await changed_files(repo, base, head)
     return Change(
-        head=woven.head,
-        base=woven.base,
-        tree=woven.tree,
+        head=head,
+        base=base,
+        tree=tree,
         files=len(files),
         insertions=sum(file.added or 0 for file in files),
         deletions=sum(file.removed or 0 for file in files),

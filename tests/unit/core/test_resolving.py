@@ -5,7 +5,7 @@ from dataclasses import replace
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import candidates
-from engine.events import CheckFinished
+from engine.events import CheckFinished, ReviewWanted
 from engine.ids import WOVEN, WorkerId
 from engine.phases import Phase
 from engine.plan.model import Policy, PolicyKind
@@ -99,3 +99,41 @@ def test_a_resolution_whose_check_failed_is_decided_anew_and_not_landed_again():
     (land,) = told.acts
     assert isinstance(land, e.Land)
     assert (land.resolved, land.resolved_onto) == (None, None)
+
+
+def test_a_change_that_loses_hunks_is_another_one_until_all_are_back():
+    told = a_run(a_step("a", check="true"))
+    told.does("a")
+    passed = CheckResult(command="true", passed=True, tree="t")
+    whole = Change(head="h", base="b", tree="t", files=2)
+    told.tell(f.HunksLeftOut, "a", change=whole)
+    told.tell(f.Rechecked, "a", check=passed)
+    told.tell(f.ApprovalNoted, "a")
+    less = replace(whole, head="l", tree="l", files=1)
+    told.tell(f.HunksLeftOut, "a", change=less, hunks=("k",))
+    w = told.worker("a")
+    assert (w.change, w.whole, w.left_out, w.is_check_stale) == (less, whole, ("k",), True)
+    assert Badge.APPROVED not in w.badges
+    assert told.events == [
+        ReviewWanted(worker=str(who("a")), attempt=1, files=1, insertions=0, deletions=0)
+    ]
+    told.tell(f.HunksLeftOut, "a", change=replace(less, head="m", tree="m"), hunks=("k", "m"))
+    assert told.worker("a").whole == whole
+    told.tell(f.HunksLeftOut, "a", change=whole)
+    w = told.worker("a")
+    assert (w.change, w.whole, w.left_out, w.is_check_stale) == (whole, None, (), False)
+
+
+def test_hunks_left_out_too_late_or_before_a_retry_change_nothing_more():
+    told = a_run(a_step("a"))
+    told.does("a")
+    less = Change(head="l", base="b", tree="l", files=1)
+    told.tell(f.HunksLeftOut, "a", change=less, hunks=("k",))
+    told.tell(f.Approved, "a")
+    before = told.worker("a")
+    told.tell(f.HunksLeftOut, "a", change=replace(less, head="x"), hunks=("k", "l"))
+    assert told.worker("a") == before
+    told.tell(f.LandRefused, "a", reason="moved")
+    told.tell(f.RetryRequested, "a")
+    w = told.worker("a")
+    assert (w.whole, w.left_out, w.is_check_stale) == (None, (), False)

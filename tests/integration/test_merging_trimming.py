@@ -1,0 +1,144 @@
+"""Hunks left out of a change before it lands: what lands, what stays on refs, and when not."""
+
+from pathlib import Path
+
+import pytest
+
+from engine import commands as c
+from engine.api import Engine, reach
+from engine.diffs import ChangeDiff, file_key
+from engine.errors import EngineError, WorkspaceError
+from engine.phases import Phase
+from engine.results import WorkerView
+from tests.support.engine_runs import scripted
+from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes
+
+pytestmark = pytest.mark.anyio
+WHO = "s1/worker_1"
+TWO = changed(1, "one", changed(12, "twelve"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> MergingPlace:
+    return MergingPlace(tmp_path, {"run.sh": "true\n", "pic": "a\0b"})
+
+
+def key_of(diff: ChangeDiff, path: str, text: str) -> str:
+    """The hunk of a file that adds or removes this line."""
+    for file, keys in zip(diff.files, diff.keys, strict=True):
+        for key, hunk in zip(keys, file.hunks, strict=True):
+            if file.path == path and any(line.text == text for line in hunk.lines):
+                return key
+    raise AssertionError((path, text))
+
+
+async def seen(engine: Engine, run: str, worker: str = WHO) -> WorkerView:
+    return (await engine.view(run)).worker(worker)
+
+
+async def test_a_hunk_left_out_does_not_land_and_stays_on_the_attempts_ref(place: MergingPlace):
+    plan = place.workers({"code": TWO, "new": "new\n"}, check="grep -q one code")
+    async with place.engine() as engine:
+        run = await reviewed(engine, plan)
+        before = await seen(engine, run.id)
+        diff = await engine.port.diff(run.id, WHO)
+        keys = [key_of(diff, "code", "twelve"), key_of(diff, "new", "new")]
+        async with reach(place.project, environment=place.environment) as (port, _):
+            left = await port.leave_out(run.id, WHO, keys)
+        now = await seen(engine, run.id)
+        assert (now.left_out, now.change) == (tuple(keys), left)
+        assert (left.files, left.insertions, left.deletions) == (1, 1, 1)
+        assert now.is_check_stale
+        assert await engine.port.diff(run.id, WHO) == diff
+        target = await engine.port.diff(run.id, WHO, against="target")
+        assert [(file.path, file.added) for file in target.files] == [("code", 1)]
+        assert await land(engine, run, WHO) is Phase.LANDED
+        with pytest.raises(WorkspaceError, match="undo the landing first"):
+            await engine.port.leave_out(run.id, WHO, [])
+    assert place.text() == changed(1, "one")
+    assert place.built.git("ls-tree", "--name-only", "main", "new") == ""
+    head = f"refs/plait/{run.id}/{WHO}/attempt_1/head"
+    assert before.change is not None
+    assert place.built.git("rev-parse", head).strip() == before.change.head
+    assert place.text(revision=head) == TWO
+    history = place.built.git("log", "-p", "--format=%B", "main")
+    assert "Plait-Left-Out: 2" in history
+    assert "+twelve" not in history
+    place.built.fsck()
+
+
+async def test_the_check_runs_on_what_is_left_before_it_lands(place: MergingPlace):
+    """The whole passes; without the second hunk it does not, and nothing is landed."""
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(TWO, check="grep -q twelve code"))
+        key = key_of(await engine.port.diff(run.id, WHO), "code", "twelve")
+        await engine.port.leave_out(run.id, WHO, [key])
+        assert not (await engine.port.check(run.id, WHO, is_own=True)).passed
+        assert await land(engine, run, WHO) is Phase.REVIEWING
+        assert place.text() == SOURCE
+        await engine.port.leave_out(run.id, WHO, [])
+        assert (await seen(engine, run.id)).left_out == ()
+        assert await land(engine, run, WHO) is Phase.LANDED
+    assert place.text() == TWO
+
+
+async def test_whole_files_of_every_kind_go_back_to_what_they_were(place: MergingPlace):
+    """Deleted, moved, made executable, binary, and one that keeps another hunk."""
+    steps = [
+        {"shell": "rm other && git mv run.sh go.sh && printf 'x\\0y' > pic && chmod +x code"},
+        {"write": {"path": "kept", "text": "kept\n"}},
+    ]
+    agent = scripted(*steps, {"result": "done"})
+    async with place.engine() as engine:
+        run = await reviewed(
+            engine, place.manifest({"name": "s1", "agent": agent}, isolation_strategy="worktree")
+        )
+        diff = await engine.port.diff(run.id, WHO)
+        gone = [file for file in diff.files if file.path != "kept"]
+        assert {file.path for file in gone} == {"other", "go.sh", "pic", "code"}
+        left = await engine.port.leave_out(run.id, WHO, [file_key(file) for file in gone])
+    assert left.head is not None
+    names = place.built.git("diff", "--name-only", "main", left.head).split()
+    assert names == ["kept"]
+
+
+async def test_what_cannot_be_left_out_is_refused_in_words(place: MergingPlace):
+    plan = place.manifest(
+        {"name": "s1", "agent": writes(TWO)},
+        {"name": "s2", "agent": writes({"new": "new\n"}), "dependencies": ["s1"]},
+        isolation_strategy="worktree",
+    )
+    async with place.engine() as engine:
+        run = await reviewed(engine, plan)
+        diff = await engine.port.diff(run.id, WHO)
+        with pytest.raises(WorkspaceError, match="s2/worker_1 builds on all of it"):
+            await engine.port.leave_out(run.id, WHO, [diff.keys[0][0]])
+        two = (await engine.port.diff(run.id, "s2/worker_1")).keys[0]
+        with pytest.raises(WorkspaceError, match="nothing would be left"):
+            await engine.port.leave_out(run.id, "s2/worker_1", two)
+        with pytest.raises(EngineError, match="no hunk"):
+            await engine.port.leave_out(run.id, "s2/worker_1", ["0" * 24])
+        reject = c.Reject(worker="s2/worker_1", run=run.id)
+        assert isinstance(await engine.command(reject), c.Accepted)
+        await engine.port.leave_out(run.id, WHO, [diff.keys[0][0]])
+
+
+async def test_what_was_left_out_is_known_to_the_next_engine_and_forgotten_by_a_retry(
+    place: MergingPlace,
+):
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(TWO))
+        key = key_of(await engine.port.diff(run.id, WHO), "code", "one")
+        left = await engine.port.leave_out(run.id, WHO, [key])
+    place.built.git("gc", "-q", "--prune=now")
+    async with place.engine() as engine:
+        run = await engine.resume(run.id)
+        now = await seen(engine, run.id)
+        assert (now.left_out, now.change) == ((key,), left)
+        again = c.RetryWorker(worker=WHO, run=run.id)
+        assert isinstance(await engine.command(again), c.Accepted)
+        await run.wait()
+        now = await seen(engine, run.id)
+        assert (now.attempt, now.left_out) == (2, ())
+        assert now.change is not None
+        assert now.change.insertions == 2
