@@ -34,6 +34,10 @@ def test_a_large_change_is_not_superseded_by_a_removal():
     assert said(one_hunk(old, "", "x y z and more of it\n"), Rule.SUPERSEDED) == []
 
 
+def test_two_new_names_for_one_thing_are_no_renaming_of_the_other_side():
+    assert said(one_hunk("line 5\n", "mine 5\n", "theirs 5\n"), Rule.RENAMED) == []
+
+
 def test_names_are_given_to_what_the_other_side_added():
     hunk = one_hunk("x = old(1)\n", "x = new(1)\n", "x = old(1) + old(2)\n")
     assert said(hunk, Rule.RENAMED) == [b"x = new(1) + new(2)\n"]
