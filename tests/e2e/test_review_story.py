@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.api import Engine, Run
+from engine.api import Engine, HunkView, Run
 from engine.phases import Phase
 from tests.support.consoles import Console
 from tests.support.engine_runs import scripted, wait_worker
@@ -14,10 +14,13 @@ from tests.support.merging_runs import (
     MergingPlace,
     changed,
     conflicted,
+    land,
     reviewed,
+    writes,
 )
 from tui.app import Options, PlaitApp
 from tui.screens.compare import CompareScreen
+from tui.screens.review import ReviewScreen
 
 pytestmark = pytest.mark.anyio
 WHO, LAST = "s2/worker_1", "s3/worker_1"
@@ -80,6 +83,49 @@ async def test_decisions_are_there_again_in_another_console_on_another_engine(
             await console.type("land\n")
             await phase(engine, again, Phase.LANDED)
     assert place.text() == THEIRS
+
+
+async def test_an_asked_agent_answers_with_a_proposal_that_one_key_takes(place: MergingPlace):
+    answers = "so:\n<<<ANSWER\nmine, then theirs\nANSWER>>>"
+    asked = scripted({"write": {"path": "code", "text": THEIRS}}, {"result": answers})
+    steps = [{"name": "s1", "agent": writes(MINE)}, {"name": "s2", "agent": asked}]
+    made = place.manifest(*steps, isolation_strategy="worktree")
+    async with place.engine(within_s=60) as engine:
+        run = await reviewed(engine, made)
+        assert await land(engine, run, "s1/worker_1") is Phase.LANDED
+        assert await land(engine, run, WHO) is Phase.CONFLICTED
+        async with console_on(engine, WHO) as console:
+            await console.do("go_review", "steer")
+            await console.shows("ask for a proposal: code:3")
+            await console.type("agent=nobody\n")
+            await console.shows("there is no agent 'nobody'")
+            await console.do("steer")
+            await console.type("keep both\n")
+            await console.shows("as the agent proposes", "proposed by s2", "1 open")
+            await console.do("mark", "land")
+            await console.type("land\n")
+            await phase(engine, run, Phase.LANDED)
+    assert place.text() == changed(3, "mine, then theirs")
+
+
+async def test_why_no_answer_came_is_said_and_lines_picked_meanwhile_stay(place: MergingPlace):
+    async with place.engine(within_s=60) as engine:
+        await conflicted(engine, place, MINE, THEIRS)
+        async with console_on(engine, WHO) as console:
+            await console.do("go_review", "steer")
+            await console.press("enter")
+            await console.do("select", "mark")
+            await console.until(lambda: bool(_hunk(console).ask_problem), 30)
+            await console.shows("LINES 1")
+            await console.do("leave")
+            await console.shows("No answer came: s2")
+
+
+def _hunk(console: Console) -> HunkView:
+    screen = console.screen
+    assert isinstance(screen, ReviewScreen)
+    assert screen.pane.hunk is not None
+    return screen.pane.hunk
 
 
 async def test_a_hunk_edited_in_the_box_is_what_lands(place: MergingPlace):

@@ -49,8 +49,14 @@ class ReviewPane:
     """A result was checked here, so that another one is not yet."""
 
     def show(self, view: ConflictView | None) -> None:
-        """Show a view; the eye stays on the matter it was on, wherever that stands now."""
+        """Show a view; the eye stays on the matter it was on, wherever that stands now.
+
+        So does the hand where that is as open as it was: what is told while somebody reads moves
+        neither the cursor nor what was picked.
+        """
         name = self._name() if self.raw else None
+        here, offer, offers = self.matter, self.offer, self.offers
+        picks = (self.picking, self.picked, self.line)
         if view is None or (self.raw and self.raw.worker != view.worker):
             self.looked_at, self.was_checked = {}, False
         self.raw = view
@@ -64,6 +70,11 @@ class ReviewPane:
             return
         names = [self._name(index) for index in range(len(self.matters))]
         self.to(names.index(name) if name in names else min(self.at, len(names) - 1))
+        if name in names and here and self.matter and here.decided == self.matter.decided:
+            self.picking, self.picked, self.line = picks
+            new = (i for i, one in enumerate(self.offers) if not one.idea and one not in offers)
+            kept = self.offers.index(offer) if offer in self.offers else -1
+            self.cursor = kept if offer else next(new, self.cursor)
 
     def _name(self, index: int | None = None) -> tuple[str, ...] | None:
         """A matter's name over time: the path, what it is, the key of its hunk."""

@@ -28,11 +28,13 @@ _TAKING = frozenset(
 _NEEDS_CONFLICT = _TAKING | {
     *("mark", "open", "next", "previous", "left", "right", "merge_all", "edit", "edit_all"),
     *("select", "copy", "copy_name", "check", "land", "undo", "redo", "forget", "no_wide", "diff"),
+    "steer",
 }
-_CHANGES = _TAKING | {"mark", "merge_all", "edit", "edit_all", "select", "undo", "redo", "forget"}
+_CHANGES = _TAKING | {
+    *("mark", "merge_all", "edit", "edit_all", "select", "undo", "redo", "forget", "steer"),
+}
 _NO_COMMENTS = "a conflict takes no comments; R sends the worker back with your words"
 _NEVER = {
-    "steer": "no agent is asked for proposals; R sends the worker back with your words",
     "comment": _NO_COMMENTS,
     "send": _NO_COMMENTS,
     "show_space": "blanks always count in a merge",
@@ -239,6 +241,15 @@ def _why_not_edit(screen: ReviewScreen) -> str:
     return "" if screen.pane.hunk else "this conflict is decided as a whole"
 
 
+def _why_not_ask(screen: ReviewScreen) -> str:
+    view, hunk = screen.pane.shown, screen.pane.hunk
+    if view is not None and view.doing:
+        return "no agent is at hand in a merge of your own"
+    if hunk is None:
+        return "this conflict is decided as a whole"
+    return f"{hunk.asked} is being asked about it already" if hunk.asked else ""
+
+
 def _why_not_forget(screen: ReviewScreen) -> str:
     offer = screen.pane.offer
     return "" if offer and offer.remembered else "no remembered answer is under the cursor"
@@ -272,6 +283,7 @@ _RULES: Mapping[str, Callable[[ReviewScreen], str]] = {
     "edit": _why_not_edit,
     "edit_all": _why_not_edit_all,
     "select": _why_not_edit,
+    "steer": _why_not_ask,
     "diff": _why_not_edit,
     "forget": _why_not_forget,
     "undo": _why_not_undo,
@@ -281,5 +293,5 @@ _RULES: Mapping[str, Callable[[ReviewScreen], str]] = {
 }
 _ORDER = (
     *("mark", "take_target", "take_incoming", "take_both", "no", "merge", "next", "edit"),
-    *("select", "undo", "merge_all", "open", "land", "check", "take_base"),
+    *("select", "undo", "merge_all", "open", "land", "check", "take_base", "steer"),
 )

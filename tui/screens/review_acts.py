@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.commands import (
+    AskAgent,
     ChooseRest,
     EditFile,
     PickLines,
@@ -18,6 +19,7 @@ from tui.present.ink import TEXT, Ink, Role, Span
 from tui.present.pickers import Choice, Picker
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import shown_file, side_text
+from tui.present.settings import split_settings
 from tui.screens.acting import ActingScreen
 from tui.screens.base import Writing
 from tui.screens.outside import edit_text
@@ -255,6 +257,31 @@ class ReviewActs(ActingScreen):
         self.decide(
             (PickLines(path=file.path, hunk=key, lines=lines),), "single lines", goes_on=True
         )
+
+    # Asking.
+
+    def do_steer(self) -> None:
+        """Ask an agent for a proposal, in words if some are wanted."""
+        pane, matter, hunk = self.pane, self.pane.matter, self.pane.raw_hunk
+        if pane.raw is None or matter is None or hunk is None:
+            return
+        path = pane.raw.files[matter.file].path
+        writing = Writing(
+            f"ask for a proposal: {clean_tree(path)}:{hunk.line}",
+            "your words beside the texts, may be empty; first line: agent=codex, if wanted",
+            lambda text: self._ask(path, hunk.key, text),
+            key=f"ask {hunk.key}",
+            may_be_empty=True,
+        )
+        self.write(writing)
+
+    def _ask(self, path: str, key: str, text: str) -> None:
+        settings, words = split_settings(text)
+        if settings.keys() - {"agent"}:
+            self.say_refused(self._key("steer"), "only agent=… can be set here")
+            return
+        asked = AskAgent(path=path, hunk=key, agent=settings.get("agent", ""), words=words)
+        self.decide((asked,), "asked; the answer comes as one more proposal")
 
     # Own text.
 
