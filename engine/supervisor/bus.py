@@ -7,7 +7,7 @@ missed.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 import anyio
@@ -132,7 +132,9 @@ class Bus:
             for subscription in self._subscriptions:
                 subscription.offer(told)
 
-    async def subscribe(self, run: str | None = None, after_seq: int = 0) -> AsyncIterator[Told]:
+    async def subscribe(
+        self, run: str | None = None, after_seq: int = 0
+    ) -> AsyncGenerator[Told, None]:
         """Every event of a run (or of all) behind number `after_seq`, then the new ones."""
         subscription = Subscription(self, run, after_seq)
         self._subscriptions.add(subscription)

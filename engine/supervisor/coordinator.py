@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -137,6 +137,10 @@ class Coordinator(Merges):
 
     async def land(self, command: c.Land) -> Landed | c.Conflicted | c.Refused:
         """Land a worker's change and wait for what becomes of it."""
+        with suppress(EngineError):  # a run that nobody works on is taken up; else we are told why
+            await self._of(command.worker, run=command.run)
+        before = self._find(_split(command)[0])
+        after = before.seq if before is not None else 0
         reply = await self.command(command)
         if isinstance(reply, c.Refused):
             return reply
@@ -146,13 +150,11 @@ class Coordinator(Merges):
             return c.Conflicted(worker=str(w.id), paths=w.conflicts)
         if w.phase is not Phase.LANDED:
             return c.Refused(w.error or f"{w.id} is {w.phase}: it did not land")
-        return next(
-            told.event
-            for told in reversed(self._tools.bus.journalled)
-            if told.run == live.run
-            and isinstance(told.event, Landed)
-            and told.event.worker == str(w.id)
-        )
+        async with aclosing(self._tools.bus.subscribe(live.run, after)) as news:
+            async for told in news:
+                if isinstance(told.event, Landed) and told.event.worker == str(w.id):
+                    return told.event
+        return c.Refused("the engine was closed", hint=f"{w.id} has landed.")
 
     async def _of(self, worker: str, *, run: str = "") -> tuple[LiveRun, Worker]:
         """The living run and the worker that a name means, `run/step/worker_1` for example."""
