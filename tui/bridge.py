@@ -151,7 +151,7 @@ class Bridge:
         try:
             found = await self.port.diff(run, worker, attempt, against=against, context=context)
             # A long one takes its time; the console goes on meanwhile.
-            return await anyio.to_thread.run_sync(clean_tree, found, clean_code)
+            return await anyio.to_thread.run_sync(_cleaned_diff, found)
         except GONE as error:
             return f"the diff could not be had: {clean_tree(str(error))}"
 
@@ -355,3 +355,10 @@ def _why(error: BaseException) -> str:
     """What an error says, as a reason to be shown."""
     hint = getattr(error, "hint", "")
     return clean_tree(f"{error}. {hint}".removesuffix(". ") if hint else str(error))
+
+
+def _cleaned_diff(found: ChangeDiff) -> ChangeDiff:
+    """A diff that may be shown, its hunks known by what is really in them."""
+    cleaned: ChangeDiff = clean_tree(found, clean_code)
+    vars(cleaned)["keys"] = found.keys
+    return cleaned

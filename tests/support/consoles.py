@@ -1,6 +1,6 @@
 """A console's other side for tests: a scripted view behind the same port as the real engine's."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -375,6 +375,14 @@ class FakePort:
         if worker not in self.diffs:
             raise WorkspaceError("there is no change yet")
         return self.diffs[worker]
+
+    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+        del run
+        self._fail_if_gone()
+        if worker not in self.diffs:
+            raise WorkspaceError("another builds on all of it")
+        self.tell(view=changed(self.shown, worker, left_out=tuple(hunks)))
+        return Change(head="left")
 
     async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
         del run, is_own

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from engine.diffs import ChangeDiff, FileDiff, Hunk, Sign
+from engine.diffs import ChangeDiff, FileDiff, Hunk, Sign, file_key
 
 
 class Part(StrEnum):
@@ -56,6 +56,7 @@ class Shape:
     is_split: bool = False
     context: int = 3
     seen: set[str] = field(default_factory=set)
+    left_out: frozenset[str] = frozenset()
     open_hunks: set[str] = field(default_factory=set)
     folded_files: set[str] = field(default_factory=set)
     has_generated: bool = False
@@ -73,10 +74,12 @@ class Shape:
         return not comment.about or comment.about == self.about
 
     def is_folded(self, key: str, hunk: Hunk) -> bool:
-        """A hunk that was seen, or changes only blanks, is one row until it is opened."""
+        """A hunk that was seen, left out, or changes only blanks, is one row until it is opened."""
         if key in self.open_hunks:
             return False
-        return key in self.seen or (self.ignores_blanks and hunk.is_blank_only)
+        return (
+            key in self.seen or key in self.left_out or (self.ignores_blanks and hunk.is_blank_only)
+        )
 
 
 def lay_out(diff: ChangeDiff, shape: Shape) -> list[Place]:
@@ -165,6 +168,12 @@ def seen_of(diff: ChangeDiff, index: int, seen: set[str]) -> tuple[int, int]:
     """How many hunks of a file were seen, and how many there are."""
     keys = diff.keys[index]
     return sum(key in seen for key in keys), len(keys)
+
+
+def left_out_of(diff: ChangeDiff, index: int, left_out: frozenset[str]) -> int:
+    """How many hunks of a file stay behind; a file that has none counts as one."""
+    keys = diff.keys[index] or (file_key(diff.files[index]),)
+    return sum(key in left_out for key in keys)
 
 
 def file_sign(file: FileDiff) -> str:

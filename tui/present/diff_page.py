@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.diffs import ChangeDiff
 from engine.results import StepView, WorkerView
 from tui.present.cutting import cut_end, cut_path
-from tui.present.diff_layout import Comment, Part, Place, Shape, file_sign, seen_of
+from tui.present.diff_layout import Comment, Part, Place, Shape, file_sign, left_out_of, seen_of
 from tui.present.figures import MINUS
 from tui.present.ink import (
     BOLD,
@@ -46,7 +46,9 @@ def diff_subject(
         f" → {diff.against}", *live, "   ", *change_text(worker), "   ", *check_text(worker)
     )
     full = round(known / whole * _SEEN_BAR) if whole else 0
+    out = len(worker.left_out)
     right = words(
+        *((Span(f"✗ {out} left out   ", Ink(Role.REMOVED, bold=True)),) if out else ()),
         Span(f"{known}", BOLD),
         f" of {whole} hunks seen ",
         Span("━" * full, Ink(Role.ACCENT)),
@@ -92,10 +94,16 @@ def _file_row(diff: ChangeDiff, index: int, shape: Shape, *, is_here: bool, is_c
     seen, whole = seen_of(diff, index, shape.seen)
     is_done = seen == whole
     count = "✓" if is_done and whole else f"{seen}/{whole}" if whole else ""
+    is_out = left_out_of(diff, index, shape.left_out) > 0
+    out = Span(" ✗" if is_out else "", Ink(Role.REMOVED, bold=True))
     name = cut_path(file.path.rpartition("/")[2], FILES - 21)
     ink = MUTED if is_done else BOLD if is_here else TEXT
     left = words(
-        " ", f"{file_sign(file)} ", Span(name, ink), Span(" ≈" if is_clash else "", Ink(Role.CLASH))
+        " ",
+        f"{file_sign(file)} ",
+        Span(name, ink),
+        Span(" ≈" if is_clash else "", Ink(Role.CLASH)),
+        out,
     )
     added = Span(f"+{file.added}".rjust(5) if file.added else " " * 5, Ink(Role.ADDED))
     removed = Span(

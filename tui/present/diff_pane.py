@@ -1,5 +1,6 @@
 """A diff being read: where the cursor is, what is folded, what was seen, the range under it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk
@@ -63,6 +64,12 @@ class DiffPane:
         """Both sides beside each other, or one under the other."""
         if is_split != self.shape.is_split:
             self.shape.is_split = is_split
+            self.lay_out()
+
+    def set_left_out(self, keys: Sequence[str]) -> None:
+        """These stay behind when the change lands."""
+        if self.shape.left_out != frozenset(keys):
+            self.shape.left_out = frozenset(keys)
             self.lay_out()
 
     def set_context(self, lines: int) -> None:

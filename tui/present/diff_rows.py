@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from tui.present.cutting import cut_end, cut_path, wrap
-from tui.present.diff_layout import Comment, Part, Place, Shape, seen_of
+from tui.present.diff_layout import Comment, Part, Place, Shape, left_out_of, seen_of
 from tui.present.figures import MINUS, some
 from tui.present.ink import (
     BOLD,
@@ -85,6 +85,9 @@ class DiffPainter:
             left = words(*left, f"  ► {why}folded")
         elif file.is_generated:
             left = words(*left, "  generated")
+        out = left_out_of(self.diff, place.file, self.shape.left_out)
+        if out:
+            left = words(*left, Span(f"  ✗ {out} left out", Ink(Role.REMOVED, bold=True)))
         right = words(
             *_counts(file.added, file.removed),
             f"   {seen} of {some(whole, 'hunk')} seen " if whole else "",
@@ -93,8 +96,12 @@ class DiffPainter:
 
     def _hunk_row(self, place: Place, file: FileDiff, cells: int) -> Row:
         hunk = file.hunks[place.hunk]
-        is_seen = self.diff.keys[place.file][place.hunk] in self.shape.seen
+        key = self.diff.keys[place.file][place.hunk]
+        is_out = key in self.shape.left_out
+        is_seen = key in self.shape.seen or is_out
         mark = Span("✓ seen", MUTED) if is_seen else Span("○ new ", TEXT)
+        if is_out:
+            mark = Span("✗ left out", Ink(Role.REMOVED, bold=True))
         where = hunk.where or f"line {hunk.lines[0].new or hunk.lines[0].old or 1}"
         note = "  only white space" if hunk.is_blank_only else ""
         left = words(" ", mark, "  ", Span(where, MUTED if is_seen else BOLD), note)

@@ -12,10 +12,9 @@ from tui.present.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
 from tui.present.scene import Scene
 from tui.present.sentences import sentence_of
 from tui.screens.base import Writing
-from tui.screens.diff_says import DiffSays
+from tui.screens.diff_drops import DiffDrops
 from tui.screens.session import Session
 
-_NO_DROP = "hunks cannot be left out of a change before it lands; comment on it instead"
 _LIVE_EVERY_S = 2.0
 _UNFINISHED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
 _WIDER = 8
@@ -41,7 +40,7 @@ class _Wanted(NamedTuple):
         return self.run, self.worker, self.attempt, self.against
 
 
-class DiffScreen(DiffSays):
+class DiffScreen(DiffDrops):
     """A change against what it is compared with."""
 
     def __init__(self, session: Session) -> None:
@@ -158,6 +157,7 @@ class DiffScreen(DiffSays):
         if worker is None or diff is None:
             said = self.reason or ("asking for the diff" if worker else "there is no worker yet")
             return Page(((), words(f"  {said[0].upper()}{said[1:]}.")))
+        self.pane.set_left_out(worker.left_out)
         if not diff.files:
             return Page(((), words(f"  Nothing differs from {diff.against}.")))
         is_split = self.mode == "split" or (self.mode == "auto" and cells >= SPLIT_FROM)
@@ -208,7 +208,8 @@ class DiffScreen(DiffSays):
 
     def hints(self) -> Sequence[str]:
         return (
-            *("mark", "down", "comment", "send", "yes", "land", "select", "diff", "show_split"),
+            *("mark", "down", "comment", "send", "no", "yes", "land", "select", "diff"),
+            "show_split",
             *("more", "search"),
         )
 
@@ -219,7 +220,7 @@ class DiffScreen(DiffSays):
 
     def _why_not_here(self, idea: str) -> str:
         if idea in {"no", "no_wide"}:
-            return _NO_DROP
+            return self.why_no_drop()
         if idea in {"diff", "against"}:
             return "" if self.session.worker_view else "there is no worker"
         return "" if self.pane.diff else "there is no diff"

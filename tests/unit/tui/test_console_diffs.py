@@ -110,6 +110,58 @@ async def test_a_diff_is_searched_through_its_folds():
         await console.shows("hunk 1 of 3")
 
 
+async def test_a_hunk_is_dropped_kept_and_brought_back_by_undo():
+    port = _port()
+    first, second, third = port.diffs[RUNNING].keys[0]
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.do("no")
+        await console.shows("refused: it still writes")
+        assert _left_out(port) == ()
+        port.tell(view=_later(port))
+        await console.until(lambda: not _diff(console).why_no_drop())
+        await console.do("first", "right", "no")
+        await console.shows("✗ left out", "✗ 1 left out", "the hunk left out  1 hunk will not land")
+        assert _left_out(port) == (first,)
+        await console.do("right", "no")
+        await console.until(lambda: _left_out(port) == (first, second))
+        await console.do("no")
+        await console.until(lambda: _left_out(port) == (first,))
+        await console.do("no_wide")
+        await console.until(lambda: _left_out(port) == (first, second, third))
+        await console.do("undo")
+        await console.until(lambda: _left_out(port) == (first,))
+        await console.do("undo", "undo")
+        await console.until(lambda: _left_out(port) == (first,))
+        await console.do("undo")
+        await console.until(lambda: _left_out(port) == ())
+        await console.do("redo")
+        await console.shows("✗ 1 left out")
+        await console.do("diff", "no")
+        await console.shows("refused: hunks are those of what it began from")
+
+
+async def test_dropping_that_the_engine_refuses_says_why_and_is_nothing_to_undo():
+    port = _port()
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        port.tell(view=_later(port))
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.until(lambda: not _diff(console).why_no_drop())
+        port.diffs.clear()
+        await console.do("no_wide")
+        await console.shows("refused: another builds on all of it")
+        await console.do("undo")
+        await console.shows("there is nothing to undo")
+
+
+def _left_out(port: FakePort) -> tuple[str, ...]:
+    return next(w.left_out for w in port.shown.runs[0].workers if w.worker == RUNNING)
+
+
 def _later(port: FakePort, **change: object) -> EngineView:
     """The view with another change of the worker that is looked at."""
     made = Change(head="x", base="y", **change)  # type: ignore[arg-type]
