@@ -84,6 +84,7 @@ retry              | fleet worker diff compare review | retry | retry as it was
 retry              | inbox | retry | retry what failed
 retry_with         | six | retry with | retry with feedback
 pause              | fleet worker diff | pause | pause the worker; again: go on
+pause              | review | wait | land by itself once your edits are out of the way; again: not
 pause              | inbox | put off | put the item off; again: take it back
 pause_run          | all | pause run | pause the run; again: go on
 diff               | fleet worker inbox | diff | its diff
@@ -94,6 +95,7 @@ diff               | runs | compare | compare the two that are marked
 merge              | fleet worker diff inbox | review | its review
 merge              | compare | review | the composite's review
 merge              | review | word by word | both sides, word by word
+merge_all          | compare | take all | take every hunk of this candidate
 merge_all          | review | whole file | rest of the file, or all files
 edit               | worker | edit | the link or file under the cursor
 edit               | diff | edit | this line

@@ -29,12 +29,16 @@ class Spot(NamedTuple):
 
 @dataclass
 class ComparePane:
-    """Candidates under comparison: where the eye is, and which hunks are taken."""
+    """Candidates under comparison: where the eye is, and which hunks are taken.
+
+    `taken` holds the keys by place: where one made a single hunk of a stretch, another may have
+    made several of it.
+    """
 
     table: CandidateTable | None = None
     rows: tuple[CandidateRow, ...] = ()
     spots: list[Spot] = field(default_factory=list)
-    taken: dict[int, str] = field(default_factory=dict)
+    taken: dict[int, tuple[str, ...]] = field(default_factory=dict)
     at: int = 0
     column: int = 0
     woven: Wove | None = None
@@ -46,7 +50,7 @@ class ComparePane:
         self.rows = tuple(row for row in table.rows if not is_woven(row.worker)) if table else ()
         self.spots = _spots(table.hunks) if table else []
         keys = {hunk.key for spot in self.spots for hunk in spot.hunks}
-        self.taken = {spot: key for spot, key in self.taken.items() if key in keys}
+        self.taken = {spot: own for spot, own in self.taken.items() if keys.issuperset(own)}
         self.at = min(self.at, max(len(self.spots) - 1, 0))
         self.column = min(self.column, max(len(self.rows) - 1, 0))
 
@@ -66,16 +70,31 @@ class ComparePane:
         return self.hunk_of(self.spot, self.column)
 
     def hunk_of(self, spot: Spot | None, column: int) -> CandidateHunkView | None:
-        """What a candidate did at a place."""
+        """What a candidate did at a place, or the first of several things."""
+        return next(iter(self.hunks_of(spot, column)), None)
+
+    def hunks_of(self, spot: Spot | None, column: int) -> tuple[CandidateHunkView, ...]:
+        """All that a candidate did at a place; what is the same but for blanks counts as its."""
         if spot is None or column >= len(self.rows):
-            return None
+            return ()
         worker = self.rows[column].worker
-        return next((h for h in spot.hunks if worker in {*h.candidates, *h.alike}), None)
+        own = tuple(hunk for hunk in spot.hunks if worker in hunk.candidates)
+        return own or tuple(hunk for hunk in spot.hunks if worker in hunk.alike)[:1]
+
+    def is_taken(self, spot: Spot, hunk: CandidateHunkView) -> bool:
+        """Whether a hunk goes into the composite."""
+        return hunk.key in self.taken.get(spot.number, ())
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The hunks that are taken, in the order of their places."""
-        return tuple(self.taken[spot.number] for spot in self.spots if spot.number in self.taken)
+        return tuple(key for spot in self.spots for key in self.taken.get(spot.number, ()))
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """Whom the candidate under the cursor may be held against, the likeliest first."""
+        rest = [at for at in range(len(self.rows)) if at not in {self.column, self.other}]
+        return (self.other, *rest) if self.other != self.column else ()
 
     @property
     def other(self) -> int:
@@ -87,17 +106,25 @@ class ComparePane:
         differing = [
             at for at in others if (hunk := self.hunk_of(spot, at)) is not None and hunk is not here
         ]
-        taken = self.taken.get(spot.number)
-        chosen = [at for at in differing if (hunk := self.hunk_of(spot, at)) and hunk.key == taken]
+        chosen = [
+            at for at in differing if (hunk := self.hunk_of(spot, at)) and self.is_taken(spot, hunk)
+        ]
         return next(iter([*chosen, *differing, *others]), self.column)
 
     def take(self) -> bool:
         """Take the hunk under the cursor, in place of another at the same place."""
-        spot, hunk = self.spot, self.hunk
-        if spot is None or hunk is None:
+        spot, own = self.spot, self.hunks_of(self.spot, self.column)
+        if spot is None or not own:
             return False
-        self.taken[spot.number] = hunk.key
+        self.taken[spot.number] = tuple(hunk.key for hunk in own)
         return True
+
+    def take_all(self) -> bool:
+        """Take every hunk of the candidate under the cursor, in place of others at their places."""
+        own = {spot.number: self.hunks_of(spot, self.column) for spot in self.spots}
+        found = {number: tuple(hunk.key for hunk in did) for number, did in own.items() if did}
+        self.taken |= found
+        return bool(found)
 
     def leave(self) -> bool:
         """Leave the place under the cursor as it was."""

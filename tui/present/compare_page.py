@@ -224,7 +224,7 @@ def _cell(pane: ComparePane, spot: Spot, column: int) -> Row:
     firsts = [at for at in range(len(pane.rows)) if pane.hunk_of(spot, at) is hunk]
     if firsts[0] != column:
         return words(Span("≡ ", MUTED), f"same as {letter(firsts[0])}")
-    if pane.taken.get(spot.number) == hunk.key:
+    if pane.is_taken(spot, hunk):
         return (Span(f"■ take {letter(column)}", Ink(Role.ACCENT, bold=True)),)
     return (Span(f"□ {letter(column)}", TEXT),)
 

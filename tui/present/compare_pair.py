@@ -68,7 +68,7 @@ def _side(
 ) -> list[Row]:
     spot = pane.spot
     is_here = column == pane.column
-    is_taken = bool(hunk and spot and pane.taken.get(spot.number) == hunk.key)
+    is_taken = bool(hunk and spot and pane.is_taken(spot, hunk))
     said = "taken" if is_taken else "not taken" if hunk else "changed nothing here"
     head = (chip(column, is_here=is_here), Span(f" {said} ", BOLD if is_taken else MUTED))
     rule = Span("─" * max(width - row_width(head), 0), Ink(Role.ACCENT) if is_taken else LINE)
@@ -106,7 +106,7 @@ def result_row(pane: ComparePane, cells: int) -> Row:
     for at in range(len(pane.rows)):
         count = sum(
             (hunk := pane.hunk_of(spot, at)) is not None
-            and pane.taken.get(spot.number) == hunk.key
+            and pane.is_taken(spot, hunk)
             and _owner(pane, spot, hunk) == at
             for spot in pane.spots
         )

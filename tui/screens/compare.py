@@ -15,9 +15,19 @@ from tui.screens.acting import ActingScreen
 from tui.screens.session import Session, Undoable
 
 _NEEDS_HUNK = frozenset({"mark", "no", "open", "copy"})
-_NEEDS_TABLE = _NEEDS_HUNK | {"next", "previous", "diff", "check", "merge", "left", "right"}
+_NEEDS_TABLE = _NEEDS_HUNK | {
+    "next",
+    "previous",
+    "diff",
+    "check",
+    "merge",
+    "merge_all",
+    "left",
+    "right",
+}
 _SPLIT_FROM = 140
 _HEAD = 2
+_PAIR = 2
 
 
 class CompareScreen(ActingScreen):
@@ -30,6 +40,7 @@ class CompareScreen(ActingScreen):
         self.pane = ComparePane()
         self.pair: DiffPane | None = None
         self.pair_said = ""
+        self.pair_at = 0
         self.top: int | None = None
         self.reason = ""
         self._loaded: tuple[object, ...] = ()
@@ -124,7 +135,10 @@ class CompareScreen(ActingScreen):
         return Page(tuple(rows), tuple(zones))
 
     def _draw_pair(self, pair: DiffPane, cells: int, height: int) -> Page:
-        head = fit(words(Span(f" {self.pair_said}", BOLD), "   esc closes"), cells)
+        more = (
+            f", {self._key('diff')} goes on to the next one" if len(self.pane.rows) > _PAIR else ""
+        )
+        head = fit(words(Span(f" {self.pair_said}", BOLD), f"   esc closes{more}"), cells)
         pair.set_split(is_split=cells >= _SPLIT_FROM)
         if pair.diff is not None and not pair.diff.files:
             return Page((head, (), words("  They made the same change.")))
@@ -139,7 +153,7 @@ class CompareScreen(ActingScreen):
         rows: list[Row] = [words(Span(f" {spot.path}:{spot.line}", BOLD), "   esc closes"), ()]
         for hunk in spot.hunks:
             who = ", ".join(hunk.alike or hunk.candidates)
-            taken = self.pane.taken.get(spot.number) == hunk.key
+            taken = self.pane.is_taken(spot, hunk)
             mark = Span("  ■ taken", Ink(Role.ACCENT, bold=True)) if taken else Span("")
             rows.append(words(Span(f" {who}", TEXT), mark, f"  {hunk.what}"))
             rows += [(blank(1), *row) for row in code_rows(hunk, None, cells - 2)]
@@ -161,8 +175,20 @@ class CompareScreen(ActingScreen):
 
     def hints(self) -> Sequence[str]:
         if self.pair is not None or self.top is not None:
-            return ("down", "leave", "yes")
-        return ("down", "mark", "no", "yes", "diff", "next", "check", "merge", "open", "no_wide")
+            return ("down", "leave", "diff", "yes")
+        return (
+            "down",
+            "mark",
+            "merge_all",
+            "no",
+            "yes",
+            "diff",
+            "next",
+            "check",
+            "merge",
+            "open",
+            "no_wide",
+        )
 
     def why_not(self, idea: str) -> str:
         pane = self.pane
@@ -284,6 +310,10 @@ class CompareScreen(ActingScreen):
             )
         )
 
+    def do_merge_all(self) -> None:
+        """Take all that the candidate under the cursor did; what only others did stays as it is."""
+        self._change(f"all of {self._here().worker} taken", self.pane.take_all)
+
     def do_check(self) -> None:
         """Weave exactly the taken hunks, and run the check on what they make."""
         table = self.pane.table
@@ -332,14 +362,15 @@ class CompareScreen(ActingScreen):
     # Looking.
 
     def do_diff(self) -> None:
-        """The candidate under the cursor beside the one it is held against, directly."""
+        """The candidate under the cursor beside another, directly; again: beside the next one."""
         table, rows = self.pane.table, self.pane.rows
         if table is None or not rows:
             return
-        one, other = rows[self.pane.column].worker, rows[self.pane.other].worker
-        if one == other:
+        if not self.pane.others:
             self.say_refused(self._key("diff"), "there is no other candidate")
             return
+        self.pair_at = (self.pair_at + 1) % len(self.pane.others) if self.pair else 0
+        one, other = rows[self.pane.column].worker, rows[self.pane.others[self.pair_at]].worker
         self.begin(partial(self._load_pair, table.run, one, other), group="pair", exclusive=True)
 
     async def _load_pair(self, run: str, one: str, other: str) -> None:

@@ -1,5 +1,7 @@
 """Candidates stand beside each other; one is chosen, or hunks of several are woven and checked."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine import commands as c
@@ -56,6 +58,29 @@ async def test_a_hunk_is_taken_left_out_and_both_are_undone():
         assert pane_of(console).keys == ("k1",)
         await console.do("undo")
         await console.shows("no hunk is taken")
+
+
+async def test_all_of_one_candidate_is_taken_and_undone_at_once():
+    async with Comparing() as console:
+        await console.do("mark", "right", "right", "merge_all")
+        pane = pane_of(console)
+        whole = {spot.number: pane.hunk_of(spot, 2) for spot in pane.spots}
+        mine = {number: (hunk.key,) for number, hunk in whole.items() if hunk}
+        assert mine.items() <= pane.taken.items()
+        assert pane.taken[pane.spots[0].number] == ("k2",)
+        await console.do("undo")
+        assert pane.keys == ("k1",)
+
+
+async def test_any_two_candidates_are_compared_one_pair_after_the_other():
+    async with Comparing() as console:
+        console.port.diffs[SECOND] = console.port.diffs[FIRST]
+        await console.do("right", "diff")
+        await console.shows("implement/worker_2 → implement/worker_3", "d goes on to the next one")
+        await console.do("diff")
+        await console.shows("implement/worker_2 → implement/worker_1")
+        await console.do("diff")
+        await console.shows("implement/worker_2 → implement/worker_3")
 
 
 async def test_one_of_the_alternatives_at_a_place_is_taken_and_no_more():
@@ -144,3 +169,25 @@ def test_the_page_keeps_its_room_wherever_the_cursor_is(size: tuple[int, int]):
             assert len(rows) <= size[1]
             assert all(row_width(row) <= size[0] for row in rows)
             pane.take()
+
+
+def test_all_that_a_candidate_did_of_a_stretch_is_taken_together():
+    """One rewrote lines 1 to 9 in one go, another changed two of them."""
+    table = candidates("r", "implement")
+    one, two = (row.worker for row in table.rows[:2])
+    known = table.hunks[0]
+    hunks = [
+        replace(known, key="all", spot=0, line=1, candidates=(one,), alike=(one,)),
+        replace(known, key="first", spot=0, line=1, candidates=(two,), alike=(two,)),
+        replace(known, key="last", spot=0, line=9, candidates=(two,), alike=(two,)),
+    ]
+    pane = ComparePane()
+    pane.show(replace(table, hunks=tuple(hunks)))
+    pane.column = 1
+    assert pane.take_all()
+    assert pane.keys == ("first", "last")
+    pane.column = 0
+    assert pane.take()
+    assert pane.keys == ("all",)
+    pane.column = 2
+    assert not pane.take_all()
