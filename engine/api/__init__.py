@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from engine.agents.registry import find_agents
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
+    from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import export_run
     from engine.api.looking import machine_rows, make_repository, raw_output, used_today
     from engine.api.plans import plan_for_prompts, plan_from, plans_in, read_inside
@@ -59,6 +60,7 @@ _HOMES = {
     "engine.agents.registry": "find_agents",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
+    "engine.api.exported": "exported_file open_exported",
     "engine.api.exporting": "export_run",
     "engine.api.looking": "machine_rows make_repository raw_output used_today",
     "engine.api.plans": "plan_for_prompts plan_from plans_in read_inside",
@@ -130,6 +132,7 @@ __all__ = [
     "engine_key",
     "event_json",
     "export_run",
+    "exported_file",
     "find_agents",
     "init_manifest",
     "land_batch",
@@ -137,6 +140,7 @@ __all__ = [
     "landing_end",
     "machine_rows",
     "make_repository",
+    "open_exported",
     "open_merge",
     "open_replay",
     "plain_errors",

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
+from engine.agents.options import is_set
+from engine.api.casting import cast_of_log, cast_of_terminal
+from engine.api.exported import REPLAY_FILE, replay_file
 from engine.api.reaching import reach
 from engine.errors import GitFailed
 from engine.git.diff import patch_bytes
@@ -22,37 +25,74 @@ from engine.supervisor.replay import output_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from engine.api.exported import Logs
     from engine.git.runner import Repo
     from engine.results import RunView, WorkerView
     from engine.store.layout import Layout
+    from engine.supervisor.port import EnginePort
 
 
 async def export_run(
-    folder: str | PathLike[str] = ".", run: str = ""
+    folder: str | PathLike[str] = ".", run: str = "", *, with_casts: bool = False
 ) -> tuple[str, dict[str, bytes]]:
     """A run's id, and its files by their names.
 
     `report.json` is what came out, `run.json` how it stands, `events.ndjson` all that happened,
-    `logs/STEP.worker_I.attempt_K.log` what an attempt wrote, byte for byte, and
-    `patches/STEP.worker_I.patch` a change as `git apply` takes it. The latest run where none is
-    named.
+    `logs/STEP.worker_I.attempt_K.log` what an attempt wrote, byte for byte,
+    `patches/STEP.worker_I.patch` a change as `git apply` takes it, and `replay.db` all that
+    `open_exported` needs to play it again elsewhere; with casts,
+    `casts/STEP.worker_I.attempt_K.cast` what an attempt showed, as players of asciicasts take it.
+    The latest run where none is named.
 
     Raises:
         NoSuchRun: There is none of that name.
+        StoreError: It was written by another version of plait, and casts are asked for.
     """
     place = await find_place(Path(folder), dict(environ))
     async with reach(folder) as (port, _):
         view = await port.view(run)
         report = await port.report(view.run)
+        name = RunId(view.run)
+        journal = place.layout.run_db(name)
+        logs = await _read_logs(port, view)
+        played = await replay_file(port, place.project.name, view, journal=journal, logs=logs)
     files = {"run.json": _json(view_json(view)), "report.json": _json(report_json(report))}
-    name = RunId(view.run)
-    read = partial(_read_events, name, place.layout.run_db(name))
+    files[REPLAY_FILE] = played
+    read = partial(_read_events, name, journal)
     files["events.ndjson"] = await anyio.to_thread.run_sync(read)
     for worker in view.workers:
         files |= await anyio.to_thread.run_sync(partial(_logs, place.layout, view, worker))
         if place.repo:
             files |= await _patch(place.repo, worker)
+    if with_casts:
+        files |= await anyio.to_thread.run_sync(partial(_casts, place.layout, name, logs))
     return view.run, files
+
+
+async def _read_logs(port: EnginePort, view: RunView) -> Logs:
+    """The log of every attempt of every worker."""
+    return {
+        (worker.worker, number): await port.log(view.run, worker.worker, number)
+        for worker in view.workers
+        for number in range(1, worker.attempt + 1)
+    }
+
+
+def _casts(layout: Layout, run: RunId, logs: Logs) -> dict[str, bytes]:
+    journal = Journal.open(run, layout.run_db(run), read_only=True)
+    try:
+        state = journal.replay()
+    finally:
+        journal.close()
+    files: dict[str, bytes] = {}
+    for (name, number), chunk in logs.items():
+        worker = WorkerId.parse(name)
+        agent = state.agent_of(worker)
+        path = layout.recording(AttemptId(run, worker, number))
+        has_terminal = agent is not None and is_set(agent, "terminal") and path.exists()
+        cast = cast_of_terminal(path) if has_terminal else cast_of_log(chunk.lines)
+        files[f"casts/{name.replace('/', '.')}.attempt_{number}.cast"] = cast
+    return files
 
 
 def _json(value: Any) -> bytes:

@@ -190,17 +190,23 @@ async def open_replay(folder: str | PathLike[str] = ".", run: str = "") -> Async
     place = await find_place(Path(folder), dict(environ))
     async with reach(folder) as (port, _):
         name = RunId((await port.view(run)).run)
-        read = partial(_read, name, place.layout.run_db(name))
+        read = partial(read_journal, name, place.layout.run_db(name))
         states, told = await anyio.to_thread.run_sync(read)
-        if not states:
-            raise StoreError(f"nothing has happened in the run {name}")
         yield Replay(port, str(place.project), states, told)
 
 
-def _read(run: RunId, path: Path) -> tuple[list[tuple[float, RunState]], list[Told]]:
+def read_journal(run: RunId, path: Path) -> tuple[list[tuple[float, RunState]], list[Told]]:
+    """Every state of a run that has begun, when each began, and every event.
+
+    Raises:
+        StoreError: It cannot be replayed, or it has not begun.
+    """
     journal = Journal.open(run, path, read_only=True)
     try:
         states = [(at, state) for at, state in journal.states() if state.started_at]
-        return states, list(journal.events())
+        told = list(journal.events())
     finally:
         journal.close()
+    if not states:
+        raise StoreError(f"nothing has happened in the run {run}")
+    return states, told

@@ -6,6 +6,7 @@ What a fact means is for `engine.core`; here it is a kind and a JSON text.
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -133,6 +134,25 @@ class RunStore:
 
     def _entries(self, query: str, after: int) -> Iterator[Entry]:
         return map(Entry._make, self._database.paged(query, after=after))
+
+    def copy(self, path: Path, kept: Mapping[str, str]) -> None:
+        """Write a copy, by names with what is to be carried along with it; nothing lies there yet.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        self._database.rows("VACUUM INTO ?", str(path))
+        # Not opened as a journal is: the copy is one plain file, with no log beside it.
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("CREATE TABLE kept (name TEXT PRIMARY KEY, text TEXT NOT NULL)")
+            connection.executemany("INSERT INTO kept VALUES (?, ?)", kept.items())
+
+    def kept(self) -> dict[str, str]:
+        """What a copy carries along, by its names; nothing where it is no copy."""
+        has_any = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'kept'"
+        if not self._database.rows(has_any):
+            return {}
+        return dict(self._database.rows("SELECT name, text FROM kept"))
 
     def close(self) -> None:
         """Give the file back; a second time does nothing."""

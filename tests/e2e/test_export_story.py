@@ -46,3 +46,44 @@ def test_a_run_is_exported_as_plain_files(repository: Shell) -> None:
     assert again.code == 2
     assert "nothing is written over" in again.err
     assert repository.plait("export", "nosuch").code == 2
+    assert not (folder / "casts").exists()
+
+
+TERMINAL = """
+agents:
+  painter:
+    adapter: command
+    argv: [printf, '\\033[31mred\\033[0m \\303\\251\\n']
+    terminal: true
+  talker: {adapter: command, argv: [printf, 'plain \\033[2Jwords\\n']}
+pipelines:
+  - name: show
+    steps:
+      - {name: paint, agent: painter, prompt: "x", merge: none}
+      - {name: talk, agent: talker, prompt: "x", merge: none}
+"""
+
+
+def test_a_cast_shows_a_terminal_as_it_was_and_a_log_as_text(repository: Shell) -> None:
+    (repository.folder / "plait.yaml").write_text(TERMINAL)
+    ran = repository.plait("run", "plait.yaml", "--headless")
+    assert ran.code == 0, ran.err
+    done = repository.plait("export", "--cast")
+    assert done.code == 0, done.err
+    casts = repository.folder / done.out.strip() / "casts"
+    (head, painted), (_, talked) = (
+        read_cast(casts / f"{step}.worker_1.attempt_1.cast") for step in ("paint", "talk")
+    )
+    assert (head["version"], head["width"], head["height"]) == (2, 120, 40)
+    assert "\x1b[31mred\x1b[0m é\r\n" in painted
+    assert "plain" in talked
+    assert "words" in talked
+    assert "\x1b" not in talked
+
+
+def read_cast(path: Path) -> tuple[dict[str, int], str]:
+    """The header and all that is shown; the times must never go back."""
+    head, *rows = [json.loads(line) for line in path.read_text().splitlines()]
+    times = [at for at, _, _ in rows]
+    assert times == sorted(times)
+    return head, "".join(text for _, _, text in rows)

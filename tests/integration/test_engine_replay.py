@@ -1,12 +1,14 @@
 """A run played again: what stood and what was written at each moment, and nothing of it changed."""
 
+import shutil
 from pathlib import Path
 
+import anyio.to_thread
 import pytest
 
-from engine.api import open_replay
+from engine.api import export_run, exported_file, open_exported, open_replay
 from engine.commands import Refused, StopRun
-from engine.errors import NoSuchRun
+from engine.errors import EngineError, NoSuchRun, StoreError
 from engine.phases import Phase
 from tests.support.shells import Shell
 
@@ -85,3 +87,51 @@ async def test_nothing_can_be_done_about_the_past(played: Path):
     with pytest.raises(NoSuchRun):
         async with open_replay(played, "nosuch"):
             pass
+
+
+async def test_an_exported_run_is_played_where_its_repository_is_not(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run, files = await export_run(played)
+    carried = tmp_path / "carried"
+    carried.mkdir()
+    (carried / "replay.db").write_bytes(files["replay.db"])
+    shutil.rmtree(played)
+    monkeypatch.setenv("PLAIT_STATE_HOME", str(tmp_path / "nothing"))
+
+    carried.chmod(0o500)  # as on a medium that can only be read
+    async with open_exported(carried / "replay.db") as replay:
+        assert replay.run == run
+        replay.go_to(replay.end)
+        after = (await replay.snapshot()).runs[0].worker("talk/worker_1")
+        assert after.phase is Phase.FINISHED
+        assert [text for text in after.last_lines if "words" in text] == [
+            "first words",
+            "last words",
+        ]
+        chunk = await replay.log(run, "talk/worker_1")
+        assert "last words" in [line.text for line in chunk.lines]
+        assert isinstance(await replay.command(StopRun()), Refused)
+        with pytest.raises(EngineError, match="exported"):
+            await replay.conflicts(run, "talk/worker_1")
+    assert [path.name for path in carried.iterdir()] == ["replay.db"]
+    carried.chmod(0o700)
+
+
+async def test_only_what_was_exported_is_played(played: Path, tmp_path: Path):
+    foreign = tmp_path / "foreign.db"
+    foreign.write_text("nothing of ours")
+    journals = await anyio.to_thread.run_sync(lambda: list(tmp_path.glob("state/**/run.db")))
+    assert journals
+    for file in (foreign, *journals):
+        with pytest.raises(StoreError):
+            async with open_exported(file):
+                pass
+
+
+def test_an_exported_run_is_named_by_its_folder_or_its_file(tmp_path: Path):
+    file = tmp_path / "replay.db"
+    assert exported_file(file) is None
+    assert exported_file(tmp_path) is None
+    file.touch()
+    assert exported_file(file) == exported_file(tmp_path) == file

@@ -15,6 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repo(parser)
     parser.add_argument("run_id", nargs="?", default="", metavar="RUN", help="the latest if none")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="in place of ./plait-RUN")
+    parser.add_argument(
+        "--cast", action="store_true", help="with an asciicast of what each attempt showed"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _export(args: argparse.Namespace) -> int:
-    run_id, files = await export_run(args.repo, args.run_id)
+    run_id, files = await export_run(args.repo, args.run_id, with_casts=args.cast)
     folder: Path = args.to or Path(f"plait-{run_id}")
     try:
         await anyio.to_thread.run_sync(_write, folder, files)

@@ -3,15 +3,22 @@
 import argparse
 import sys
 from functools import partial
+from pathlib import Path
 
-from engine.api import open_replay
+from engine.api import exported_file, open_exported, open_replay
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run, and how fast."""
+    """Which run or exported file, and how fast."""
     add_repo(parser)
-    parser.add_argument("run_id", nargs="?", default="", metavar="RUN", help="the latest if none")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        default="",
+        metavar="RUN|FILE",
+        help="a run, the latest if none; or what `plait export` wrote",
+    )
     parser.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="times as fast")
     parser.add_argument("--theme", help="one of the themes, or one of your own")
 
@@ -25,16 +32,18 @@ def _speed(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Play it."""
-    return in_loop(partial(_play, args))
+    file = exported_file(args.name) if args.name else None
+    return in_loop(partial(_play, args, file))
 
 
-async def _play(args: argparse.Namespace) -> int:
+async def _play(args: argparse.Namespace, file: Path | None) -> int:
     if not sys.stdout.isatty():
         say("a replay needs a terminal; `plait logs` and `plait status` need none")
         return EXIT_USAGE
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  loaded only when shown
 
-    async with open_replay(args.repo, args.run_id) as replay:
+    source = open_exported(file) if file else open_replay(args.repo, args.name)
+    async with source as replay:
         replay.speed = args.speed
         options = Options(config=config_home(), clock=replay.now, player=replay)
         await PlaitApp(replay, theme=args.theme, options=options).run_async()

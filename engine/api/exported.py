@@ -1,0 +1,138 @@
+"""A run that `plait export` wrote into one file: to be carried anywhere, and played again there.
+
+The file is a copy of the run's journal with what the journal does not hold beside it: every log as
+it was read, and every change. No repository is needed to play it, and no engine is asked.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from engine.api.replaying import Replay, read_journal
+from engine.diffs import ChangeDiff
+from engine.errors import EngineError, NoSuchRun, StoreError
+from engine.ids import RunId
+from engine.results import LogChunk
+from engine.store.codec import from_json, to_json
+from engine.store.run_store import RunStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from os import PathLike
+
+    from engine.results import RunView
+    from engine.store.history import RunSummary
+    from engine.supervisor.port import EnginePort
+
+    Logs = Mapping[tuple[str, int], LogChunk]
+    """The log of every attempt, by worker and number."""
+
+REPLAY_FILE = "replay.db"
+"""What the file is called in the folder of an export."""
+
+
+def exported_file(name: str | PathLike[str]) -> Path | None:
+    """The file that a name means to be played: itself, or the one in an exported folder."""
+    path = Path(name)
+    inside = path / REPLAY_FILE
+    return next((one for one in (path, inside) if one.is_file()), None)
+
+
+async def replay_file(
+    port: EnginePort, repository: str, view: RunView, *, journal: Path, logs: Logs
+) -> bytes:
+    """A run as the bytes of one file that can be played."""
+    kept = {"run": view.run, "repository": repository}
+    for (name, number), chunk in logs.items():
+        kept[f"log/{name}/{number}"] = to_json(chunk)
+    for name in (worker.worker for worker in view.workers):
+        with suppress(EngineError):  # it changed nothing, or that was cleaned away since
+            kept[f"diff/{name}"] = to_json(await port.diff(view.run, name))
+    return await anyio.to_thread.run_sync(partial(_packed, journal, kept))
+
+
+def _packed(journal: Path, kept: Mapping[str, str]) -> bytes:
+    with TemporaryDirectory(prefix="plait-") as folder:
+        path = Path(folder, REPLAY_FILE)
+        with RunStore.open(journal, read_only=True) as store:
+            store.copy(path, kept)
+        return path.read_bytes()
+
+
+@asynccontextmanager
+async def open_exported(path: str | PathLike[str]) -> AsyncIterator[Replay]:
+    """A run that was exported, to be played again.
+
+    Raises:
+        StoreError: The file was not written by `plait export`, or not by a plait like this one.
+    """
+    yield await anyio.to_thread.run_sync(_opened, Path(path))
+
+
+def _opened(path: Path) -> Replay:
+    with RunStore.open(path, read_only=True) as store:
+        kept = store.kept()
+    if not {"run", "repository"} <= kept.keys():
+        raise StoreError(
+            f"{path} is no run that was exported",
+            hint="`plait export` writes one; a run of this repository is named by its id.",
+        )
+    states, told = read_journal(RunId(kept["run"]), path)
+    port: Any = _Exported(kept)
+    return Replay(port, kept["repository"], states, told)
+
+
+class _Exported:
+    """What an exported run can be asked that its journal does not hold; no engine is behind it."""
+
+    def __init__(self, kept: Mapping[str, str]) -> None:
+        self._kept = kept
+
+    async def log(
+        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+    ) -> LogChunk:
+        """An attempt's log as it was when it was exported."""
+        if run != self._kept["run"]:
+            raise NoSuchRun(run)
+        text = self._kept.get(f"log/{worker}/{attempt}")
+        chunk = from_json(LogChunk, text) if text else LogChunk()
+        return LogChunk(lines=chunk.lines[after:], next_offset=len(chunk.lines), is_end=True)
+
+    async def diff(
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        *,
+        against: str = "",
+        context: int = 3,
+    ) -> ChangeDiff:
+        """A worker's last change, against where it began."""
+        del attempt, context
+        text = self._kept.get(f"diff/{worker}")
+        if run != self._kept["run"] or against or text is None:
+            raise StoreError("an exported run has each worker's last change against its base only")
+        return from_json(ChangeDiff, text)
+
+    async def view(self, run: str = "") -> RunView:
+        """No other run is in the file."""
+        raise NoSuchRun(run)
+
+    async def history(self) -> list[RunSummary]:
+        """No other run is in the file."""
+        return []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        async def refuse(*_: object, **__: object) -> None:
+            raise StoreError("this run was exported; its repository is not here to be asked")
+
+        return refuse
