@@ -106,20 +106,25 @@ def changed_since(
     """
     found: list[Path] = []
     left = at_most
-    waiting = [top for top in tops if top.is_dir() and not top.is_symlink()]
+    skipped = set(map(os.fspath, leave_out))
+    waiting = [os.fspath(top) for top in tops]
     for folder in waiting:  # grows while it is walked
         try:
-            entries = [each for each in os.scandir(folder) if Path(each.path) not in leave_out]
-            status = folder.lstat()
+            status = os.lstat(folder)
+            if not stat.S_ISDIR(status.st_mode):  # something else was put in its place
+                found += [Path(folder)] if status.st_ctime_ns > since_ns else []
+                continue
+            with os.scandir(folder) as listed:
+                entries = [each for each in listed if each.path not in skipped]
         except OSError:  # gone, or closed to us
             continue
         left -= len(entries)
         if left < 0:
             return News(paths=tuple(found), is_whole=False)
-        waiting += [Path(each.path) for each in entries if each.is_dir(follow_symlinks=False)]
+        waiting += [each.path for each in entries if each.is_dir(follow_symlinks=False)]
         news = [Path(each.path) for each in entries if _is_new(each, since_ns)]
         if not news and status.st_ctime_ns > since_ns:
-            news = [folder]
+            news = [Path(folder)]
         found += news
     return News(paths=tuple(found), is_whole=True)
 

@@ -81,7 +81,7 @@ class Checking:
             env=self._tools.ports.lease(f"{state.run}/{effect.worker}", state.plan.workspace.ports),
         )
         proof = self._tools.proof
-        before = await proof.look(state, effect.worker)
+        before = await proof.look(state, job.attempt)
         end = await self._tools.starter.run_command(state, job, command)
         found = await proof.compare(state, effect.worker, before)
         tell(self._run, found, attempt, at=self._tools.clock.now())

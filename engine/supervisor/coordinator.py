@@ -123,6 +123,7 @@ class Coordinator(Merges):
         if self._runs.pop(run, None) is not None:
             self._forget_clashes(run)
             self._let_go.add(run)
+            self._tools.proof.forget(run)
             live.close()
             self._share()
 

@@ -12,8 +12,7 @@ It cannot tell what was written into a tree in which somebody else was working a
 import json
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from engine.core.state import RunState
 from engine.core.talk_facts import ViolationSeen
 from engine.events import OutsideChanged
 from engine.git.objects import refs_below
-from engine.ids import AttemptId, WorkerId
+from engine.ids import AttemptId, RunId, WorkerId
 from engine.phases import Phase
 from engine.sandbox.tamper import (
     News,
@@ -38,13 +37,13 @@ from engine.supervisor.in_thread import is_in_thread
 from engine.supervisor.place import Place
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Shelter
+from engine.supervisor.written_once import EndedAttempts, rewritten
 
 _FILE = "before.json"
 _TICK_NS = 10_000_000
 """The clock of a file system may be that far behind."""
 _MOST_LOOKED_AT = 100_000
 _MOST_NAMED = 20
-_WRITTEN_ONCE = ("exit.json", "recording")
 _ELSEWHERE = "its sandbox does not reach there: it was you, or another program"
 _NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
 _FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
@@ -96,15 +95,20 @@ class Proof:
         self._common = place.layout.common_dir
         self._before: dict[AttemptId, Before] = {}
         self._moved: dict[str, int] = {}
+        self._ended: dict[RunId, EndedAttempts] = {}
 
     def moved(self, branch: str) -> None:
         """This engine has just moved a branch, and whatever is checked out of it."""
         self._moved[f"refs/heads/{branch.removeprefix('refs/heads/')}"] = time.time_ns()
 
+    def forget(self, run: RunId) -> None:
+        """This engine no longer holds a run; another one may work on it."""
+        self._ended.pop(run, None)
+
     async def begin(self, state: RunState, attempt: AttemptId) -> None:
         """Look before anything of an attempt runs; kept for whichever engine sees its end."""
         file = Path(self._place.layout.attempt(attempt), _FILE)
-        begun = await anyio.to_thread.run_sync(self._begin, state, attempt.worker, file)
+        begun = await anyio.to_thread.run_sync(self._begin, state, attempt, file)
         if begun is None:
             return
         before, is_whole = begun
@@ -113,11 +117,11 @@ class Proof:
             await anyio.to_thread.run_sync(self._keep, file, before)
         self._before[attempt] = before
 
-    def _begin(self, state: RunState, worker: WorkerId, file: Path) -> tuple[Before, bool] | None:
+    def _begin(self, state: RunState, attempt: AttemptId, file: Path) -> tuple[Before, bool] | None:
         """How things are, and whether that is all and kept; None if it was noted before."""
         if file.exists():
             return None
-        before, is_open = self._look(state, worker)
+        before, is_open = self._look(state, attempt)
         is_whole = not is_open or self._place.repo is None
         if is_whole:
             self._keep(file, before)
@@ -125,7 +129,7 @@ class Proof:
 
     def _keep(self, file: Path, before: Before) -> None:
         self._place.layout.make(file.parent)
-        file.write_text(json.dumps(asdict(before)))
+        file.write_text(json.dumps(vars(before)))
 
     async def end(self, state: RunState, attempt: AttemptId) -> Found:
         """What is not as it was when the attempt began."""
@@ -147,18 +151,26 @@ class Proof:
             return Found(mentioned=(str(file),), remark=_FORGOTTEN)
         return before, self._see(state, worker, before)
 
-    async def look(self, state: RunState, worker: WorkerId) -> Before:
-        """How things are now."""
-        before, is_open = await anyio.to_thread.run_sync(self._look, state, worker)
+    async def look(self, state: RunState, attempt: AttemptId) -> Before:
+        """How things are before this attempt begins, which may be one of a command's."""
+        before, is_open = await anyio.to_thread.run_sync(self._look, state, attempt)
         return replace(before, refs=await self._refs(state)) if is_open else before
 
-    def _look(self, state: RunState, worker: WorkerId) -> tuple[Before, bool]:
+    def _look(self, state: RunState, attempt: AttemptId) -> tuple[Before, bool]:
         """How things are now, but for the refs, and whether those are to be looked at."""
         before = Before(since_ns=time.time_ns() - _TICK_NS, digests=self._digests(), refs={})
-        if not self._is_open(state, worker, self._common):
+        ended = self._ended_of(state.run)
+        ended.add(self._place.layout.attempt(attempt))
+        if not self._is_open(state, attempt.worker, self._common):
             return before, False
-        ended = _ended(self._place.layout.run(state.run))
-        return replace(before, resting=_resting(state, worker), ended=ended), True
+        resting = _resting(state, attempt.worker)
+        return replace(before, resting=resting, ended=ended.folders()), True
+
+    def _ended_of(self, run: RunId) -> EndedAttempts:
+        known = self._ended.get(run)
+        if known is None:  # several may look for the first time at once: one of them is kept
+            known = self._ended.setdefault(run, EndedAttempts(self._place.layout.run(run)))
+        return known
 
     async def compare(self, state: RunState, worker: WorkerId, before: Before) -> Found:
         """What is not as it was then."""
@@ -178,7 +190,8 @@ class Proof:
         executed = self._executed(before)
         trees = self._trees(state, worker, before)
         is_open = self._is_open(state, worker, self._common)
-        return _Seen(executed, trees, _rewritten(before) if is_open else None)
+        again = rewritten(before.ended, before.since_ns)
+        return _Seen(executed, trees, tuple(again) if is_open else None)
 
     def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
         """Whether nothing keeps this worker's attempts from writing there."""
@@ -226,10 +239,11 @@ class Proof:
         still = set(_resting(state, worker))
         tops = [(Path(tree), before.since_ns) for tree in before.resting if tree in still]
         if self._is_open(state, worker, self._place.project):
-            tops.append((self._place.project, max((before.since_ns, *self._moved.values()))))
+            since_ns = max((before.since_ns, *self._moved.values()))
+            tops.append((self._place.project.resolve(), since_ns))
         left_out = {self._common, self._place.workspaces.resolve()}
         news = [
-            changed_since([top.resolve()], since, leave_out=left_out, at_most=_MOST_LOOKED_AT)
+            changed_since([top], since, leave_out=left_out, at_most=_MOST_LOOKED_AT)
             for top, since in tops
         ]
         paths = tuple(path for each in news for path in each.paths)
@@ -273,20 +287,3 @@ def _resting(state: RunState, worker: WorkerId) -> tuple[str, ...]:
         and not w.phase.holds_slot
         and w.phase is not Phase.LANDING
     )
-
-
-def _ended(run: Path) -> tuple[str, ...]:
-    return tuple(str(file.parent) for file in run.glob("*/*/attempt_*/exit.json"))
-
-
-def _rewritten(before: Before) -> tuple[str, ...]:
-    """What was written once by a keeper and has been written to again."""
-    return tuple(_touched(before))
-
-
-def _touched(before: Before) -> Iterator[str]:
-    for folder in before.ended:
-        for name in _WRITTEN_ONCE:
-            file = Path(folder, name)
-            if file.exists() and file.lstat().st_ctime_ns > before.since_ns:
-                yield str(file)

@@ -186,8 +186,8 @@ async def proving(lab: Lab, root: Path, env: dict[str, str]) -> list[Row]:
 
 
 async def _prove(proof: Proof, state: RunState) -> None:
-    worker = WorkerId("one", 1)
-    await proof.compare(state, worker, await proof.look(state, worker))
+    attempt = AttemptId(state.run, WorkerId("one", 1), 1)
+    await proof.compare(state, attempt.worker, await proof.look(state, attempt))
 
 
 def _state() -> RunState:
