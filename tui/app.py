@@ -220,6 +220,8 @@ class PlaitApp(App[None]):
             self.screen.draw()
 
     def on_engine_moved(self) -> None:
+        if not self.screen_stack:
+            return  # it is closing
         self.session.bridge.pace_s = self._pace()
         self._call_attention()
         self.redraw()
@@ -257,7 +259,7 @@ class PlaitApp(App[None]):
             self._driver.write(sequence)
 
     def on_log_grew(self, grew: LogGrew) -> None:
-        if isinstance(self.screen, TakesLog):
+        if self.screen_stack and isinstance(self.screen, TakesLog):
             self.screen.take_log(grew)
 
     def _pace(self) -> float:

@@ -85,15 +85,19 @@ class Births:
     async def _start_zygote(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(0)
-        with theirs:
-            fds = [theirs.fileno(), *(self._engine_fds or ())]
-            await self._start("zygote", fds)
+        try:
+            with theirs:
+                await self._start("zygote", [theirs.fileno(), *(self._engine_fds or ())])
+        except BaseException:
+            ours.close()
+            raise
         return ours
 
     async def _start(self, program: str, fds: list[int]) -> None:
         self._reap()
         start = partial(launch.start, program, fds, self._log)
-        self._children.add(await to_thread.run_sync(start))
+        with anyio.CancelScope(shield=True):  # who is born is known, whoever still wants it
+            self._children.add(await to_thread.run_sync(start))
 
     def _reap(self) -> bool:
         """Whether anybody started here still lives."""

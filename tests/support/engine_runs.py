@@ -59,8 +59,16 @@ class Place:
         return f"until test -e {self.outside / name}; do sleep 0.01; done"
 
     async def survivors(self) -> set[int]:
-        """Who still lives of all that was ever started for this place, zombies left aside."""
-        return await to_thread.run_sync(self.living)
+        """Who goes on living of all that was ever started for this place, zombies left aside.
+
+        A keeper that was just let go of has a moment to end by itself.
+        """
+        alive = await to_thread.run_sync(self.living)
+        with anyio.move_on_after(30):
+            while alive:
+                await anyio.sleep(0.02)
+                alive = await to_thread.run_sync(self.living)
+        return alive
 
     def living(self) -> set[int]:
         """By the folder in their environment, their arguments or their open files.
