@@ -110,6 +110,15 @@ class ConflictsFound:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LandingDelayed:
+    """A landing waits until edits of the user's are out of its way, and goes on by itself then."""
+
+    worker: str
+    attempt: int
+    in_the_way: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckFinished:
     """A check came to an end, on the worker's tree or on the tree to be landed."""
 
@@ -277,6 +286,7 @@ MustArrive = (
     | ReviewWanted
     | ChoiceWanted
     | ConflictsFound
+    | LandingDelayed
     | CheckFinished
     | IsolationViolated
     | Landed

@@ -8,7 +8,7 @@ from engine.core.outcome import is_despite_check
 from engine.core.state import Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
-from engine.events import CheckFinished, ConflictsFound, Landed, ReviewWanted
+from engine.events import CheckFinished, ConflictsFound, Landed, LandingDelayed, ReviewWanted
 from engine.phases import Phase, StopCause
 from engine.results import Badge, Outcome
 
@@ -103,6 +103,8 @@ def land_delayed(turn: Turn, w: Worker, fact: f.LandDelayed) -> None:
     """It goes on by itself; a human may stop it until then."""
     if w.phase is Phase.LANDING:
         turn.change(w.id, in_the_way=fact.in_the_way)
+        told = LandingDelayed(worker=str(w.id), attempt=w.attempt, in_the_way=fact.in_the_way)
+        turn.publish(told)
     else:
         turn.drop()
 

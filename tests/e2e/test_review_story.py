@@ -142,6 +142,43 @@ async def test_a_hunk_edited_in_the_box_is_what_lands(place: MergingPlace):
     assert place.text() == changed(3, "    by hand\nand more")
 
 
+@pytest.mark.parametrize(
+    ("idea", "said", "lands_on", "uncommitted"),
+    [
+        ("take_both", "carry them", "main", True),
+        ("take_target", "commit them", "main", False),
+        ("pause", "wait for me", "main", False),
+        ("take_incoming", "other branch", "agents/one", True),
+    ],
+)
+async def test_edits_in_the_way_of_a_landing_are_answered_by_one_key(
+    place: MergingPlace, *, idea: str, said: str, lands_on: str, uncommitted: bool
+):
+    async with place.engine(within_s=60) as engine:
+        run = await reviewed(engine, place.workers(THEIRS))
+        place.built.write("code", changed(9, "of the user"))
+        assert await land(engine, run, "s1/worker_1") is Phase.REVIEWING
+        async with console_on(engine, "s1/worker_1") as console:
+            await console.shows("your edits in code are in the way")
+            await console.do("merge")
+            await console.shows("YOUR EDITS ARE IN THE WAY 1", said)
+            await console.do(idea)
+            if idea == "pause":
+                await console.shows("it goes back to the review", "wait no more")
+                await console.do("pause")
+                await console.shows("wait for me")
+                await console.do("pause")
+                await console.shows("wait no more")
+                place.built.git("commit", "-qam", "mine")
+            elif idea == "take_incoming":
+                place.built.git("branch", lands_on)
+                await console.type(f"{lands_on}\n")
+            await wait_worker(engine, run, "s1/worker_1", lambda w: w.phase is Phase.LANDED)
+    assert "theirs\n" in place.text(revision=lands_on)
+    assert "of the user\n" in (place.project / "code").read_text()
+    assert bool(place.built.status()) is uncommitted
+
+
 async def test_a_deleted_file_is_decided_as_a_whole(place: MergingPlace):
     async with place.engine(within_s=60) as engine:
         gone, kept = {"code": None}, {"code": THEIRS}

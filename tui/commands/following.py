@@ -224,6 +224,13 @@ def _(event: ev.ConflictsFound) -> str:
 
 
 @_words.register
+def _(event: ev.LandingDelayed) -> str:
+    return (
+        f"waits to land until your edits are out of the way: {clean(', '.join(event.in_the_way))}"
+    )
+
+
+@_words.register
 def _(event: ev.IsolationViolated) -> str:
     return f"REACHED OUTSIDE ITS TREE: {clean(event.path)}"
 

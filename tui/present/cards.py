@@ -27,6 +27,7 @@ from tui.present.said import (
     change_text,
     check_text,
     clash_row,
+    edits_text,
     hit_figure,
     level_of,
     limit_name,
@@ -142,7 +143,8 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
     refused = Badge.LAND_REFUSED in worker.badges and worker.error
     evidence = [check_text(worker), change_text(worker) or words("no change")]
     if refused:
-        evidence.append((Span(worker.error or "", Ink(Role.FAILED)),))
+        said = f"your edits in {edits_text(worker)} are in the way" if worker.in_the_way else ""
+        evidence.append((Span(said or worker.error or "", Ink(Role.FAILED)),))
     evidence.append(clash_row(worker) or words(_standing(worker)))
     return reason, evidence
 
@@ -176,6 +178,8 @@ def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
             return [("retry", "retry"), ("retry_with", "with feedback"), ("diff", "diff")]
         case Phase.CONFLICTED:
             return [("merge", "review"), ("diff", "diff"), ("retry", "retry")]
+        case Phase.REVIEWING | Phase.LANDING if worker.in_the_way:
+            return [("merge", "how to land"), ("diff", "diff")]
         case _ if step.is_choice_due:
             return [("diff", "diff"), ("yes", "choose"), ("no", "reject")]
         case _:

@@ -92,7 +92,11 @@ def _reject(worker: WorkerView, _: StepView) -> str:
 
 
 def _review(worker: WorkerView, _: StepView) -> str:
-    return "" if worker.phase is Phase.CONFLICTED else f"it has no conflicts; {_is(worker)}"
+    return (
+        ""
+        if worker.phase is Phase.CONFLICTED or worker.in_the_way
+        else f"it has no conflicts; {_is(worker)}"
+    )
 
 
 _RULES: Mapping[str, _Reason] = {

@@ -54,6 +54,7 @@ _TOLD: dict[str, tuple[str, Role, str]] = {
     "ReviewWanted": ("◆", Role.WAITING, "wants review"),
     "ChoiceWanted": ("◆", Role.WAITING, "a candidate is to be chosen"),
     "ConflictsFound": ("≠", Role.CLASH, "conflicts"),
+    "LandingDelayed": ("▲", Role.LIMIT, "waits to land until your edits are out of the way"),
     "CheckFinished": ("«", Role.RUNNING, "the check ended"),
     "IsolationViolated": ("▲", Role.FAILED, "touched what is not its own:"),
     "Landed": ("✓", Role.DONE, "landed"),

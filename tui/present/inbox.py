@@ -26,7 +26,15 @@ from tui.present.ink import (
 from tui.present.lists import cursor_row
 from tui.present.looks import WALLS, chip, glyph, look_of
 from tui.present.meters import heading
-from tui.present.said import cause_text, change_text, check_text, hit_figure, now_text, telling
+from tui.present.said import (
+    cause_text,
+    change_text,
+    check_text,
+    edits_text,
+    hit_figure,
+    now_text,
+    telling,
+)
 from tui.present.scene import Scene
 from tui.present.standing import name_of, step_of, waits_since
 from tui.present.tiles import line_ink
@@ -188,6 +196,9 @@ def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
     rows += [words("in      ", Span(path, TEXT)) for path in worker.conflicts[:12]]
     if len(worker.conflicts) > 12:  # noqa: PLR2004 - the same dozen
         rows.append(words(f"        and {some(len(worker.conflicts) - 12, 'file')} more"))
+    if worker.in_the_way:
+        said = f"edits of yours in {edits_text(worker)} are in the way"
+        rows.append(words("landing ", Span(said, Ink(Role.LIMIT, bold=True))))
     for index, line in enumerate(wrap(telling(worker.error), cells - 8, 6) if worker.error else ()):
         rows.append(words("said    " if index == 0 else "        ", Span(line, TEXT)))
     return [*rows, ()]

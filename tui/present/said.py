@@ -148,6 +148,12 @@ _PHRASES: dict[Phase, Callable[[WorkerView, StepView], str]] = {
 }
 
 
+def edits_text(worker: WorkerView) -> str:
+    """The files whose edits keep it from landing: the first one, and how many more."""
+    first, *more = worker.in_the_way
+    return f"{first} and {some(len(more), 'file')} more" if more else first
+
+
 def conflict_text(worker: WorkerView) -> str:
     """Where it conflicts: the file, or how many."""
     files = some(len(worker.conflicts), "file")

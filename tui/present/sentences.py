@@ -6,7 +6,7 @@ from engine.phases import Phase
 from engine.results import Badge, StepView, WorkerView
 from tui.present.figures import countdown
 from tui.present.ink import BOLD, TEXT, Ink, Role, Row, Span, words
-from tui.present.said import badge_text, cause_text, conflict_text, hit_figure
+from tui.present.said import badge_text, cause_text, conflict_text, edits_text, hit_figure
 from tui.present.standing import short_name
 
 _Said = tuple[str, str]
@@ -31,6 +31,9 @@ def _failed(worker: WorkerView, _: StepView, __: float) -> _Said:
 
 
 def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
+    if worker.in_the_way:
+        what = f"your edits in {edits_text(worker)} are in the way"
+        return f" could not land: {what}.", "m shows how to go on; nothing was written."
     if Badge.LAND_REFUSED in worker.badges:
         return (
             f" could not land: {worker.error or 'the target refused it'}.",
@@ -42,6 +45,13 @@ def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
         others = "The others are put away when you choose."
         return f" is one of {len(step.workers)} candidates.", others
     return " waits for your review.", "It holds no slot; d opens its diff."
+
+
+def _landing(worker: WorkerView, step: StepView, now: float) -> _Said:
+    if worker.in_the_way:
+        what = f"your edits in {edits_text(worker)} are out of the way"
+        return f" lands once {what}.", "m can take that back."
+    return _running(worker, step, now)
 
 
 def _conflicted(worker: WorkerView, _: StepView, __: float) -> _Said:
@@ -74,6 +84,7 @@ _TOLD: dict[Phase, Callable[[WorkerView, StepView, float], _Said]] = {
     Phase.FAILED: _failed,
     Phase.REVIEWING: _reviewing,
     Phase.CONFLICTED: _conflicted,
+    Phase.LANDING: _landing,
     Phase.BACKING_OFF: _backing_off,
     Phase.WAITING: _waiting,
     Phase.QUEUED: lambda *_: (" waits for a free slot.", ""),

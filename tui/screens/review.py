@@ -8,6 +8,7 @@ from engine.commands import (
 )
 from engine.phases import Phase
 from tui.present.ink import BOLD, LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
+from tui.present.review_blocked import blocked_page, blocked_sentence
 from tui.present.review_card import Look, card
 from tui.present.review_columns import COLUMNS_FROM, columns, fits
 from tui.present.review_left import LEFT, Beside, left_pane
@@ -16,7 +17,8 @@ from tui.present.review_pieces import merged_page
 from tui.present.review_rows import edge_map
 from tui.present.scene import Scene
 from tui.screens.base import Writing
-from tui.screens.review_moves import ReviewMoves, keys_of
+from tui.screens.review_blocked import ReviewBlocked
+from tui.screens.review_moves import keys_of
 
 _LEFT_FROM = 100
 _TAKING = frozenset(
@@ -32,6 +34,7 @@ _NEEDS_CONFLICT = _TAKING | {
 }
 _CHANGES = _TAKING | {
     *("mark", "merge_all", "edit", "edit_all", "select", "undo", "redo", "forget", "steer"),
+    "pause",
 }
 _NO_COMMENTS = "a conflict takes no comments; R sends the worker back with your words"
 _NEVER = {
@@ -41,7 +44,7 @@ _NEVER = {
 }
 
 
-class ReviewScreen(ReviewMoves):
+class ReviewScreen(ReviewBlocked):
     """A worker's conflicts, as a card or in three columns."""
 
     kind = "review"
@@ -56,6 +59,8 @@ class ReviewScreen(ReviewMoves):
         run, step = scene.run, self.session.step_view
         if self.pane.shown is None or run is None:
             worker = self.session.worker_view
+            if worker and self.is_blocked:
+                return Page(tuple(blocked_page(worker, keys_of(self), cells)))
             name = worker.worker if worker else "this run"
             phase = worker.phase.lower().replace("_", " ") if worker else ""
             waits = (
@@ -106,10 +111,15 @@ class ReviewScreen(ReviewMoves):
         return draw(self.pane, look, width, height)
 
     def sentence(self, scene: Scene) -> Row:
+        worker = self.session.worker_view
+        if worker and self.is_blocked:
+            return blocked_sentence(worker)
         del scene
         return sentence(self.pane, keys_of(self))
 
     def hints(self) -> Sequence[str]:
+        if self.is_blocked:
+            return ("take_both", "take_target", "pause", "take_incoming")
         if self.pane.picking:
             return ("down", "mark", "select")
         if self.pane.merged is not None:
@@ -124,6 +134,10 @@ class ReviewScreen(ReviewMoves):
             return _NEVER[idea]
         if idea in _CHANGES and (self.session.is_read_only or self.session.view.is_read_only):
             return "this console only watches"
+        if self.way_of(idea):
+            return ""
+        if idea == "pause":
+            return "no edits of yours keep it from landing"
         if self.pane.matter is None and idea in _NEEDS_CONFLICT:
             return "there is no conflict"
         if idea in _TAKING:
@@ -166,7 +180,9 @@ class ReviewScreen(ReviewMoves):
 
     def label_of(self, idea: str) -> str:
         """`no` gives up nothing here: it takes neither side, or deletes."""
-        action = self.action(idea)
+        action, way = self.action(idea), self.way_of(idea)
+        if way:
+            return way.label
         return action.label if action else ""
 
     def pointed(self, target: str, times: int) -> None:

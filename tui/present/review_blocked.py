@@ -1,0 +1,97 @@
+"""A landing that met uncommitted edits of the user's: where they are, and the ways on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.commands import Edits
+from engine.phases import Phase
+from tui.present.clean import clean_tree
+from tui.present.cutting import cut_path, wrap
+from tui.present.figures import some
+from tui.present.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
+from tui.present.meters import heading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.results import WorkerView
+
+_MOST_FILES = 8
+
+
+class Way(NamedTuple):
+    """One way on. `idea` is its key's idea; no `edits` means onto another branch."""
+
+    idea: str
+    edits: Edits | None
+    label: str
+    effect: str
+
+
+_WAYS = (
+    Way(
+        "take_both",
+        Edits.CARRY,
+        "carry them",
+        "it lands under your edits; they lie on top again, uncommitted as before",
+    ),
+    Way(
+        "take_target",
+        Edits.COMMIT,
+        "commit them",
+        "your edits become a commit of yours first, and it lands on top of that",
+    ),
+    Way(
+        "pause",
+        Edits.WAIT,
+        "wait for me",
+        "it lands by itself as soon as you have committed, stashed or undone them",
+    ),
+    Way(
+        "take_incoming",
+        None,
+        "other branch",
+        "it lands on a branch that you name; your files and edits stay as they are",
+    ),
+)
+_NO_MORE = Way("pause", None, "wait no more", "it goes back to the review; nothing lands by itself")
+
+
+def is_blocked(worker: WorkerView | None) -> bool:
+    """Whether edits of the user's keep its change from landing."""
+    phases = {Phase.REVIEWING, Phase.LANDING}
+    return worker is not None and bool(worker.in_the_way) and worker.phase in phases
+
+
+def ways_of(worker: WorkerView | None) -> Sequence[Way]:
+    """What can be done now; nothing where no edits are in the way."""
+    if worker is None or not is_blocked(worker):
+        return ()
+    return (_NO_MORE,) if worker.phase is Phase.LANDING else _WAYS
+
+
+def blocked_page(worker: WorkerView, keys: Mapping[str, str], cells: int) -> list[Row]:
+    """The files, and each way on with its key and what it does."""
+    paths = worker.in_the_way
+    title = heading("YOUR EDITS ARE IN THE WAY", cells, Role.LIMIT, figure=str(len(paths)))
+    rows: list[Row] = [(), title]
+    rows += [
+        words("  ", Span(cut_path(clean_tree(path), cells - 4), TEXT))
+        for path in paths[:_MOST_FILES]
+    ]
+    if len(paths) > _MOST_FILES:
+        rows.append(words(f"  and {some(len(paths) - _MOST_FILES, 'file')} more"))
+    rows += [(), heading("HOW TO GO ON", cells)]
+    for way in ways_of(worker):
+        rows.append(words("  ", Span(f"{keys.get(way.idea, ''):<4}", KEY), Span(way.label, BOLD)))
+        rows += [(Span("      "), Span(text, MUTED)) for text in wrap(way.effect, cells - 8)]
+    return rows
+
+
+def blocked_sentence(worker: WorkerView) -> Row:
+    """What is true of it."""
+    mark = Span("▲ ", Ink(Role.LIMIT, bold=True))
+    if worker.phase is Phase.LANDING:
+        return words(mark, Span("It waits until your edits are out of the way. ", TEXT))
+    return words(mark, Span("Nothing was written, and your edits are as you left them.", TEXT))
