@@ -11,7 +11,7 @@ from enum import StrEnum
 from engine.errors import GitFailed, WorkspaceError
 from engine.git.diff import is_ancestor, merge_base
 from engine.git.merge3 import MergedTrees, Merger
-from engine.git.objects import Wording, resolve, sign_commit, tree_of
+from engine.git.objects import Wording, read_ref, resolve, sign_commit, tree_of
 from engine.git.runner import Repo
 from engine.git.settings import Signature
 
@@ -76,19 +76,19 @@ async def compose(repo: Repo, merger: Merger, request: LandRequest) -> Composed 
         WorkspaceError: The target is missing, or is there although it was to be created.
         GitFailed: The commit could not be signed.
     """
-    old = await resolve(repo, f"refs/heads/{request.target}")
+    old = await read_ref(repo, f"refs/heads/{request.target}", request.head, request.base)
     if old is not None and request.creates:
         raise WorkspaceError(f"the branch {request.target!r} exists already")
     if old is None:
         return await _onto_nothing(repo, request)
-    tree = request.tree
-    if tree is None:
-        since = await merged_since(repo, old, base=request.base, head=request.head)
-        merged = await merger.merge3(since, old, request.head)
-        if not merged.is_clean:
-            return merged
-        tree = merged.tree
-    return await _history(repo, merger, request, place=(old, tree))
+    if request.tree is not None:
+        is_known = await is_ancestor(repo, request.base, old)
+        return await _history(repo, merger, request, (old, request.tree), is_known=is_known)
+    since, is_known = await _since(repo, old, base=request.base, head=request.head)
+    merged = await merger.merge3(since, old, request.head)
+    if not merged.is_clean:
+        return merged
+    return await _history(repo, merger, request, (old, merged.tree), is_known=is_known)
 
 
 async def merged_since(repo: Repo, onto: str, *, base: str, head: str) -> str:
@@ -97,9 +97,16 @@ async def merged_since(repo: Repo, onto: str, *, base: str, head: str) -> str:
     That is the last commit in common with a target that holds the change's base; else the base
     itself, because it holds work that the target never had and that is not to be landed.
     """
-    if await is_ancestor(repo, base, onto):
-        return await merge_base(repo, onto, head) or base
-    return base
+    return (await _since(repo, onto, base=base, head=head))[0]
+
+
+async def _since(repo: Repo, onto: str, *, base: str, head: str) -> tuple[str, bool]:
+    """The same, and whether the target holds the base: one question where they say each other."""
+    last = await merge_base(repo, onto, head)
+    if last == base:
+        return base, True
+    is_known = await is_ancestor(repo, base, onto)
+    return (last or base if is_known else base), is_known
 
 
 async def _onto_nothing(repo: Repo, request: LandRequest) -> Composed:
@@ -114,10 +121,9 @@ async def _onto_nothing(repo: Repo, request: LandRequest) -> Composed:
 
 
 async def _history(
-    repo: Repo, merger: Merger, request: LandRequest, *, place: tuple[str, str]
+    repo: Repo, merger: Merger, request: LandRequest, place: tuple[str, str], *, is_known: bool
 ) -> Composed:
     old, tree = place
-    is_known = await is_ancestor(repo, request.base, old)
     done = Composed(target=request.target, old=old, new="", tree=tree)
     wording = _wording(request, request.message)
     if request.style is Style.MERGE and is_known:

@@ -15,7 +15,7 @@ from anyio import to_thread
 from engine.errors import DirtyTarget, WorktreeBusy
 from engine.git.checkout import IndexGuard, Trashed, keep_copies, locked_index, write_files
 from engine.git.composition import Composed
-from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs
+from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, stands_at
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.touched import Moves, differing, staged_paths, touched_paths
 from engine.git.worktrees import Checkout, checkouts
@@ -106,7 +106,7 @@ async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandRefused:
     Raises:
         DirtyTarget: Something there is not what the plan expects.
     """
-    if await resolve(repo, plan.target) != plan.old:
+    if not await stands_at(repo, plan.target, plan.old):
         return LandRefused(reason=Refusal.MOVED)
     found = await checkout_of(repo, plan.target)
     if isinstance(found, LandRefused):
@@ -203,7 +203,7 @@ async def _land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
         return LandRefused(reason=Refusal.CHECKED_OUT)
     moves = await _moves(repo, prepared)
     async with locked_index(repo, found, prepared.name) as guard:
-        if await resolve(repo, prepared.target) != prepared.old:
+        if not await stands_at(repo, prepared.target, prepared.old):
             return LandRefused(reason=Refusal.MOVED)
         await _prove_clean(repo, prepared, found, moves)
         return await _write(repo, prepared, (found, guard), moves)

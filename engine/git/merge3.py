@@ -14,6 +14,7 @@ from engine.errors import GitFailed, WorkspaceError
 from engine.git.objects import Wording, commit_bytes, object_id, scratch_folder
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
+from engine.git.touched import touched_paths
 from engine.git.trees import Attributes, unsafe_paths
 
 _STDIN_SINCE = (2, 39)
@@ -108,7 +109,9 @@ class Merger:
         where = await self._where(sides.ours)
         answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=where)
         merged = _parse(iter(answer.split(b"\0")))
-        unsafe = await unsafe_paths(self._repo, sides.ours, merged.tree, self.where)
+        touched = await touched_paths(self._repo, sides.ours, merged.tree, self.where)
+        self._attributes.follow(sides.ours, merged.tree, touched)
+        unsafe = unsafe_paths(touched)
         return MergedTrees(**{**vars(merged), "unsafe": unsafe})
 
     async def preview(self, questions: Sequence[Sides]) -> list[MergedTrees | GitFailed]:
@@ -155,7 +158,15 @@ class Merger:
         if self._folder is not None:
             folder = self._folder
             await to_thread.run_sync(lambda: folder.mkdir(parents=True, exist_ok=True))
-        names = dict.fromkeys(n for q in questions for n in (q.base, q.ours, q.theirs))
+        every = dict.fromkeys(n for q in questions for n in (q.base, q.ours, q.theirs))
+        trees = {name: tree for name in every if (tree := self._repo.memory.tree(name))}
+        names = [name for name in every if name not in trees]
+        trees.update(zip(names, await self._asked(names), strict=True))
+        return [Sides(trees[q.base], trees[q.ours], trees[q.theirs]) for q in questions]
+
+    async def _asked(self, names: Sequence[str]) -> list[str]:
+        if not names:
+            return []
         stdin = "".join(f"{name}^{{tree}}\n" for name in names).encode()
         words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
         listing = await self._repo.read(*words, call=Call(stdin=stdin), where=self.where)
@@ -163,8 +174,7 @@ class Merger:
         for name, line in zip(names, lines, strict=True):
             if line[-1] != "tree":
                 raise WorkspaceError(f"{name!r} names no tree of this repository")
-        trees = dict(zip(names, (line[0] for line in lines), strict=True))
-        return [Sides(trees[q.base], trees[q.ours], trees[q.theirs]) for q in questions]
+        return [line[0] for line in lines]
 
     async def _dress(self, questions: Sequence[Sides]) -> list[tuple[str, str]]:
         """Both sides of each question as commits on a common base, all written by one process."""

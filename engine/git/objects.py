@@ -88,21 +88,66 @@ async def read_blobs(repo: Repo, oids: Sequence[str], where: Where = HERE) -> li
     Raises:
         WorkspaceError: One of them is missing.
     """
-    if not oids:
-        return []
-    asked = "".join(f"{oid}\n" for oid in oids).encode()
-    answer = await repo.read("cat-file", "--batch", call=Call(stdin=asked), where=where)
     found: list[bytes] = []
+    for oid, known in zip(oids, await _read(repo, oids, where), strict=True):
+        if known is None:
+            raise WorkspaceError(f"the object {oid} is missing from the repository")
+        found.append(known[1])
+    return found
+
+
+async def _read(
+    repo: Repo, names: Sequence[str], where: Where = HERE
+) -> list[tuple[str, bytes] | None]:
+    """Ids and bytes of what some names mean, in order; None for one that means nothing."""
+    if not names:
+        return []
+    asked = "".join(f"{name}\n" for name in names).encode()
+    answer = await repo.read("cat-file", "--batch", call=Call(stdin=asked), where=where)
+    found: list[tuple[str, bytes] | None] = []
     place = 0
-    for oid in oids:
+    for _ in names:
         end = answer.index(b"\n", place)
         words = answer[place:end].split(b" ")
-        if len(words) != 3:  # noqa: PLR2004 (id, kind, size; `<id> missing` otherwise)
-            raise WorkspaceError(f"the object {oid} is missing from the repository")
+        if len(words) != 3:  # noqa: PLR2004 (id, kind, size; `<name> missing` otherwise)
+            found.append(None)
+            place = end + 1
+            continue
         size = int(words[2])
-        found.append(answer[end + 1 : end + 1 + size])
+        found.append((words[0].decode(), answer[end + 1 : end + 1 + size]))
         place = end + 2 + size
     return found
+
+
+async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
+    """The commit that a ref names, if it names one.
+
+    By the same process its tree becomes known, and those of some more commits, for what is asked
+    next. The tree is read from the commit itself: asked apart, the ref may have moved in between.
+    """
+    unknown = [commit for commit in commits if repo.memory.tree(commit) is None]
+    found = await _read(repo, [f"{name}^{{commit}}" for name in (ref, *unknown)])
+    for one in found:
+        if one is not None:
+            oid, content = one
+            repo.memory.learn_tree(oid, content.split(b"\n", 1)[0].removeprefix(b"tree ").decode())
+    return found[0][0] if found[0] is not None else None
+
+
+async def stands_at(repo: Repo, ref: str, commit: str | None) -> bool:
+    """A ref is at a commit, or absent.
+
+    Where git keeps it in a file of its own, which comes before any other, the file can say so.
+    """
+    said = await to_thread.run_sync(_first_word, Path(repo.common_dir, ref))
+    return (commit is not None and said == commit) or await resolve(repo, ref) == commit
+
+
+def _first_word(file: Path) -> str:
+    try:
+        return file.read_bytes().decode(errors="replace").strip()
+    except OSError:
+        return ""
 
 
 async def write_blob(repo: Repo, content: bytes, where: Where = HERE) -> str:
@@ -155,7 +200,9 @@ async def write_commit(
     """Store an unsigned commit; the same arguments always give the same id."""
     content = commit_bytes(tree, parents, wording)
     words = ("hash-object", "-t", "commit", "-w", "--stdin")
-    return await repo.line(*words, call=Call(stdin=content), where=where)
+    oid = await repo.line(*words, call=Call(stdin=content), where=where)
+    repo.memory.learn_tree(oid, tree)
+    return oid
 
 
 async def sign_commit(repo: Repo, tree: str, parents: Sequence[str], wording: Wording) -> str:

@@ -21,6 +21,7 @@ from anyio import to_thread
 from engine.errors import GitFailed, WorkspaceError
 from engine.git import hardening
 from engine.git.lock import RepositoryLock
+from engine.git.memory import Memory
 from engine.git.process import Completed, execute
 from engine.git.records import Records
 from engine.git.settings import UserSettings, parse_settings
@@ -100,6 +101,7 @@ class Repo:
         worktree: The working tree that was opened; None for a bare repository.
         object_format: `sha1` or `sha256`.
         settings: The user's git configuration, as data.
+        memory: What git has said already and cannot say otherwise.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class Repo:
         self.plait_dir = Path(common_dir) / "plait"
         self.lock = RepositoryLock(self.plait_dir / "git.lock")
         self.records = Records(self.plait_dir / "git")
+        self.memory = Memory()
         self._drivers: tuple[object, tuple[tuple[str, str], ...]] | None = None
 
     @classmethod
@@ -174,6 +177,7 @@ class Repo:
         other = copy(self)
         other.git_dir = other.common_dir = git_dir
         other.worktree = None
+        other.memory = Memory()
         other.forget_configuration()
         return other
 

@@ -5,18 +5,20 @@ the user's line ends and LFS in force.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import to_thread
 
-from engine.git.runner import Call, Repo, Where
+from engine.git.memory import stamp
+from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.staging import private_index
 from engine.git.worktrees import Checkout
 
 _ABSENT = "000000"
 _LINK_TO_COMMIT = "160000"
+_CHECKSUM = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,18 @@ class Moves:
         return [(one.path, one.new) for one in self.files]
 
 
-async def touched_paths(repo: Repo, old: str, new: str) -> tuple[Touched, ...]:
-    """Every path that differs between two commits or trees."""
-    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
-    fields = (await repo.read(*words, old, new, "--")).split(b"\0")
+async def touched_paths(repo: Repo, old: str, new: str, where: Where = HERE) -> tuple[Touched, ...]:
+    """Every path that differs between two commits or trees, by their ids."""
+    trees = [repo.memory.tree(one) or one for one in (old, new)]
+
+    async def ask() -> tuple[Touched, ...]:
+        words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+        return _parse((await repo.read(*words, *trees, "--", where=where)).split(b"\0"))
+
+    return await repo.memory.of(("touched", *trees), ask)
+
+
+def _parse(fields: Sequence[bytes]) -> tuple[Touched, ...]:
     found: list[Touched] = []
     for head, path in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, old_oid, new_oid, _ = head[1:].decode().split(" ")
@@ -102,9 +112,13 @@ def conversion(repo: Repo) -> tuple[str, ...]:
 
 async def left_out(repo: Repo, place: Checkout) -> frozenset[bytes]:
     """Tracked files that a sparse checkout keeps out of a working tree."""
-    where = Where(git_dir=place.git_dir, worktree=place.path)
-    listing = (await repo.read("ls-files", "-t", "-z", where=where)).split(b"\0")
-    names = [record[2:] for record in listing if record[:1] == b"S"]
+
+    async def ask() -> list[bytes]:
+        where = Where(git_dir=place.git_dir, worktree=place.path)
+        listing = (await repo.read("ls-files", "-t", "-z", where=where)).split(b"\0")
+        return [record[2:] for record in listing if record[:1] == b"S"]
+
+    names = await repo.memory.of(("skipped", await _index(place)), ask)
     return await to_thread.run_sync(_absent, place.path, names) if names else frozenset()
 
 
@@ -129,9 +143,10 @@ async def differing(
         info = Call(stdin=lines, flags=conversion(repo))
         await repo.run("update-index", "-z", "--index-info", call=info, where=where)
         call = Call(ok=(0, 1), flags=conversion(repo))
-        await repo.run("update-index", "-q", "--refresh", call=call, where=where)
+        refreshed = await repo.run("update-index", "--refresh", call=call, where=where)
         words = ("diff-files", "--name-only", "-z", "--ignore-submodules=all")
-        listing = await repo.read(*words, call=call, where=where)
+        is_same = refreshed.exit_code == 0  # each file was read, and is what its entry says
+        listing = b"" if is_same else await repo.read(*words, call=call, where=where)
     changed = {name for name in listing.split(b"\0") if name}
     return frozenset(changed | await to_thread.run_sync(_in_the_way, place.path, gone, present))
 
@@ -170,7 +185,27 @@ def _not_a_folder(root: Path, path: bytes) -> bytes | None:
 
 async def staged_paths(repo: Repo, place: Checkout, commit: str) -> frozenset[bytes]:
     """Paths that the user has staged, or that a merge left open."""
-    where = Where(git_dir=place.git_dir, worktree=place.path)
-    words = ("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=none")
-    listing = await repo.read(*words, commit, "--", where=where)
-    return frozenset(name for name in listing.split(b"\0") if name)
+
+    async def ask() -> frozenset[bytes]:
+        where = Where(git_dir=place.git_dir, worktree=place.path)
+        words = ("diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=none")
+        listing = await repo.read(*words, commit, "--", where=where)
+        return frozenset(name for name in listing.split(b"\0") if name)
+
+    return await repo.memory.of(("staged", commit, await _index(place)), ask)
+
+
+async def _index(place: Checkout) -> Hashable:
+    """Which index a working tree has at the moment."""
+    file = Path(place.git_dir, "index")
+    return await to_thread.run_sync(lambda: (str(file), stamp(file), _checksum(file)))
+
+
+def _checksum(index: Path) -> bytes:
+    """What git puts at the end of an index: time stamps alone can be as coarse as two seconds."""
+    try:
+        with index.open("rb") as file:
+            file.seek(-min(_CHECKSUM, file.seek(0, os.SEEK_END)), os.SEEK_END)
+            return file.read()
+    except FileNotFoundError:
+        return b""

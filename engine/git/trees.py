@@ -6,12 +6,14 @@ cannot be checked out, or that writes into their `.git`.
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from anyio import to_thread
 
 from engine.git.objects import TreeEntry, read_blobs
 from engine.git.runner import HERE, Call, Repo, Where
+from engine.git.touched import Touched
 
 _IGNORED_BY_HFS = re.compile(
     "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"  # joiners, marks and overrides
@@ -46,15 +48,10 @@ def _plain(part: bytes) -> str:
     return name if name in {".", ".."} else name.rstrip(". ")
 
 
-async def unsafe_paths(repo: Repo, old: str, new: str, where: Where = HERE) -> tuple[bytes, ...]:
-    """Paths of a tree that must not be published, among those that are not in the old one."""
-    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new, "--")
-    fields = (await repo.read(*words, where=where)).split(b"\0")
-    pairs = zip(fields[::2], fields[1::2], strict=False)
+def unsafe_paths(touched: Iterable[Touched]) -> tuple[bytes, ...]:
+    """Paths that must not be published, among those that a merge brings."""
     return tuple(
-        path
-        for head, path in pairs
-        if not head.endswith(b" D") and is_unsafe(path, head.split(b" ")[1].decode())
+        one.path for one in touched if one.new is not None and is_unsafe(one.path, one.new.mode)
     )
 
 
@@ -78,6 +75,12 @@ class Attributes:
             files = dict(zip(paths, blobs, strict=True))
             self._known[tree] = await to_thread.run_sync(self._lay_out, tree, files)
         return self._known[tree]
+
+    def follow(self, tree: str, later: str, touched: Iterable[Touched]) -> None:
+        """A tree made from one that is known has its attributes, if no file of them differs."""
+        is_same = not any(one.path.rpartition(b"/")[2] == b".gitattributes" for one in touched)
+        if is_same and tree in self._known:
+            self._known[later] = self._known[tree]
 
     async def _listed(self, tree: str, where: Where) -> list[TreeEntry]:
         """The attribute files of a tree, found by git: in a large tree they are few."""

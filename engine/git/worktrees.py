@@ -2,13 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import to_thread
 
 from engine.errors import BranchTaken, WorkspaceError
+from engine.git.memory import stamp
 from engine.git.runner import READ, WRITE, Call, Repo, Where
 
 _UNDER_WAY = (
@@ -50,9 +51,36 @@ def admin_dir(path: Path) -> str:
 
 async def checkouts(repo: Repo) -> list[Checkout]:
     """Every working tree that git knows of and that still exists."""
-    listing = await repo.read("worktree", "list", "--porcelain", "-z", call=READ)
+
+    async def ask() -> bytes:
+        return await repo.read("worktree", "list", "--porcelain", "-z", call=READ)
+
+    key = await to_thread.run_sync(_heads, repo.common_dir)
+    listing = await (ask() if key is None else repo.memory.of(("worktrees", key), ask))
     records = [record.split("\0") for record in os.fsdecode(listing).split("\0\0")]
     return await to_thread.run_sync(_checkouts, repo, records)
+
+
+def _heads(common_dir: str) -> Hashable:
+    """The files from which git knows working trees and their branches, each in its version.
+
+    None where that cannot be told from outside: refs kept in tables, or one name for another.
+    """
+    common = Path(common_dir)
+    linked = common / "worktrees"
+    folders = sorted(linked.iterdir()) if linked.is_dir() else []
+    files = [common / "config", common / "config.worktree", common / "HEAD"]
+    files += [folder / name for folder in folders for name in ("HEAD", "gitdir")]
+    heads = [_first_line(common / "HEAD"), *(_first_line(folder / "HEAD") for folder in folders)]
+    if any(_is_elsewhere(common, head) for head in heads) or any(map(Path.is_symlink, files)):
+        return None
+    return (*heads, *((str(file), stamp(file)) for file in files))
+
+
+def _is_elsewhere(common: Path, head: str) -> bool:
+    """What this HEAD says is not the whole truth."""
+    ref = head.removeprefix("ref: ")
+    return ref == "refs/heads/.invalid" or _first_line(common / ref).startswith("ref: ")
 
 
 def _checkouts(repo: Repo, records: list[list[str]]) -> list[Checkout]:
