@@ -79,6 +79,8 @@ def _mounts(request: ConfineRequest, view: View) -> Iterator[str]:
     sealed: list[str] = []
     for sight in view.sights:
         yield from _mount(sight, sealed)
+    for place in view.links:
+        yield from ("--symlink", str(place.readlink()), str(place))
     # What lies in memory only would be lost without a word: better refuse to write there.
     for folder in sealed:
         yield from ("--remount-ro", folder)

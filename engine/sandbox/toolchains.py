@@ -47,15 +47,26 @@ _INSTALLERS: tuple[tuple[str, str], ...] = (
 _TOO_BROAD = frozenset({"", ".local", ".local/share", ".config", ".cache", ".ssh", ".gnupg"})
 """Folders below HOME that hold more than programs: never shown whole."""
 
+_MOST_PARTS = 200
+"""Of one path with all its links: more is a link to itself."""
+
 _SIGNS = ("lib", "lib64", "libexec", "share", "pyvenv.cfg")
 """What lies beside `bin` where something was installed. `.cargo`, with its token, has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchains:
-    """What to show read-only, the variables that point into it, and the PATH that remains."""
+    """What to show read-only, the variables that point into it, and the PATH that remains.
+
+    Attributes:
+        folders: Real folders: none goes through a link.
+        links: What PATH and the programs on it go through, wherever it lies.
+        variables: Names and values.
+        path: The user's own, of what is there.
+    """
 
     folders: tuple[Path, ...]
+    links: tuple[Path, ...]
     variables: tuple[tuple[str, str], ...]
     path: str
 
@@ -94,10 +105,42 @@ def _found(
     for entry in entries:
         if not is_below(Path(entry).resolve(), visible):
             folders.extend(_programs(Path(entry), home))
-    needed = (folder for folder in folders if not is_below(folder, visible))
+    shown = _outermost(folder for folder in folders if not is_below(folder, visible))
+    links = dict.fromkeys(link for entry in entries for link in _ways(Path(entry), visible))
     return Toolchains(
-        folders=tuple(_outermost(needed)), variables=tuple(variables), path=":".join(entries)
+        folders=tuple(shown),
+        links=tuple(link for link in links if not is_below(link, (*visible, *shown))),
+        variables=tuple(variables),
+        path=":".join(entries),
     )
+
+
+def _ways(entry: Path, visible: Iterable[Path]) -> Iterator[Path]:
+    """The links that lead to a folder on PATH, and from it to what is installed elsewhere."""
+    yield from _links_on_way(entry)
+    if not is_below(entry.resolve(), visible):
+        with os.scandir(entry) as programs:
+            links = [Path(program.path) for program in programs if program.is_symlink()]
+        for link in links:
+            yield from _links_on_way(link)
+
+
+def _links_on_way(path: Path) -> Iterator[Path]:
+    """Every link that is followed to reach a path, each where it really lies."""
+    left, reached = list(reversed(path.parts[1:])), Path("/")
+    for _ in range(_MOST_PARTS):
+        if not left:
+            return
+        part = left.pop()
+        if part == "..":
+            reached = reached.parent
+            continue
+        reached /= part
+        if reached.is_symlink():
+            yield reached
+            target = reached.readlink()
+            left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+            reached = Path("/") if target.is_absolute() else reached.parent
 
 
 def is_below(path: Path, folders: Iterable[Path]) -> bool:

@@ -31,6 +31,8 @@ SYSTEM_FOLDERS = tuple(
 
 _SYSTEM = frozenset(SYSTEM_FOLDERS)
 _TMP = Path("/tmp")  # noqa: S108 - the attempt's own; nothing of the machine's is seen there
+_MADE = frozenset(map(Path, ("/proc", "/dev", "/var/run", "/var/lock", "/var/tmp")))  # noqa: S108
+"""What every sandbox has of its own."""
 _RESOLVER_FOLDER = Path("/run/systemd/resolve")
 
 
@@ -56,11 +58,13 @@ class View:
     """Everything an attempt sees, shallow paths first so that deeper ones lie on top.
 
     Attributes:
+        links: Links to make where nothing else is seen, so that what is shown has all its names.
         temp: What TMPDIR should be.
         has_own_tmp: `/tmp` is the attempt's temporary folder itself.
     """
 
     sights: tuple[Sight, ...]
+    links: tuple[Path, ...]
     toolchains: Toolchains
     temp: Path
     has_own_tmp: bool
@@ -91,15 +95,30 @@ def look(machine: Machine, request: ConfineRequest) -> View:
             # bubblewrap would follow it and make its mount point wherever it leads.
             raise WorkspaceError(f"{dot_git} is a link, which no git made: somebody tampered")
         sights.append(Sight(inside=dot_git, outside=request.git_file, access=Access.READ))
-    crowded = any(_is_inside_tmp(sight.inside) for sight in sights)
+    links = tuple(_links(toolchains, sights))
+    crowded = any(map(_is_inside_tmp, (*(sight.inside for sight in sights), *links)))
     own_tmp = not crowded or request.temp is None
     if request.temp is not None:
         inside = _TMP if own_tmp else request.temp.resolve()
         sights.append(Sight(inside=inside, outside=request.temp.resolve(), access=Access.WRITE))
     temp = _TMP if own_tmp or request.temp is None else request.temp.resolve()
     return View(
-        sights=tuple(_in_order(sights)), toolchains=toolchains, temp=temp, has_own_tmp=own_tmp
+        sights=tuple(_in_order(sights)),
+        links=links,
+        toolchains=toolchains,
+        temp=temp,
+        has_own_tmp=own_tmp,
     )
+
+
+def _links(toolchains: Toolchains, sights: Iterable[Sight]) -> Iterator[Path]:
+    """Those of PATH that lie in nothing that is shown, and in nobody's way."""
+    shown = {sight.inside for sight in sights if sight.access is not Access.HIDDEN}
+    taken = {parent for sight in sights for parent in sight.inside.parents}
+    for link in toolchains.links:
+        is_free = link not in taken and not is_below(link, shown | _MADE)
+        if is_free and link.is_symlink():  # it may be gone since PATH was looked at
+            yield link
 
 
 def _is_inside_tmp(path: Path) -> bool:

@@ -232,6 +232,27 @@ def test_holes_open_what_is_named_and_nothing_else(scene: Scene, shell: Shell):
     assert not [line for line in said if line.startswith(("SECRET", "GIT_DIR"))]
 
 
+def test_programs_are_found_and_started_through_links_of_folders(scene: Scene, shell: Shell):
+    user = scene.repository.home
+    for name, words in (("real/bin/direct", "direct"), ("versions/2.1/agent", "agent")):
+        (user / name).parent.mkdir(parents=True)
+        (user / name).write_text(f"#!/bin/sh\necho {words}\n")
+        (user / name).chmod(0o755)
+    (user / "real/secret").write_text("treasure")
+    (user / "tools").symlink_to("real")
+    (user / "current").symlink_to(user / "versions/2.1")
+    (user / "real/bin/agent").symlink_to(user / "current/agent")
+    path = f"{user}/tools/bin:{os.environ['PATH']}"
+    request = scene.request(env={**scene.request().env, "PATH": path})
+    said = shell(
+        f"direct; agent; {user}/tools/bin/agent; ls -A {user} {user}/tools", request
+    ).stdout
+    assert said.split()[:3] == ["direct", "agent", "agent"]
+    assert "secret" not in said
+    with pytest.raises(AssertionError, match="not found"):
+        shell("direct", scene.request())
+
+
 @pytest.mark.parametrize("prefix", ["", "/oldroot", "/newroot"])
 def test_a_link_in_the_home_does_not_lead_a_hole_outside(
     scene: Scene, shell: Shell, tmp_path: Path, prefix: str

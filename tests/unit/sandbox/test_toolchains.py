@@ -89,3 +89,18 @@ def test_the_path_keeps_what_exists_once_and_in_order(home: Path):
 def test_nothing_is_said_of_a_user_without_a_home():
     found = find_toolchains({}, SHOWN)
     assert (found.folders, found.variables, found.path) == ((), (), "")
+
+
+def test_links_that_path_and_its_programs_go_through_are_named(home: Path):
+    program(home / "versions/2.1/claude")
+    (home / "current").symlink_to("versions/2.1")
+    (home / "real/bin").mkdir(parents=True)
+    (home / "real/bin/claude").symlink_to(home / "current/claude")
+    (home / "tools").symlink_to("real")
+    (home / "unused").symlink_to("real")
+    (home / "real/bin/loop").symlink_to("loop")
+    env = {"HOME": str(home), "PATH": f"{home}/tools/bin"}
+    found = find_toolchains(env, SHOWN)
+    assert set(found.folders) == {home / "real/bin", home / "versions/2.1"}
+    assert set(found.links) == {home / "tools", home / "current"}
+    assert find_toolchains(env, (home,)).links == ()
