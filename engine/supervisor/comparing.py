@@ -4,11 +4,14 @@ A worker that still runs is shown as it stands: a picture of its tree, taken ins
 kept in an object folder of its own, so that nothing unfinished enters the user's repository.
 """
 
-from collections.abc import Awaitable, Callable
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import anyio
 from anyio import to_thread
 
 from engine.core.state import RunState, Worker
@@ -18,7 +21,7 @@ from engine.git.composition import merged_since
 from engine.git.diff import merge_base
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames
-from engine.git.objects import resolve
+from engine.git.objects import resolve, scratch_folder
 from engine.git.radar import Snapshot
 from engine.git.runner import Call, Repo, Where
 from engine.ids import AttemptId, WorkerId
@@ -69,7 +72,24 @@ class Comparisons:
         Raises:
             WorkspaceError: There is no such work, or nothing of that name to hold it against.
         """
+        async with self._room(w, folder) as room:
+            return await self._diff(state, w, wanted, room)
+
+    @asynccontextmanager
+    async def _room(self, w: Worker, folder: Path) -> AsyncIterator[Path]:
+        """Where objects of a look are put: for good only while pictures may still be asked for."""
+        if w.phase.is_settled and not await anyio.Path(folder).is_dir():
+            async with scratch_folder(self._repo) as scratch:
+                yield scratch
+            return
         await to_thread.run_sync(partial(folder.mkdir, mode=0o700, parents=True, exist_ok=True))
+        yield folder
+
+    async def forget(self, folder: Path) -> None:
+        """Let go of all pictures of a tree that has come to its end."""
+        await to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+
+    async def _diff(self, state: RunState, w: Worker, wanted: Wanted, folder: Path) -> ChangeDiff:
         where = Where(objects=str(folder))
         work = await self._work(state, w, wanted.attempt, folder)
         if wanted.against == TARGET:

@@ -188,8 +188,11 @@ class GitWorkshop:
 
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
         """What an attempt has changed; of one that runs, so far."""
-        folder = self._layout.worker(state.run, w.id) / "looked_at"
-        return await self._comparisons.diff(state, w, wanted, folder)
+        return await self._comparisons.diff(state, w, wanted, self._pictures(state, w.id))
+
+    def _pictures(self, state: RunState, worker: WorkerId) -> Path:
+        """Where the trees lie that were shown while it ran."""
+        return self._layout.worker(state.run, worker) / "looked_at"
 
     def merging(self, state: RunState) -> MergeDesk:
         """Where humans decide about merges."""
@@ -296,6 +299,8 @@ class GitWorkshop:
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove the worktree of one that has settled for good."""
         is_settled = state.workers[effect.worker].phase in _RELEASED
+        if is_settled:
+            await self._comparisons.forget(self._pictures(state, effect.worker))
         if state.plan.runtime.cleanup_on_complete and is_settled:
             await self.put_away(state, effect)
 
@@ -318,6 +323,7 @@ class GitWorkshop:
         verdict = await self._verdict(state, effect)
         if verdict is not None and verdict.is_safe:
             await discard(self._repo, self._layout, verdict)
+            await self._comparisons.forget(self._pictures(state, effect.worker))
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Why a worktree has to stay; nothing where it may go."""

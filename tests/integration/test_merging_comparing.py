@@ -90,6 +90,13 @@ async def test_a_change_is_there_while_its_worker_runs(place: MergingPlace):
         place.open_gate("go")
         await wait_worker(engine, run, ONE, lambda w: w.phase is Phase.REVIEWING)
         since = await engine.diff(run.id, ONE, against=running.head)
+        pictures = list(place.built.path.glob(".git/plait/runs/*/s1/worker_1/looked_at"))
+        assert pictures
+        assert await land(engine, run, ONE) is Phase.LANDED
+        await engine.port.wait_idle()
+        assert not pictures[0].exists()
+        assert told(await engine.diff(run.id, ONE)) == ["-line 3", "+at last", "+new"]
+        assert not pictures[0].exists()
     assert running.is_live
     assert told(running) == ["-line 3", "+so far", "+new"]
     assert [file.kind for file in running.files] == [FileKind.MODIFIED, FileKind.ADDED]
