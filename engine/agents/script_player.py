@@ -185,7 +185,8 @@ class Player:
         if new == old:
             end("failed", "nothing changed")
         else:
-            end("done", f"{path}: {len(new.splitlines())} lines")
+            lines = len(new.splitlines())
+            end("done", f"{path}: {lines} {'line' if lines == 1 else 'lines'}")
 
     def do_shell(self, args: Args) -> None:
         """Run a command; a failure is told, and ends the play only where it `must` succeed."""

@@ -8,7 +8,7 @@ from engine.api import RunSummary, reach, view_json
 from engine.results import Badge, LoginView, RunView, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.present.clean import clean
-from tui.present.figures import cost, tokens, used
+from tui.present.figures import cost, some, tokens, used
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +80,7 @@ def _worker_line(worker: WorkerView) -> str:
         parts.append(first_line(worker.error))
     elif worker.change and worker.change.head:
         change = worker.change
-        parts.append(f"{change.files} files +{change.insertions} -{change.deletions}")
+        parts.append(f"{some(change.files, 'file')} +{change.insertions} -{change.deletions}")
     return "  ".join(parts)
 
 
