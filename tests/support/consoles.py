@@ -380,7 +380,7 @@ class FakePort:
         del run
         self._fail_if_gone()
         if worker not in self.diffs:
-            raise WorkspaceError("another builds on all of it")
+            raise WorkspaceError("another builds on it")
         self.tell(view=changed(self.shown, worker, left_out=tuple(hunks)))
         return Change(head="left")
 

@@ -98,21 +98,28 @@ class DiffDrops(DiffSays):
         after = after if is_back else (*after, *keys)
         said = f"{what} {'kept' if is_back else 'left out'}"
         change = Undoable(said, self._setter_of(worker, before), self._setter_of(worker, after))
-        self.begin(partial(self._set, worker, after, (said, change)), group="leave out")
+        act = partial(self._set, self.run_id, worker.worker, after, done=(said, change))
+        self.begin(act, group="leave out")
 
     def _setter_of(self, worker: WorkerView, keys: tuple[str, ...]) -> Callable[[], None]:
-        return lambda: self.begin(partial(self._set, worker, keys), group="leave out")
+        act = partial(self._set, self.run_id, worker.worker, keys)
+        return lambda: self.begin(act, group="leave out")
 
     async def _set(
-        self, worker: WorkerView, keys: tuple[str, ...], done: tuple[str, Undoable] | None = None
+        self,
+        run: str,
+        worker: str,
+        keys: tuple[str, ...],
+        *,
+        done: tuple[str, Undoable] | None = None,
     ) -> None:
         """Ask for exactly these; what was refused is not remembered as done."""
-        about = f"{self.run_id}/{worker.worker}"
-        here = self.session.worker_view or worker
-        before, self._asked = self._asked, _Asked(about, here.left_out, keys)
+        here = self.session.worker_view
+        shown = here.left_out if here and self.about() == f"{run}/{worker}" else ()
+        before, self._asked = self._asked, _Asked(f"{run}/{worker}", shown, keys)
         self._under_way += 1
         try:
-            found = await self.session.bridge.leave_out(self.run_id, worker.worker, keys)
+            found = await self.session.bridge.leave_out(run, worker, keys)
         finally:
             self._under_way -= 1
         if isinstance(found, str):
@@ -122,5 +129,5 @@ class DiffDrops(DiffSays):
         if done is not None:
             self.session.remember(done[1])
             out = f"{some(len(keys), 'hunk')} will not land" if keys else "all of it will land"
-            stale = f"; {self._key('check')} checks what is left" if worker.check else ""
+            stale = f"; {self._key('check')} checks what is left" if here and here.check else ""
             self.say(Span("✓ ", Ink(Role.DONE)), Span(done[0], TEXT), f"  {out}{stale}")

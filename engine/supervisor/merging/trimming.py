@@ -46,7 +46,7 @@ def may_be_trimmed(state: RunState, worker: WorkerId, *, attempt: int | None = N
     ]
     if above:
         raise WorkspaceError(
-            f"{', '.join(above)} builds on all of it",
+            f"{', '.join(above)} builds on it as it is",
             hint="Retry this one with a comment instead.",
         )
     return w

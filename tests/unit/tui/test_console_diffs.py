@@ -153,9 +153,28 @@ async def test_dropping_that_the_engine_refuses_says_why_and_is_nothing_to_undo(
         await console.until(lambda: not _diff(console).why_no_drop())
         port.diffs.clear()
         await console.do("no_wide")
-        await console.shows("refused: another builds on all of it")
+        await console.shows("refused: another builds on it")
         await console.do("undo")
         await console.shows("there is nothing to undo")
+
+
+async def test_a_hunk_whose_code_is_not_shown_as_it_is_is_dropped_by_its_own_key():
+    port = _port()
+    reader = port.diffs[RUNNING]
+    first, *others = reader.files[0].hunks
+    odd = replace(first, lines=(*first.lines, DiffLine(Sign.ADDED, "\x1b[2J\u202e", None, 5)))
+    file = replace(reader.files[0], hunks=(odd, *others))
+    port.diffs[RUNNING] = replace(reader, files=(file, *reader.files[1:]))
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        port.tell(view=_later(port))
+        await console.do("diff")
+        await console.shows("_parse_quoted()")
+        await console.until(lambda: not _diff(console).why_no_drop())
+        await console.do("first", "right", "no")
+        await console.until(lambda: _left_out(port) == port.diffs[RUNNING].keys[0][:1])
+        await console.do("go_fleet", "undo")
+        await console.until(lambda: _left_out(port) == ())
 
 
 def _left_out(port: FakePort) -> tuple[str, ...]:
