@@ -114,8 +114,9 @@ def upright(svg: str) -> str:
         if lead == len(body):
             return ""
         cell = float(found[2]) / len(body)
+        wide = f'textLength="{float(found[2]) - lead * cell:.1f}"'
         text = found[0].replace(f'x="{found[1]}"', f'x="{float(found[1]) + lead * cell:.1f}"', 1)
-        text = text.replace(f'"{found[2]}"', f'"{float(found[2]) - lead * cell:.1f}"', 1)
+        text = text.replace(f'textLength="{found[2]}"', wide, 1)
         return text.replace("&#160;" * lead, "", 1)
 
     return _ID.sub("terminal-", _TEXT.sub(moved, svg))

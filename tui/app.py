@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
+_RISEN_S = 0.6
 _REMEMBER_S = 5.0
 _SCREENS = {
     "fleet": ("fleet", "FleetScreen"),
@@ -248,10 +249,24 @@ class PlaitApp(App[None]):
         if said and self._notifies:
             self.bell()
             self._tell_terminal(notification(said, is_in_tmux="TMUX" in os.environ))
+        if before is not None and self.session.can_animate:
+            self._light_up(self._needs - before)
         title = title_of_view(view)
         if title != self._title:
             self._title = title
             self._tell_terminal(set_title(title))
+
+    def _light_up(self, new: Needs) -> None:
+        """The cards of those that begin to need a human stand on another ground, for a moment."""
+        if not new:
+            return
+        self.session.risen |= new
+
+        def settle() -> None:
+            self.session.risen -= new
+            self.redraw()
+
+        self.set_timer(_RISEN_S, settle)
 
     def _tell_terminal(self, sequence: str) -> None:
         """Send a sequence of ours; nothing foreign in it is uncleaned."""

@@ -56,7 +56,8 @@ def card(
     if worker.worker in scene.marks:
         title = (Span("■ ", Ink(Role.ACCENT)), *title)
     ending = words(clock_of(worker, scene.now))
-    return framed(rows, size, title=title, ending=ending, is_focused=is_focused)
+    ground = Role.PANEL if worker.worker in scene.risen else None
+    return framed(rows, size, title=title, ending=ending, is_focused=is_focused, ground=ground)
 
 
 def question_fits(worker: WorkerView, cells: int, rows: int) -> bool:

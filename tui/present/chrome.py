@@ -1,6 +1,6 @@
 """What stands round every screen: the top bar, the run line with its beads, banner, footer."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from engine.results import RunView
 from tui.present.figures import cost_of, lasting, memory
@@ -36,7 +36,9 @@ TABS = (
     ("plan", "Plan", "go_plan"),
     ("runs", "Runs", "go_runs"),
 )
-_WIDE, _WIDER = 100, 160
+_TITLED_FIRST = ("fleet", "inbox", "worker", "diff", "review", "compare", "plan", "runs")
+"""Where not every title fits, in which order screens get theirs."""
+_TINY, _WIDE, _WIDER = 60, 100, 160
 _MANY_BEADS = 12
 _BAR = 36
 _THIRD = 1 / 3
@@ -44,36 +46,52 @@ _THIRD = 1 / 3
 
 def top_bar(scene: Scene, current: str, cells: int) -> Page:
     """Row 0: the name, the screens with their keys, the inbox count, the run and its age."""
-    row: list[Span] = [Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))]
-    zones: list[Zone] = []
-    is_wide = cells >= _WIDE
-    for screen, title, idea in TABS:
-        start = row_width(row)
-        row += _tab(scene.key(idea), title, is_current=screen == current, is_wide=is_wide)
-        if screen == "inbox":
-            row += _inbox_count(scene)
-        zones.append(Zone(start, 0, row_width(row) - start, 1, f"go:{screen}"))
-    ending = _run_name(scene, has_repository=cells >= _WIDER)
+    is_tiny = cells < _TINY
+    ending = () if is_tiny else _run_name(scene, has_repository=cells >= _WIDER)
+    room = cells - row_width(ending) - 2
+    shown = [tab for tab in TABS if not is_tiny or tab[0] in {current, *_TITLED_FIRST[:6]}]
+    titled = {current}
+    for screen in _TITLED_FIRST:
+        row, _ = _tabs(scene, shown, current, titled | {screen})
+        if row_width(row) > room:
+            break
+        titled.add(screen)
+    row, zones = _tabs(scene, shown, current, titled)
     drawn = spread(grounded(row, Role.PANEL), grounded(ending, Role.PANEL), cells)
     return Page((grounded(drawn, Role.PANEL),), tuple(zones))
 
 
-def _tab(key: str, title: str, *, is_current: bool, is_wide: bool) -> list[Span]:
+def _tabs(
+    scene: Scene, shown: Sequence[tuple[str, str, str]], current: str, titled: Collection[str]
+) -> tuple[list[Span], list[Zone]]:
+    """The name and the screens; those that are not `titled` stand there with their key alone."""
+    row: list[Span] = [Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))]
+    zones: list[Zone] = []
+    for screen, title, idea in shown:
+        start = row_width(row)
+        row += _tab(
+            scene.key(idea), title if screen in titled else "", is_current=screen == current
+        )
+        if screen == "inbox":
+            row += _inbox_count(scene)
+        zones.append(Zone(start, 0, row_width(row) - start, 1, f"go:{screen}"))
+    return row, zones
+
+
+def _tab(key: str, title: str, *, is_current: bool) -> list[Span]:
+    """A blank on either side: two keep tabs apart, and none moves when another is opened."""
     if is_current:
         ground = Role.BACKGROUND
         return [
-            Span(" ", MUTED),
             Span(f" {key} ", Ink(Role.ACCENT, ground, bold=True)),
             Span(f"{title} ", Ink(Role.TEXT, ground, bold=True)),
         ]
-    return [Span(f" {key} {title}" if is_wide else f" {key} ", MUTED)]
+    return [Span(f" {key} {title} " if title else f" {key} ", MUTED)]
 
 
 def _inbox_count(scene: Scene) -> list[Span]:
     count = len(bands_of(scene.run)[Band.NEEDS_YOU]) if scene.run else 0
-    if not count:
-        return []
-    return [Span(" "), Span(f" ? {count} ", fill_of(Role.WAITING)), Span(" ")]
+    return [Span(f" ? {count} ", fill_of(Role.WAITING))] if count else []
 
 
 def _run_name(scene: Scene, *, has_repository: bool) -> Row:
@@ -123,8 +141,9 @@ def _counts(run: RunView) -> Row:
         (Band.WAITING, "to come", Role.TEXT),
         (Band.SETTLED, "settled", Role.DONE),
     ):
-        if bands[band]:
-            parts += [Span(str(len(bands[band])), Ink(role, bold=True)), f" {word}  "]
+        if count := len(bands[band]):
+            said = "needs you" if word == "need you" and count == 1 else word
+            parts += [Span(str(count), Ink(role, bold=True)), f" {said}  "]
     if run.is_paused:
         parts.append(Span("‖ PAUSED", Ink(Role.ACCENT, bold=True)))
     return words(*parts)

@@ -20,6 +20,7 @@ from tui.present.ink import (
     Span,
     fit,
     grounded,
+    row_width,
     spread,
     words,
 )
@@ -67,9 +68,15 @@ def inbox_subject(items: Sequence[WorkerView], scene: Scene, cells: int) -> Row:
 
 
 def item_list(
-    items: Sequence[WorkerView], scene: Scene, focused: str, cells: int, *, put_off: frozenset[str]
+    items: Sequence[WorkerView],
+    scene: Scene,
+    focused: str,
+    cells: int,
+    *,
+    put_off: frozenset[str],
+    is_tight: bool = False,
 ) -> tuple[list[Row], list[tuple[str, int]]]:
-    """The list at the left, and at which row each item stands."""
+    """The list at the left, and at which row each item stands; `is_tight`: one row an item."""
     now = [worker for worker in items if worker.worker not in put_off]
     later = [worker for worker in items if worker.worker in put_off]
     rows: list[Row] = []
@@ -80,20 +87,36 @@ def item_list(
         rows.append(heading(title, cells, role, figure=str(len(group))))
         for worker in group:
             places.append((worker.worker, len(rows)))
-            rows += _item_rows(worker, scene, cells, is_focused=worker.worker == focused)
-            rows.append(())
-    return rows + _answered_rows(scene, cells), places
+            is_focused = worker.worker == focused
+            if is_tight:
+                rows.append(_item_row(worker, scene, cells, is_focused=is_focused))
+            else:
+                rows += [*_item_rows(worker, scene, cells, is_focused=is_focused), ()]
+    return [*rows, *[()] * is_tight, *_answered_rows(scene, cells)], places
+
+
+def _title(worker: WorkerView, scene: Scene, *, is_focused: bool) -> tuple[Row, Row]:
+    """Who waits, and for how long."""
+    age = Span(lasting(scene.now - waits_since(worker)), BOLD if is_focused else MUTED)
+    mark = Span("■", Ink(Role.ACCENT)) if worker.worker in scene.marks else Span(" ")
+    name = name_of(worker, _step(scene, worker))
+    return (mark, glyph(look_of(worker)), Span(" "), *name), (age, Span(" "))
+
+
+def _item_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> Row:
+    """Who, what and how long in one row; what is wanted is cut first."""
+    who, age = _title(worker, scene, is_focused=is_focused)
+    room = max(cells - 1 - row_width(who) - row_width(age) - 4, 0)
+    said = cut_end(now_text(worker, _step(scene, worker), scene.now, room), room)
+    ink = TEXT if is_focused else MUTED
+    return cursor_row(
+        spread((*who, Span(f"  {said}", ink)), age, cells - 1), cells, is_focused=is_focused
+    )
 
 
 def _item_rows(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> list[Row]:
     step = _step(scene, worker)
-    age = Span(lasting(scene.now - waits_since(worker)), BOLD if is_focused else MUTED)
-    mark = Span("■", Ink(Role.ACCENT)) if worker.worker in scene.marks else Span(" ")
-    first = spread(
-        (mark, glyph(look_of(worker)), Span(" "), *name_of(worker, step)),
-        (age, Span(" ")),
-        cells - 1,
-    )
+    first = spread(*_title(worker, scene, is_focused=is_focused), cells - 1)
     said = cut_end(now_text(worker, step, scene.now, cells - 6), cells - 6)
     second = (Span("   "), Span(said, TEXT if is_focused else MUTED))
     return [cursor_row(row, cells, is_focused=is_focused) for row in (first, second)]

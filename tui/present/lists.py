@@ -136,7 +136,7 @@ def emergency_head(scene: Scene, bands: dict[Band, list[WorkerView]], cells: int
     """`? 3 need you   ● 2  ✓ 1`."""
     need = len(bands[Band.NEEDS_YOU])
     left = (
-        (Span(f" ? {need} need you", Ink(Role.WAITING, bold=True)),)
+        (Span(f" ? {need} {'needs' if need == 1 else 'need'} you", Ink(Role.WAITING, bold=True)),)
         if need
         else (Span(" plait", BOLD),)
     )

@@ -34,6 +34,7 @@ class Scene:
         told: The latest events of the run, newest last.
         marks: Workers that the user has marked.
         fresh: Workers whose output arrived within the last half second.
+        risen: Workers that began to need a human a moment ago.
         keys: The key of each idea, as it is written on screen.
         is_plain: Without colours, beads are the phases' glyphs instead of blocks.
     """
@@ -45,6 +46,7 @@ class Scene:
     told: tuple[Told, ...] = ()
     marks: frozenset[str] = frozenset()
     fresh: frozenset[str] = frozenset()
+    risen: frozenset[str] = frozenset()
     keys: Mapping[str, str] = field(default_factory=dict)
     banner: Banner | None = None
     is_plain: bool = False

@@ -23,23 +23,24 @@ def timeline(run: RunView, now: float, cells: int, rows: int) -> list[Row]:
     before = ""
     for step in run.steps:
         for worker in step.workers:
-            if len(drawn) >= rows:
-                return drawn
             name = step.name if step.name != before else ""
             before = step.name
             drawn.append(_row(worker, step, run, (name, now, width)))
-    return drawn
+    if len(drawn) <= rows:
+        return drawn
+    return [*drawn[: rows - 1], words(f" ► {len(drawn) - rows + 1} more")]
 
 
 def _scale(whole_s: float, width: int) -> Row:
     unit = next((unit for unit in _NICE if whole_s / unit <= 6), _NICE[-1])  # noqa: PLR2004 - six marks
     line = [" "] * width
-    at = 0.0
+    at, free = 0.0, 0
     while at < whole_s:
         place = round(at / max(whole_s, 1.0) * (width - 1))
-        for offset, char in enumerate(lasting(at)):
-            if place + offset < width - 4:
-                line[place + offset] = char
+        said = lasting(at)
+        if free <= place < width - 4 - len(said):
+            line[place : place + len(said)] = said
+            free = place + len(said) + 1
         at += unit
     return words(" " * _NAMES, "".join(line[: width - 4]), Span(" now", Ink(bold=True)))
 

@@ -224,10 +224,11 @@ class BoardScreen(Screen[None]):
         return ACTIONS.get(f"{self.kind}.{idea}") or ACTIONS.get(f"everywhere.{idea}")
 
     def _foot_hints(self) -> list[Hint]:
+        has_what = bool(self.session.run and self.session.run.workers)
         return [
             self._hint(idea)
             for idea in self.hints()
-            if self.label_of(idea) and not self.refusal(idea)
+            if self.label_of(idea) and not self.refusal(idea) and (has_what or idea != "down")
         ]
 
     def _hint(self, idea: str) -> Hint:

@@ -6,7 +6,7 @@ from engine.commands import RetryWorker
 from engine.phases import Phase
 from engine.results import WorkerView
 from tui.present.inbox import LIST_CELLS, Detail, detail, inbox_subject, item_list, nothing_waits
-from tui.present.ink import Page, Row, Zone, fit
+from tui.present.ink import KEY, Page, Row, Span, Zone, fit, words
 from tui.present.scene import Scene
 from tui.present.sentences import sentence_of
 from tui.present.standing import step_of
@@ -16,6 +16,7 @@ from tui.screens.session import Session, Undoable
 
 _SIDE_BY_SIDE_FROM = 100
 _LIST_ROWS = 9
+_LEAST_FOR_LIST = 10
 
 
 class InboxScreen(ActingScreen):
@@ -80,19 +81,22 @@ class InboxScreen(ActingScreen):
             here.worker,
             list_cells,
             put_off=frozenset(self.session.put_off),
+            is_tight=not is_beside,
         )
         width = cells - LIST_CELLS - 5 if is_beside else cells - 4
         self.shown = detail(here, scene, width)
-        list_height = height if is_beside else min(_LIST_ROWS, len(rows), height // 2)
+        above = min(_LIST_ROWS, len(rows), height // 2) if height >= _LEAST_FOR_LIST else 0
+        list_height = height if is_beside else above
         self.room = height if is_beside else height - list_height
         listed = self._listed(rows, places, here.worker, list_height)
-        if not is_beside:
+        if above and not is_beside:
             listed[-1:] = [()]
         self.top = max(min(self.top, len(self.shown.rows) - self.room), 0)
-        self._read(here.worker)
-        seen = self.shown.rows[self.top : self.top + self.room]
+        seen = self._seen(self.shown, here.worker)
         zones = [
-            Zone(0, y, list_cells, 2, f"worker:{name}") for name, y in places if y < list_height
+            Zone(0, y, list_cells, 2 if is_beside else 1, f"worker:{name}")
+            for name, y in places
+            if y < list_height
         ]
         if is_beside:
             left = [(*fit((), 1), *row) for row in listed]
@@ -109,11 +113,17 @@ class InboxScreen(ActingScreen):
         top = max(at + 2 - height, 0)
         return rows[top : top + height]
 
-    def _read(self, worker: str) -> None:
-        """How far down the question has been on the screen."""
+    def _seen(self, shown: Detail, worker: str) -> list[Row]:
+        """The part of the detail there is room for; how far down it was ever seen is kept."""
         if worker != self._of:
             self._of, self.read_to, self.top = worker, 0, 0
-        self.read_to = max(self.read_to, self.top + self.room)
+        rows = shown.rows[self.top : self.top + self.room]
+        below = len(shown.rows) - self.top - self.room
+        if below > 0 and self.room > 1:
+            more = words(f"► {below + 1} more rows  ", Span(self._key("page_down"), KEY))
+            rows = (*rows[:-1], more)
+        self.read_to = max(self.read_to, self.top + self.room - (below > 0))
+        return list(rows)
 
     def shows_whole_question(self, worker: WorkerView) -> bool:
         if self.shown is None or worker.worker != self._of:

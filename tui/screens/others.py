@@ -5,7 +5,7 @@ from functools import partial
 
 from engine.results import StepView
 from tui.present.graph import Graph, draw_graph
-from tui.present.ink import TEXT, Page, Row, Span, Zone, fit, slice_row, words
+from tui.present.ink import BOLD, KEY, TEXT, Page, Row, Span, Zone, fit, slice_row, words
 from tui.present.lists import cursor_row
 from tui.present.looks import glyph, look_of
 from tui.present.meters import heading
@@ -19,6 +19,12 @@ from tui.screens.common import CommonScreen
 from tui.screens.session import Session
 
 _STEP_ROWS = 4
+
+
+def _no_run(said: str) -> list[Row]:
+    """What is true of a repository without runs, and what begins one."""
+    begins = words("  ", Span('plait run "Fix the bug"', KEY), " in a terminal begins one.")
+    return [words(Span(f"  {said}", BOLD)), begins]
 
 
 class PlanScreen(ActingScreen):
@@ -44,7 +50,7 @@ class PlanScreen(ActingScreen):
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
         here, run = self._current(), scene.run
         if run is None or here is None:
-            return Page(((), words("  There is no plan yet: no run was started.")))
+            return Page(((), *_no_run("There is no plan yet: no run was started.")))
         self.graph = draw_graph(run, here.name, cells, scene.now)
         below = height - len(self.graph.rows) - _STEP_ROWS - 2
         if self.graph.width > cells + 40 or below < 5:  # noqa: PLR2004 - less shows nothing of the time
@@ -217,7 +223,7 @@ class RunsScreen(CommonScreen):
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
         ids = self._ids()
         if not ids:
-            return Page(((), words("  There is no run yet.")))
+            return Page(((), *_no_run("There is no run yet.")))
         self.cursor = self.cursor if self.cursor in ids else ids[0]
         rows = run_rows(scene, self.cursor, frozenset(self.marked), cells)
         rows += [

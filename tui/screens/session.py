@@ -86,6 +86,7 @@ class Session:
     looked: dict[str, str] = field(default_factory=dict)
     comments: list[Comment] = field(default_factory=list)
     put_off: set[str] = field(default_factory=set)
+    risen: frozenset[tuple[str, str]] = frozenset()
     drafts: dict[str, str] = field(default_factory=dict)
     done: list[Undoable] = field(default_factory=list)
     undone: list[Undoable] = field(default_factory=list)
@@ -142,6 +143,7 @@ class Session:
             told=tuple(told for told in self.bridge.told if told.run == run_id),
             marks=frozenset(self.marks),
             fresh=self.bridge.fresh(now) if self.can_animate else frozenset(),
+            risen=frozenset(worker for of, worker in self.risen if of == run_id),
             keys=keys,
             banner=self._banner(now),
             is_plain=self.palette.is_plain,

@@ -23,6 +23,7 @@ from tests.support.consoles import (
 from tui.app import _SCREENS, Options, PlaitApp
 from tui.bridge import LogGrew
 from tui.keys import SCREENS
+from tui.present.ink import Row, Zone
 from tui.screens.base import BoardScreen
 from tui.screens.worker import WorkerScreen
 
@@ -180,6 +181,40 @@ async def test_an_item_put_off_goes_to_the_end_and_comes_back():
         await console.shows("LATER")
         await console.do("undo")
         assert "LATER" not in console.text
+
+
+async def test_a_narrow_inbox_has_a_row_for_each_item_and_says_what_lies_below():
+    async with opened(port=_port(), size=(80, 24)) as console:
+        await console.do("go_inbox")
+        await console.shows("port/io.py  check passed", "enforced", "more rows  pgdn")
+        await console.do("page_down")
+        await console.shows("ANSWER", "later  it keeps waiting")
+        assert "more rows" not in console.text
+
+
+async def test_a_card_lights_up_for_a_moment_when_its_worker_begins_to_need_you():
+    async with opened(port=_port()) as console:
+        await console.shows("NEEDS YOU")
+        seen, show = [], console.screen.board.show
+
+        def spy(rows: list[Row], zones: list[Zone]) -> None:
+            seen.append(console.app.session.scene().risen)
+            show(rows, zones)
+
+        console.screen.board.show = spy  # type: ignore[method-assign]
+        asks = Question(id="q9", text="May I?", asked_at=NOW)
+        console.port.tell(view=changed(csvlite(at=NOW + 1), RUNNING, questions=(asks,)))
+        await console.until(lambda: any(seen) and not seen[-1])
+        assert {name for risen in seen for name in risen} == {RUNNING}
+
+
+async def test_nothing_lights_up_where_nothing_moves():
+    async with opened(port=_port(), options=Options(clock=lambda: NOW, is_plain=True)) as console:
+        await console.shows("NEEDS YOU")
+        asks = Question(id="q9", text="May I?", asked_at=NOW)
+        console.port.tell(view=changed(csvlite(at=NOW + 1), RUNNING, questions=(asks,)))
+        await console.shows("May I?")
+        assert not console.app.session.risen
 
 
 async def test_an_empty_inbox_says_so_and_where_to_go():

@@ -7,14 +7,16 @@ import pytest
 from engine.phases import Phase, StopCause
 from engine.results import Badge, EngineView, Outcome, Question
 from tests.support.consoles import NOW, changed, csvlite, many, worker
-from tui.present.cards import question_fits
+from tui.keys import default_keymap
+from tui.present.cards import card, question_fits
 from tui.present.chrome import beads_of, footer, run_line, top_bar
 from tui.present.fleet import Form, Wish, draw_fleet, form_of, move, visible
-from tui.present.ink import row_width, text_of
+from tui.present.ink import Role, row_width, text_of
 from tui.present.rail import CELLS, rail
 from tui.present.scene import Banner, Hint, Scene
 from tui.present.sentences import sentence_of
 from tui.present.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
+from tui.present.timeline import timeline
 
 KEYS = {
     "yes": "a",
@@ -249,6 +251,42 @@ def test_the_top_bar_keeps_the_run_and_counts_the_inbox():
     text = text_of(top_bar(_scene(), "fleet", 80).rows)
     assert "? 3" in text
     assert text.endswith("fix 2f1c  7:02")
+
+
+def test_the_top_bar_names_as_many_screens_as_fit_and_moves_none():
+    keymap = default_keymap()
+    keys = {id_.partition(".")[2]: keymap.shown(id_) for id_ in keymap.keys}
+    scene = replace(_scene(), keys=keys)
+    wide = {name: text_of(top_bar(scene, name, 120).rows) for name in ("fleet", "plan")}
+    assert "1 Fleet  2 Worker  3 Diff  4 Compare  5 Review  0 Inbox  ? 3  gp Plan" in wide["plan"]
+    assert wide["fleet"] == wide["plan"]
+    narrow = text_of(top_bar(scene, "compare", 80).rows)
+    assert "1 Fleet" in narrow
+    assert "4 Compare" in narrow
+    assert "gh Runs" not in narrow
+    tiny = text_of(top_bar(scene, "compare", 40).rows)
+    assert tiny == " plait  1  2  3  4 Compare  5  0  ? 3"
+
+
+def test_a_card_stands_on_another_ground_when_its_worker_has_just_begun_to_need_you():
+    run = csvlite().runs[0]
+    step = run.steps[1]
+    for risen in (frozenset(), frozenset({step.workers[1].worker})):
+        rows = card(step.workers[1], step, _scene(risen=risen), (40, 9), is_focused=False)
+        grounds = {span.ink.ground for row in rows for span in row}
+        assert (grounds >= {Role.PANEL}) is bool(risen)
+        assert (None in grounds) is not bool(risen)
+
+
+def test_a_timeline_cuts_no_time_in_two_and_counts_what_it_leaves_out():
+    run = csvlite().runs[0]
+    for cells in range(50, 130):
+        scale = text_of(timeline(run, NOW, cells, 12)[1:2]).split()
+        assert set(scale) <= {"0:00", "2:00", "4:00", "6:00", "now"}
+    short = timeline(run, NOW, 78, 6)
+    assert len(short) == 6
+    assert text_of(short[-1:]).strip() == "► 5 more"
+    assert "more" not in text_of(timeline(run, NOW, 78, 10))
 
 
 def test_a_footer_drops_what_does_not_fit_and_keeps_the_help_key():
