@@ -84,6 +84,7 @@ class DiffDrops(DiffSays):
             return worker.left_out
         if self._under_way or worker.left_out == asked.shown:
             return asked.wanted
+        self._asked = None
         return worker.left_out
 
     def _toggle(self, keys: tuple[str, ...], what: str, idea: str) -> None:

@@ -1,0 +1,37 @@
+"""Taking hunks back: all of them give the old text, none the new one, and the order is nothing."""
+
+from difflib import diff_bytes, unified_diff
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.git.diff import Hunk, Line, parse_hunks
+from engine.supervisor.merging.trimming import without
+
+texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\x0c\n"]), max_size=30)
+
+
+def hunks_of(old: list[bytes], new: list[bytes]) -> list[Hunk]:
+    made = list(diff_bytes(unified_diff, old, new))
+    return list(parse_hunks(b"".join(made[2:])))
+
+
+@given(texts, texts, st.data())
+def test_hunks_taken_back_give_the_old_text_whatever_the_order(
+    old: list[bytes], new: list[bytes], data: st.DataObject
+):
+    hunks = hunks_of(old, new)
+    text = b"".join(new)
+    assert without(text, []) == text
+    assert without(text, hunks) == b"".join(old)
+    chosen = data.draw(st.lists(st.booleans(), min_size=len(hunks), max_size=len(hunks)))
+    some = [hunk for hunk, is_chosen in zip(hunks, chosen, strict=True) if is_chosen]
+    one_by_one = text
+    for hunk in reversed(some):
+        one_by_one = without(one_by_one, [hunk])
+    assert without(text, some) == one_by_one
+
+
+def test_a_last_line_without_its_end_comes_back_without_it():
+    lines = (Line("-", b"old", has_newline=False), Line("+", b"new"))
+    assert without(b"new\n", [Hunk((1, 1), (1, 1), b"", lines)]) == b"old"
