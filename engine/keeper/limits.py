@@ -76,6 +76,7 @@ class Watch:
         """New limits hold from now on."""
         self._limits.clear()
         self._limits.update(limits)
+        self._sampler.limits_changed()
         if self._is_on:
             self._apply()
             self._loop.after("look", 0, self._look)

@@ -18,6 +18,8 @@ MARK = "PLAIT_MARK"
 """The environment variable that holds an attempt's mark."""
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_HALF_PAGE = 2048
+"""/proc fills a page before it gives one out: less than half of it is the end of a file."""
 
 
 class Process:
@@ -64,11 +66,18 @@ def children(pid: int) -> list[int]:
     """The direct children of a process, whichever of its threads began them."""
     if not _HAS_CHILDREN:
         return [each.pid for each in filter(None, map(look, everybody())) if each.parent == pid]
-    found: list[int] = []
+    return _born(pid, _threads(pid))
+
+
+def _threads(pid: int) -> list[str]:
     try:
-        threads = os.listdir(f"/proc/{pid}/task")
+        return os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return found
+        return []
+
+
+def _born(pid: int, threads: list[str]) -> list[int]:
+    found: list[int] = []
     for thread in threads:
         found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
     return found
@@ -84,6 +93,22 @@ def descendants(pid: int) -> list[int]:
         seen.update(new)
         found += new
     return found
+
+
+def population(pid: int) -> tuple[int, int]:
+    """How many processes are below a process, and how many threads they have in all."""
+    if not _HAS_CHILDREN:
+        seen = [process for process in map(look, descendants(pid)) if process]
+        return len(seen), sum(process.threads for process in seen)
+    found, count = children(pid), 0
+    known = set(found)
+    for each in found:  # grows while it is walked
+        threads = _threads(each)
+        count += len(threads)
+        new = [child for child in _born(each, threads) if child not in known]
+        known.update(new)
+        found += new
+    return len(found), count
 
 
 def everybody() -> list[int]:
@@ -132,8 +157,10 @@ def _read(path: str) -> bytes:
     except OSError:
         return b""
     try:
-        parts = []
-        while part := os.read(fd, 1 << 16):
+        part = os.read(fd, 1 << 16)
+        parts = [part]
+        while len(part) >= _HALF_PAGE:
+            part = os.read(fd, 1 << 16)
             parts.append(part)
         return b"".join(parts)
     except OSError:

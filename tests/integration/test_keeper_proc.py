@@ -2,11 +2,15 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from engine.keeper import proc
+from engine.keeper.cgroups import Cgroups
+from engine.keeper.sampler import Excess, Sampler
+from engine.keeper.tree import Tree
 from tests.support.processes import kill_all
 
 MARK = f"mark-{os.getpid()}"
@@ -36,6 +40,7 @@ def test_everybody_below_is_found_parents_first(family: list[int]) -> None:
     top, middle, bottom = family
     assert proc.children(top) == [middle]
     assert proc.descendants(top) == [middle, bottom]
+    assert proc.population(top) == (2, 2)
 
 
 def test_a_mark_is_found_in_all_who_inherited_it_and_in_nobody_else(family: list[int]) -> None:
@@ -73,3 +78,24 @@ def test_shared_memory_is_proportional(family: list[int]) -> None:
     assert share is not None
     assert 0 < share <= process.rss
     assert proc.proportional(2**22 + 1) is None
+
+
+def test_counting_alone_sees_threads_and_a_bomb() -> None:
+    """Whoever is counted is a child of this very process."""
+    begin = "import threading as t; [t.Thread(target=input).start() for _ in range(2)]"
+    script = [sys.executable, "-c", f"{begin}; print(1, flush=True); input()"]
+    child = subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        sampler = Sampler(Tree(Cgroups([])), {"pids": 1000})
+        sampler.look()
+        sampler.processes = 0
+        sampler.look()
+        assert sampler.processes >= 3, "three threads of one process at least"
+        sampler.limits["pids"] = 2
+        with pytest.raises(Excess, match="pids"):
+            sampler.look()
+    finally:
+        child.kill()
+        child.communicate()

@@ -25,6 +25,7 @@ class Machine(Sampler):
         self.resident_mb = resident_mb
         self.true_mb = resident_mb if true_mb is None else true_mb
         self._confirmed_until = 0.0
+        self.limits_changed()
         return self.look()
 
 
@@ -64,3 +65,27 @@ def test_what_sharers_free_does_not_hide_later_growth() -> None:
     machine.use(300)  # four of the five have ended
     with pytest.raises(Excess):
         machine.use(510)
+
+
+class Counted(Sampler):
+    """A sampler that notes how it looked, below a process limit that wants it often."""
+
+    def __init__(self) -> None:
+        super().__init__(Tree(Cgroups([])), {"memory_mb": 1e6, "pids": 30})
+        self.looks: list[str] = []
+
+    def _read(self) -> None:
+        self.looks.append("all")
+
+    def _count(self) -> None:
+        self.looks.append("count")
+        super()._count()
+
+
+def test_between_looks_at_all_processes_are_only_counted_until_limits_change() -> None:
+    sampler = Counted()
+    assert sampler.look() <= 0.02
+    sampler.look()
+    sampler.limits_changed()
+    sampler.look()
+    assert sampler.looks == ["all", "count", "all"]
