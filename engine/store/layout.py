@@ -92,6 +92,8 @@ def make_private(folder: Path, *, below: Path) -> Path:
     """
     if not folder.is_relative_to(below):
         raise ValueError(f"{folder} is not below {below}")
+    if folder.is_dir():  # as nearly always
+        return folder
     levels = [folder, *folder.parents]
     for each in reversed(levels[: levels.index(below)]):
         try:
