@@ -68,7 +68,7 @@ async def raw_output(
 
     Raises:
         StoreError: There is no such run.
-        WorkspaceError: It has no such worker.
+        WorkspaceError: It has no such worker, or that no such attempt.
     """
     env = dict(environ)
     place = await find_place(Path(folder), env)
@@ -78,5 +78,7 @@ async def raw_output(
     if len(names) != 1:
         raise WorkspaceError(f"{worker!r} is no worker of the run {view.run}")
     number = attempt or names[0].attempt
+    if not 0 <= number <= names[0].attempt:
+        raise WorkspaceError(f"{names[0].worker} has had no attempt {attempt}")
     found = AttemptId(RunId(view.run), WorkerId.parse(names[0].worker), number)
     return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(found))

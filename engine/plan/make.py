@@ -86,6 +86,8 @@ def make_plan(
             ConcurrencyWithMatrix among them.
     """
     defaults = defaults or PlanDefaults()
+    if defaults.policy is not None:
+        parse_policy(defaults.policy)  # one that is none is told also where no step would hear it
     chosen = _pipeline(manifest, pipeline)
     clamps = Clamps(manifest.runtime.max_concurrent_workers)
     making = _Making(manifest, defaults, clamps)

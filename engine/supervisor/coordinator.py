@@ -262,9 +262,11 @@ class Coordinator(Merges):
         """A worker's log from a line on; an attempt of long ago is read from its recording.
 
         Raises:
-            WorkspaceError: There is no such worker.
+            WorkspaceError: There is no such worker, or no such attempt of it.
         """
         state, found = await self._seen(run, worker)
+        if not 0 <= (attempt or 0) <= found.attempt:
+            raise WorkspaceError(f"{found.id} has had no attempt {attempt}")
         live = self._runs.get(state.run)
         number = attempt or found.attempt
         logbook = live.logbooks.get((found.id, number)) if live else None

@@ -85,6 +85,28 @@ def test_a_diff_shows_what_a_worker_changed(repository: Shell):
     assert "by1.txt" in repository.plait("diff", "shout/worker_1", "--stat").out
 
 
+def test_a_full_name_means_the_same_worker_and_attempt_to_every_command(repository: Shell):
+    repository.plait("run", "plait.yaml", "--headless")
+    run = repository.plait("status", "--json").json()["run"]
+    repository.plait("run", "x", "--headless", "-a", "appender")
+    full = f"{run}/shout/worker_1"
+    for words in (("diff",), ("logs",), ("logs", "--raw")):
+        short = repository.plait(*words, "shout/worker_1", "--run", run)
+        assert short.code == 0, short.err
+        assert short.out
+        assert repository.plait(*words, full).out == short.out
+        assert repository.plait(*words, f"{full}@1").out == short.out
+        later = repository.plait(*words, f"{full}@2")
+        assert (later.code, later.out) == (2, ""), words
+        assert "attempt 2" in later.err
+    assert repository.plait("choose", full).code == 0
+    assert repository.plait("land", full).code == 0
+    done = repository.plait("undo", full)
+    assert done.code == 0, done.err
+    assert "shout/worker_1 waits for review again" in done.err
+    assert "no remote" in repository.plait("pr", full, "--dry-run").err
+
+
 def test_the_demo_tells_its_story(repository: Shell):
     done = repository.plait("demo", "--headless")
     assert done.code == 0, done.out + done.err

@@ -4,6 +4,7 @@ import argparse
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -25,6 +26,9 @@ class Command(Protocol):
 _HINTS = dict.fromkeys(
     (errno.ENOSPC, errno.EDQUOT),
     "Make room where plait keeps its state, or set PLAIT_STATE_HOME to a folder that has some.",
+)
+_FULL_NAME = re.compile(
+    r"(?:(?P<run>[^/]+)/(?=[^/]+/))?(?P<worker>(?:[^/]+/)?(?:worker_\d+|woven))(?:@(?P<attempt>\d+))?"
 )
 _SHARED = {
     **dict.fromkeys(("cancel", "retry", "pause", "answer", "steer"), "acting"),
@@ -105,6 +109,20 @@ def in_loop(act: Callable[[], Awaitable[int]]) -> int:
     import anyio  # noqa: PLC0415  commands that need no loop need not load it
 
     return anyio.run(act)
+
+
+def part_name(args: argparse.Namespace) -> None:
+    """Take the run and the attempt out of a worker's full name: `RUN/STEP/worker_1@2`.
+
+    What an option says goes first. Any other name, such as a label, stays as it is.
+    """
+    found = _FULL_NAME.fullmatch(args.worker or "")
+    if found is None:
+        return
+    args.worker = found["worker"]
+    args.run = args.run or found["run"] or ""
+    if found["attempt"] and getattr(args, "attempt", None) is None:
+        args.attempt = int(found["attempt"])
 
 
 def add_repo(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,9 @@ from functools import partial
 
 from engine.api import reach
 from engine.diffs import ChangeDiff, FileDiff, Hunk
-from tui.commands.base import EXIT_OK, add_repo, in_loop, put
+from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put
 from tui.present.clean import clean
+from tui.present.figures import some
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
+    part_name(args)
     return in_loop(partial(_diff, args))
 
 
@@ -46,7 +48,7 @@ def stat_text(change: ChangeDiff) -> str:
     rows = [f" {_name(file):<{width}}  {_counts(file)}" for file in change.files]
     added = sum(file.added for file in change.files)
     removed = sum(file.removed for file in change.files)
-    return "\n".join([*rows, f" {len(change.files)} files, +{added} -{removed}"])
+    return "\n".join([*rows, f" {some(len(change.files), 'file')}, +{added} -{removed}"])
 
 
 def _counts(file: FileDiff) -> str:

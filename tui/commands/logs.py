@@ -9,7 +9,7 @@ import anyio
 from engine.api import EnginePort, raw_output, reach
 from engine.events import OutputAppended, WorkerMoved
 from engine.results import LogKind, LogLine
-from tui.commands.base import EXIT_OK, add_repo, in_loop, put
+from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put
 from tui.present.clean import clean
 
 _MARKS = {
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
+    part_name(args)
     return in_loop(partial(_print_raw if args.raw else _print, args))
 
 

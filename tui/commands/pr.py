@@ -6,7 +6,7 @@ from functools import partial
 
 from engine.api import Publishing, Wanted, pull_request, reach
 from engine.errors import GitFailed
-from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, put, say
+from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, part_name, put, say
 from tui.present.clean import clean
 
 
@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Push and ask; 0 where both are done or the rest is told, 1 where it failed."""
+    part_name(args)
     return in_loop(partial(_publish, args))
 
 

@@ -7,7 +7,7 @@ from engine import commands as c
 from engine.api import EnginePort, reach
 from engine.phases import Phase
 from tui.commands.acting import tell_one
-from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, say
+from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, part_name, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Move the target back."""
+    part_name(args)
     return in_loop(partial(_undo, args))
 
 
@@ -42,7 +43,8 @@ async def _undo_one(port: EnginePort, args: argparse.Namespace) -> int:
     if code != EXIT_OK:
         return code
     await port.wait_idle()
-    after = next(w for w in (await port.view(run)).workers if w.worker.endswith(worker))
+    workers = (await port.view(run)).workers
+    after = next(w for w in workers if w.worker.endswith(worker) or w.label == worker)
     if after.phase is Phase.LANDED:
         say(f"{after.worker} stays landed: {after.error}")
         return EXIT_FAILED

@@ -71,6 +71,11 @@ def test_a_policy_that_is_named_goes_first():
     assert (plan.steps[0].check, plan.runtime.auto_merge) == ("make", True)
 
 
+def test_a_policy_that_is_none_is_refused_even_where_one_worker_needs_none():
+    with pytest.raises(PlanError, match="no policy"):
+        plan_from_prompts(["x"], defaults=PlanDefaults(policy="foo"))
+
+
 def test_the_manifest_of_the_repository_holds():
     plan = plan_from_prompts(["x"], replicas=5, manifest=OWN)
     assert who(plan) == [["mine"] * 3]
