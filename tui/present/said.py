@@ -98,7 +98,7 @@ def check_text(worker: WorkerView) -> Row:
     verdict = "check passed" if check.passed else "check failed"
     row = [mark, Span(verdict, TEXT)]
     if check.summary and check.summary not in {"passed", "failed"}:
-        row.append(Span(f", {check.summary}", TEXT))
+        row.append(Span(f"{',' if check.passed else ':'} {check.summary}", TEXT))
     if worker.is_check_stale:
         row += [Span(" "), Span("stale", Ink(Role.WAITING, bold=True))]
     return tuple(row)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from engine.phases import Phase
 from engine.results import Badge, StepView, WorkerView
 from tui.present.figures import countdown
-from tui.present.ink import BOLD, TEXT, Ink, Role, Row, Span, words
+from tui.present.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, words
 from tui.present.said import badge_text, cause_text, conflict_text, edits_text, hit_figure
+from tui.present.scene import Scene
 from tui.present.standing import short_name
 
 _Said = tuple[str, str]
@@ -23,6 +24,16 @@ def sentence_of(worker: WorkerView, step: StepView, now: float) -> Row:
     told = _TOLD.get(worker.phase, _running)
     fact, follows = told(worker, step, now)
     return words(*name, Span(f"{fact} ", TEXT), follows)
+
+
+def nothing_here(said: str, scene: Scene) -> list[Row]:
+    """An empty screen: why, and the key that leads on. A name keeps its own first letter."""
+    run = scene.run
+    names = {w.worker for w in run.workers} | {s.name for s in run.steps} if run else set()
+    is_named = said.partition(" ")[0] in names
+    whole = said if is_named else f"{said[:1].upper()}{said[1:]}"
+    leads = words("  ", Span(scene.key("go_fleet"), KEY), " goes back to Fleet.")
+    return [(), words(Span(f"  {whole}.", TEXT)), leads]
 
 
 def _failed(worker: WorkerView, _: StepView, __: float) -> _Said:

@@ -224,12 +224,15 @@ class BoardScreen(Screen[None]):
         return ACTIONS.get(f"{self.kind}.{idea}") or ACTIONS.get(f"everywhere.{idea}")
 
     def _foot_hints(self) -> list[Hint]:
-        has_what = bool(self.session.run and self.session.run.workers)
+        elsewhere = ("palette",) if self.kind == "fleet" else ("go_fleet", "palette")
+        ideas = self.hints() if self.has_what() else elsewhere
         return [
-            self._hint(idea)
-            for idea in self.hints()
-            if self.label_of(idea) and not self.refusal(idea) and (has_what or idea != "down")
+            self._hint(idea) for idea in ideas if self.label_of(idea) and not self.refusal(idea)
         ]
+
+    def has_what(self) -> bool:
+        """There is something that keys could be about."""
+        return bool(self.session.run and self.session.run.workers)
 
     def _hint(self, idea: str) -> Hint:
         """An idea as a hint; the keys for moving stand together."""

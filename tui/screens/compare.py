@@ -11,6 +11,7 @@ from tui.present.compare_pair import code_rows
 from tui.present.diff_pane import DiffPane
 from tui.present.ink import BOLD, TEXT, Ink, Page, Role, Row, Span, blank, fit, words
 from tui.present.scene import Scene
+from tui.present.sentences import nothing_here
 from tui.screens.acting import ActingScreen
 from tui.screens.session import Session, Undoable
 
@@ -119,12 +120,10 @@ class CompareScreen(ActingScreen):
         return compare_subject(self.pane, waiting, cells) or super().subject(scene, cells)
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        del scene
         self._load_if_moved()
         if self.pane.table is None:
             there_is = "asking for the candidates" if self._step else "no step has candidates"
-            said = self.reason or there_is
-            return Page(((), words(f"  {said[0].upper()}{said[1:]}.")))
+            return Page(tuple(nothing_here(self.reason or there_is, scene)))
         if self.pair is not None:
             return self._draw_pair(self.pair, cells, height)
         if self.top is not None:
@@ -174,6 +173,8 @@ class CompareScreen(ActingScreen):
         )
 
     def hints(self) -> Sequence[str]:
+        if self.pane.table is None:
+            return ("go_fleet",)
         if self.pair is not None or self.top is not None:
             return ("down", "leave", "diff", "yes")
         return (

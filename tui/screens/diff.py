@@ -10,7 +10,7 @@ from engine.results import WorkerView
 from tui.present.diff_page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
 from tui.present.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
 from tui.present.scene import Scene
-from tui.present.sentences import sentence_of
+from tui.present.sentences import nothing_here, sentence_of
 from tui.screens.base import Writing
 from tui.screens.diff_drops import DiffDrops
 from tui.screens.session import Session
@@ -151,12 +151,11 @@ class DiffScreen(DiffDrops):
         return diff_subject(worker, step, self.pane.diff, seen=self.session.seen, cells=cells)
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        del scene
         self._load_if_moved()
         worker, diff = self.session.worker_view, self.pane.diff
         if worker is None or diff is None:
             said = self.reason or ("asking for the diff" if worker else "there is no worker yet")
-            return Page(((), words(f"  {said[0].upper()}{said[1:]}.")))
+            return Page(tuple(nothing_here(said, scene)))
         self.pane.set_left_out(worker.left_out)
         if not diff.files:
             return Page(((), words(f"  Nothing differs from {diff.against}.")))

@@ -235,6 +235,9 @@ class RunsScreen(CommonScreen):
         zones = tuple(Zone(0, 1 + y, cells, 1, f"run:{name}") for y, name in enumerate(ids[top:]))
         return Page(tuple(shown), zones[: height - 1])
 
+    def has_what(self) -> bool:
+        return bool(self._ids())
+
     def hints(self) -> Sequence[str]:
         return ("down", "open", "mark", "go_fleet")
 

@@ -16,6 +16,7 @@ from tui.present.review_page import review_subject, sentence, step_command, whol
 from tui.present.review_pieces import merged_page
 from tui.present.review_rows import edge_map
 from tui.present.scene import Scene
+from tui.present.sentences import nothing_here
 from tui.screens.base import Writing
 from tui.screens.review_blocked import ReviewBlocked
 from tui.screens.review_moves import keys_of
@@ -67,7 +68,7 @@ class ReviewScreen(ReviewBlocked):
                 f"{name} has no conflicts; it is {phase}" if worker else "there is no worker yet"
             )
             said = self.reason or ("asking for the conflicts" if self.is_loading else waits)
-            return Page(((), words(f"  {said[0].upper()}{said[1:]}.")))
+            return Page(tuple(nothing_here(said, scene)))
         self.pane.prompts = {w.worker: w.prompt.partition("\n")[0] for w in run.workers}
         has_left = cells >= _LEFT_FROM and not self.is_zoomed
         width = cells - (LEFT + 5 if has_left else 2) - 2
@@ -120,11 +121,13 @@ class ReviewScreen(ReviewBlocked):
     def hints(self) -> Sequence[str]:
         if self.is_blocked:
             return ("take_both", "take_target", "pause", "take_incoming")
+        if self.pane.shown is None:
+            return ("go_fleet", "diff")
         if self.pane.picking:
             return ("down", "mark", "select")
         if self.pane.merged is not None:
             return ("down", "unit_down", "next", "edit_all", "more", "land", "check")
-        if self.pane.shown is not None and self.pane.shown.is_resolved:
+        if self.pane.shown.is_resolved:
             return ("down", "land", "check", "undo", "next", "open", "edit_all", "no_wide")
         ideas = [idea for idea in _ORDER if idea not in _TAKING or self.pane.offer_of(idea)]
         return ("down", *ideas)

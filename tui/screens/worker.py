@@ -153,7 +153,12 @@ class WorkerScreen(ActingScreen):
         here = self.session.worker_view
         if here and here.questions:
             return ("yes", "yes_wide", "no", "steer", "follow", "search", "diff", "more")
-        return ("steer", "follow", "search", "next", "more", "diff", "no", "retry", "land", "zoom")
+        if here is None:
+            return ("go_fleet",)
+        if self.tab != _LOG:
+            return ("down", "steer", "diff", "no", "retry", "land", "zoom")
+        more = ("steer", "follow", "search", "next", "more", "diff", "no", "retry", "land", "zoom")
+        return ("down", *more)
 
     def shows_whole_question(self, worker: WorkerView) -> bool:
         del worker

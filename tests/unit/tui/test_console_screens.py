@@ -323,7 +323,11 @@ async def test_before_the_first_run_the_ways_to_begin_are_shown():
         await console.shows("No run yet in this repository.", "plait demo", "plait init")
         await console.do("go_worker")
         await console.shows("There is no worker yet.")
-        await console.do("go_diff", "go_inbox", "go_plan", "go_runs")
+        for kind in ("worker", "diff", "compare", "review", "inbox", "plan", "runs"):
+            await console.do(f"go_{kind}")
+            assert console.screen.kind == kind
+            assert console.text.split("\n")[-1].split("  ")[0].strip() == "1 fleet"
+            assert "move" not in console.text
 
 
 async def test_help_lists_keys_greys_with_reasons_and_searches():

@@ -362,7 +362,7 @@ async def test_a_worker_without_conflicts_says_so():
     async with opened(port=ReviewPort(view)) as console:
         console.app.session.worker = WHO
         await console.do("go_review")
-        await console.shows("Port/worker_1 has no conflicts; it is reviewing.")
+        await console.shows("  port/worker_1 has no conflicts; it is reviewing.")
         await console.do("take_target")
         await console.shows("t refused: there is no conflict")
 
