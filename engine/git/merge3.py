@@ -4,13 +4,15 @@ Stacking, landing, weaving, rebasing, previews and the radar all use it. Git doe
 three trees are dressed as commits whose dates never change, so the same question has one answer.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
+from engine.git.loose import write_commits
 from engine.git.objects import Wording, commit_bytes, object_id, scratch_folder
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
@@ -104,10 +106,11 @@ class Merger:
             GitFailed: Git could not merge them at all.
         """
         (sides,) = await self._trees([Sides(base, ours, theirs)])
-        (pair,) = await self._dress([sides])
-        words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
         where = await self._where(sides.ours)
-        answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=where)
+        async with self._dressed([sides]) as ((pair,), lent):
+            words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
+            there = replace(where, lent=lent)
+            answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=there)
         merged = _parse(iter(answer.split(b"\0")))
         touched = await touched_paths(self._repo, sides.ours, merged.tree, self.where)
         self._attributes.follow(sides.ours, merged.tree, touched)
@@ -117,14 +120,15 @@ class Merger:
     async def preview(self, questions: Sequence[Sides]) -> list[MergedTrees | GitFailed]:
         """Many merges in few processes, each its own answer; unsafe paths are not looked for."""
         trees = await self._trees(questions)
-        pairs = await self._dress(trees)
         places = [await self._where(sides.ours) for sides in trees]
         found: list[MergedTrees | GitFailed | None] = [None] * len(questions)
-        for place in dict.fromkeys(places):
-            numbers = [number for number, where in enumerate(places) if where == place]
-            answers = await self._batch([pairs[number] for number in numbers], place)
-            for number, answer in zip(numbers, answers, strict=True):
-                found[number] = answer
+        async with self._dressed(trees) as (pairs, lent):
+            for place in dict.fromkeys(places):
+                numbers = [number for number, where in enumerate(places) if where == place]
+                asked = [pairs[number] for number in numbers]
+                answers = await self._batch(asked, replace(place, lent=lent))
+                for number, answer in zip(numbers, answers, strict=True):
+                    found[number] = answer
         return [answer for answer in found if answer is not None]
 
     async def _batch(
@@ -176,8 +180,11 @@ class Merger:
                 raise WorkspaceError(f"{name!r} names no tree of this repository")
         return [line[0] for line in lines]
 
-    async def _dress(self, questions: Sequence[Sides]) -> list[tuple[str, str]]:
-        """Both sides of each question as commits on a common base, all written by one process."""
+    @asynccontextmanager
+    async def _dressed(
+        self, questions: Sequence[Sides]
+    ) -> AsyncIterator[tuple[list[tuple[str, str]], str]]:
+        """Both sides of each question as commits on a common base, and the folder to lend."""
         contents: dict[str, bytes] = {}
 
         def commit(tree: str, parents: list[str]) -> str:
@@ -191,20 +198,9 @@ class Merger:
         for sides in questions:
             base = commit(sides.base, [])
             pairs.append((commit(sides.ours, [base]), commit(sides.theirs, [base])))
-        await self._write(list(contents.values()))
-        return pairs
-
-    async def _write(self, contents: Sequence[bytes]) -> None:
-        async with scratch_folder(self._repo) as scratch:
-            names = await to_thread.run_sync(_put, scratch, contents)
-            words = ("hash-object", "-t", "commit", "-w", "--no-filters", "--stdin-paths")
-            await self._repo.read(*words, call=Call(stdin=names), where=self.where)
-
-
-def _put(folder: Path, contents: Sequence[bytes]) -> bytes:
-    for number, content in enumerate(contents):
-        (folder / str(number)).write_bytes(content)
-    return b"".join(f"{folder}/{number}\n".encode() for number in range(len(contents)))
+        async with scratch_folder(self._repo) as folder:
+            await to_thread.run_sync(write_commits, folder, contents)
+            yield pairs, str(folder)
 
 
 def _parse_many(answer: bytes) -> Iterator[MergedTrees]:

@@ -57,12 +57,16 @@ def is_passing(failed: GitFailed) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """Which repository, working tree and index a call works on; None keeps the repository's own."""
+    """Which repository, working tree and index a call works on; None keeps the repository's own.
+
+    New objects go to `objects`; those in the folder `lent` are read besides.
+    """
 
     git_dir: str | None = None
     worktree: str | None = None
     index: str | None = None
     objects: str | None = None
+    lent: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +278,11 @@ class Repo:
             env["GIT_INDEX_FILE"] = where.index
         if where.objects is not None:
             env["GIT_OBJECT_DIRECTORY"] = where.objects
-            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f"{self.common_dir}/objects"
+        others = [
+            one for one in (where.objects and f"{self.common_dir}/objects", where.lent) if one
+        ]
+        if others:
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(_quoted, others))
         return env
 
     async def _overrides(self) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -311,6 +319,12 @@ class Repo:
                     return object()  # its target changes without it: never equal to anything
                 found.append((folder, file, seen.st_ino, seen.st_size, seen.st_ctime_ns))
         return tuple(sorted(map(repr, found)))
+
+
+def _quoted(path: str) -> str:
+    """A path for git's list of folders, whatever is in its name."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _users(environment: Mapping[str, str], *, extra: Mapping[str, str]) -> dict[str, str]:

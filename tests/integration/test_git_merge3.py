@@ -94,6 +94,18 @@ async def test_the_same_question_has_the_same_answer_and_leaves_refs_alone(tmp_p
     sample.built.fsck()
 
 
+async def test_what_a_merge_is_asked_with_stays_out_of_the_users_objects(tmp_path: Path):
+    sample = Sample(tmp_path / 'a"b:c\\d', {"a": "o\n"}, {"a": "t\n"})
+    before = sample.built.git("cat-file", "--batch-all-objects", "--batch-check=%(objecttype)")
+
+    await sample.merge()
+
+    after = sample.built.git("cat-file", "--batch-all-objects", "--batch-check=%(objecttype)")
+    assert after.count("commit") == before.count("commit")
+    assert after.count("tree") == before.count("tree") + 1
+    assert not list((sample.built.path / ".git/plait/git").glob("scratch-*"))
+
+
 @pytest.mark.parametrize(("side", "clean"), [("ours", True), ("theirs", False), ("main", True)])
 async def test_only_the_targets_attributes_are_in_force(
     tmp_path: Path,
