@@ -126,6 +126,9 @@ async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
     next. The tree is read from the commit itself: asked apart, the ref may have moved in between.
     """
     unknown = [commit for commit in commits if repo.memory.tree(commit) is None]
+    said = await to_thread.run_sync(_own_file, repo, ref)
+    if not unknown and repo.memory.tree(said) is not None:
+        return said
     found = await _read(repo, [f"{name}^{{commit}}" for name in (ref, *unknown)])
     for one in found:
         if one is not None:
@@ -135,17 +138,15 @@ async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
 
 
 async def stands_at(repo: Repo, ref: str, commit: str | None) -> bool:
-    """A ref is at a commit, or absent.
-
-    Where git keeps it in a file of its own, which comes before any other, the file can say so.
-    """
-    said = await to_thread.run_sync(_first_word, Path(repo.common_dir, ref))
+    """A ref is at a commit, or absent."""
+    said = await to_thread.run_sync(_own_file, repo, ref)
     return (commit is not None and said == commit) or await resolve(repo, ref) == commit
 
 
-def _first_word(file: Path) -> str:
+def _own_file(repo: Repo, ref: str) -> str:
+    """What the file says that git may keep for this ref alone: it comes before any other."""
     try:
-        return file.read_bytes().decode(errors="replace").strip()
+        return Path(repo.common_dir, ref).read_bytes().decode(errors="replace").strip()
     except OSError:
         return ""
 

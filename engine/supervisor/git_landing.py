@@ -27,7 +27,7 @@ from engine.git.landing import (
     recover_landing,
 )
 from engine.git.merge3 import MergedTrees, Merger
-from engine.git.objects import Wording, resolve, write_commit
+from engine.git.objects import Wording, read_ref, resolve, write_commit
 from engine.git.runner import Repo
 from engine.git.undo import undo_landing
 from engine.phases import Phase
@@ -146,7 +146,7 @@ class Landings:
         if change is None or change.head is None or change.base is None or target is None:
             return Refusal(reason=f"{w.id} has nothing that could be landed")
         signature = self._repo.settings.sign(int(self._clock.now()))
-        old = await resolve(self._repo, f"refs/heads/{target}")
+        old = await read_ref(self._repo, f"refs/heads/{target}", change.head, change.base)
         tree = await self._resolved(state, effect, target=target, old=old)
         if isinstance(tree, Conflicted):
             return tree
