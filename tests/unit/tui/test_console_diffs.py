@@ -86,8 +86,9 @@ async def test_what_was_seen_last_is_something_to_compare_with():
         port.tell(view=_later(port, files=9))
         await console.do("go_diff")
         await console.until(lambda: (d := _diff(console).pane.diff) is not None and d.head == "two")
-        while ("one", 3) not in port.compared:
+        while _diff(console).against != "one":
             await console.do("diff")
+        await console.until(lambda: ("one", 3) in port.compared)
         await console.shows("→ what you saw last")
 
 
