@@ -49,13 +49,23 @@ async def spawn_engine(folder: Path, layout: Layout, environ: Mapping[str, str])
     with anyio.move_on_after(_PATIENCE_S):
         while True:
             socket = await living_engine(layout)
-            if socket is not None and await anyio.to_thread.run_sync(os.path.exists, socket):
+            if socket is not None and await _listens(socket):
                 return socket
             if await anyio.to_thread.run_sync(_is_over, pid):
                 break
             await anyio.sleep(_LOOK_S)  # a starting process has nothing to wait for but its file
     text = await anyio.to_thread.run_sync(_tail, log)
     raise EngineError(f"no engine could be started: {text}", hint=f"Its log is {log}.")
+
+
+async def _listens(socket: str) -> bool:
+    """Whether somebody is there: an engine that was killed leaves its socket and its name."""
+    try:
+        stream = await anyio.connect_unix(socket)
+    except OSError:
+        return False
+    await stream.aclose()
+    return True
 
 
 def _is_over(pid: int) -> bool:
