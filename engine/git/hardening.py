@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 _OFF = {
     "core.fsmonitor": "false",
+    "core.ignoreStat": "false",
     "core.hooksPath": os.devnull,
     "core.pager": "cat",
     "core.editor": "true",

@@ -107,10 +107,15 @@ def _sides(conflict: FileConflict) -> Iterator[Option]:
         yield Option(Whole.DELETE, "delete", effect, gone(conflict, *conflict.below))
 
 
+def _files(conflict: FileConflict) -> str:
+    count = len(conflict.below)
+    return f"{count} file{'s' if count != 1 else ''}"
+
+
 def _side(conflict: FileConflict, choice: Whole, side: Side | None, name: str) -> Option:
     if side is None and conflict.below:
         kept = (conflict.path + b"/", *conflict.below)
-        effect = f"the directory {shown(conflict.path)} stays, {len(conflict.below)} files in it"
+        effect = f"the directory {shown(conflict.path)} stays, {_files(conflict)} in it"
         return Option(choice, f"the directory of {name}", effect, gone(conflict, *kept))
     if side is None:
         effect = f"{shown(conflict.path)} is gone, as {name} wants it"
@@ -120,7 +125,7 @@ def _side(conflict: FileConflict, choice: Whole, side: Side | None, name: str) -
         return Option(choice, f"delete, as {name}", effect, gone(conflict))
     effect = f"{shown(side.path)} as {name} has it{_described(conflict, side)}"
     if conflict.below:
-        effect += f"; {len(conflict.below)} files of the directory go"
+        effect += f"; {_files(conflict)} of the directory go"
     path = _home(conflict, side)
     results = (result_of(side, path), *gone(conflict, path))
     return Option(choice, f"keep {name}'s", effect, results)
