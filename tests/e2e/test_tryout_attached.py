@@ -53,3 +53,14 @@ async def test_a_killed_engine_is_replaced_and_its_agents_go_on(repository: Shel
     assert view.workers[0].attempt == 1
     assert pid != killed
     os.kill(pid, signal.SIGTERM)
+
+
+async def test_who_comes_after_a_killed_engine_gets_another_one(repository: Shell):
+    environment = _environment(repository)
+    async with attach(repository.folder, environment=environment) as port:
+        killed = vars(port)["_remote"].pid
+    os.kill(killed, signal.SIGKILL)
+    async with attach(repository.folder, environment=environment) as port:
+        pid = vars(port)["_remote"].pid
+    assert pid != killed
+    os.kill(pid, signal.SIGTERM)
