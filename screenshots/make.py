@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from engine.results import EngineView  # noqa: E402 - the path comes first
 from tests.support import consoles  # noqa: E402
+from tests.support import review_consoles as reviews  # noqa: E402
 from tests.support.console_diffs import diff_of_reader  # noqa: E402
 from tui.app import Options  # noqa: E402
 
@@ -51,6 +52,30 @@ SHOTS = (
         worker=_RUNNING,
     ),
     Shot("diff-split", "Diff on a wide screen", (200, 50), "3", worker=_RUNNING),
+    Shot(
+        "compare",
+        "Compare: candidates side by side, and which share a hunk",
+        (120, 36),
+        "4 space n",
+        view="choosing",
+        worker=_RUNNING,
+    ),
+    Shot(
+        "review",
+        "Review: a conflict, both sides against the base, and the likeliest answers",
+        (120, 36),
+        "5 J",
+        view="conflicted",
+        worker=reviews.WHO,
+    ),
+    Shot(
+        "review-wide",
+        "Review in three columns on a wide screen",
+        (200, 50),
+        "5 t",
+        view="conflicted",
+        worker=reviews.WHO,
+    ),
     Shot("inbox", "Inbox: a question, and what a yes could touch", (120, 36), "0"),
     Shot("plan", "Plan: the steps, and where the time went", (120, 36), "g p"),
     Shot("help", "Help: the keys of a screen, and why some are grey", (120, 36), "question_mark"),
@@ -75,14 +100,21 @@ def _views() -> dict[str, EngineView]:
     }
 
 
-async def draw(shot: Shot) -> str:
-    """The picture as SVG."""
+def _port(shot: Shot) -> consoles.FakePort:
     diff = diff_of_reader()
-    port = consoles.FakePort(
+    if shot.view == "conflicted":
+        return reviews.ReviewPort(reviews.conflicted_view(), files=reviews.conflicts())
+    if shot.view == "choosing":
+        return reviews.ReviewPort(reviews.choosing_view(), diffs={_RUNNING: diff})
+    return consoles.FakePort(
         _views()[shot.view],
         logs={_RUNNING: consoles.log_lines(60)},
         diffs={_RUNNING: diff, "port/worker_1": diff},
     )
+
+
+async def draw(shot: Shot) -> str:
+    """The picture as SVG."""
     options = Options(
         clock=lambda: consoles.NOW,
         is_plain=shot.is_plain,
@@ -90,7 +122,7 @@ async def draw(shot: Shot) -> str:
         has_truecolor=True,
     )
     async with consoles.opened(
-        port=port, size=shot.size, options=options, theme=shot.theme
+        port=_port(shot), size=shot.size, options=options, theme=shot.theme
     ) as console:
         console.app.session.worker = shot.worker
         await console.press(*shot.keys.split())
