@@ -51,6 +51,7 @@ class ReviewActs(ActingScreen):
         self.is_loading = False
         self.queue: Sequence[PlannedLanding] = ()
         self._loaded = _NOTHING
+        self._answers = 0
         self._file_wanted: tuple[object, ...] = ()
 
     # Loading.
@@ -89,8 +90,16 @@ class ReviewActs(ActingScreen):
             self.pane.change = None
             self.reason = ""
 
+    async def _conflicts(self, run: str, worker: str) -> "ConflictView | str":
+        """The conflicts as they stand: an answer that a decision has overtaken is asked anew."""
+        while True:
+            answers = self._answers
+            found = await self.session.bridge.conflicts(run, worker)
+            if answers == self._answers:
+                return found
+
     async def _load(self, wanted: _Wanted) -> None:
-        found = await self.session.bridge.conflicts(wanted[0], wanted[1])
+        found = await self._conflicts(wanted[0], wanted[1])
         if wanted == self._loaded:
             self.is_loading = False
             self._take_in(found)
@@ -173,6 +182,7 @@ class ReviewActs(ActingScreen):
         before = self.pane.matters
         for action in actions:
             found = await self.session.bridge.resolve(raw.run, raw.worker, action)
+            self._answers += 1
             if isinstance(found, str):
                 self.say_refused("that", found)
                 return
@@ -198,7 +208,7 @@ class ReviewActs(ActingScreen):
         if isinstance(found, str):
             self.say_refused(self._key("check"), found)
             return
-        self._take_in(await self.session.bridge.conflicts(raw.run, raw.worker))
+        self._take_in(await self._conflicts(raw.run, raw.worker))
         mark = Span("✓ ", Ink(Role.DONE)) if found.passed else Span("✗ ", Ink(Role.FAILED))
         summary = found.summary.split("\n")[0]
         self.say(mark, Span(f"the check: {summary}", TEXT), " on exactly this result")
