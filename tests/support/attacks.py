@@ -20,7 +20,10 @@ from typing import Any
 Scene = dict[str, Any]
 ATTACKS: dict[str, Callable[[Scene], bool]] = {}
 ROOT_ONLY = frozenset(
-    {"remount", "raise_own_limit", "leave_cgroup", "device_node", "sysctl", "sysctl_of_an_own_proc"}
+    {
+        *("remount", "raise_own_limit", "leave_cgroup", "device_node", "sysctl"),
+        *("sysctl_of_an_own_proc", "read_shadow", "keep_capabilities"),
+    }
 )
 """Attacks that nobody but root can try."""
 
