@@ -71,17 +71,22 @@ async def test_an_agent_works_in_its_sandbox_and_is_collected_from_inside_it(tmp
     assert lab.built.status(tmp_path / space.path) == ""
 
 
-async def test_a_worker_cannot_have_another_workers_commits_imported(tmp_path: Path):
+_STEALS = {
+    "alternates": 'echo "{other}/objects" >> "$PRIVATE/objects/info/alternates"',
+    "links": 'for d in {other}/objects/??; do n=${{d##*/}}; test -e "$PRIVATE/objects/$n" || '
+    'ln -s $d "$PRIVATE/objects/$n"; done',
+}
+
+
+@pytest.mark.parametrize("way", _STEALS)
+async def test_a_worker_cannot_have_another_workers_commits_imported(tmp_path: Path, way: str):
     lab = await Lab.open(tmp_path)
     other = await lab.prepare("r1/fix/worker_2@1")
     lab.agent(other, "echo secret > secret; git add -A; git commit -qm secret")
     secret = lab.built.git("rev-parse", "HEAD", cwd=tmp_path / other.path)
     space = await lab.prepare()
-    lab.agent(
-        space,
-        f'echo "{other.git_dir}/objects" >> "$PRIVATE/objects/info/alternates";'
-        f'echo {secret} > "$PRIVATE/refs/heads/stolen"; echo w > w',
-    )
+    steals = _STEALS[way].format(other=other.git_dir)
+    lab.agent(space, f'{steals}; echo {secret} > "$PRIVATE/refs/heads/stolen"; echo w > w')
 
     confined = await lab.collect(space, wrap=bwrap(lab, space, is_collecting=True))
     assert not any("stolen" in ref for ref, _ in confined.refs)
@@ -178,25 +183,6 @@ async def test_links_that_lead_outside_are_kept_as_links(tmp_path: Path):
     assert files["chained"] == "plain"
     assert files["folder"] == f"{tmp_path}/folder"
     assert "treasure" not in files.values()
-
-
-async def test_objects_that_are_links_to_another_workers_are_not_imported(tmp_path: Path):
-    lab = await Lab.open(tmp_path)
-    other = await lab.prepare("r1/fix/worker_2@1")
-    lab.agent(other, "echo secret > secret; git add -A; git commit -qm secret")
-    secret = lab.built.git("rev-parse", "HEAD", cwd=tmp_path / other.path)
-    space = await lab.prepare()
-    lab.agent(
-        space,
-        f'for d in {other.git_dir}/objects/??; do n=${{d##*/}}; test -e "$PRIVATE/objects/$n" || '
-        f'ln -s $d "$PRIVATE/objects/$n"; done; echo {secret} > "$PRIVATE/refs/heads/stolen"',
-    )
-
-    confined = await lab.collect(space, wrap=bwrap(lab, space, is_collecting=True))
-    assert not any("stolen" in ref for ref, _ in confined.refs)
-
-    exposed = await lab.collect(space)
-    assert any("stolen" in ref for ref, _ in exposed.refs), "the attack is dead: nothing proved"
 
 
 async def test_a_snapshot_is_taken_from_inside(tmp_path: Path):
