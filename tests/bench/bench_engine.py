@@ -38,6 +38,7 @@ from engine.phases import Phase
 from engine.plan.model import MergeMode
 from engine.results import Change
 from engine.supervisor.journal import Journal
+from tests.support.measuring import Row
 from tests.support.plans import a_plan, a_step
 
 IN_MEMORY = "/dev/shm"  # noqa: S108 - a folder of our own is made in it
@@ -49,27 +50,6 @@ TELL_TIME = "exec bash -c 'echo $EPOCHREALTIME'"
 PACED = "exec bash -c 'while sleep 0.05; do echo $EPOCHREALTIME; done'"
 LINES = 300_000
 FLOOD = f"yes {'x' * 146} | head -n {LINES}"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One measured figure and the bound it should keep."""
-
-    what: str
-    value: float
-    bound: float
-    unit: str
-    is_least: bool = False
-    note: str = ""
-
-    @property
-    def is_kept(self) -> bool:
-        return self.value >= self.bound if self.is_least else self.value <= self.bound
-
-    def __str__(self) -> str:
-        sign, verdict = ("≥" if self.is_least else "≤"), ("ok" if self.is_kept else "MISSED")
-        told = f"{self.value:10.3f} {self.unit:<9} {sign} {self.bound:<8g} {verdict:<7}"
-        return f"{self.what:<48} {told} {self.note}"
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,9 @@ from engine.git import (
     remove,
 )
 from engine.git.composition import Composed
-from tests.bench.bench_engine import FOLDER, Row
+from tests.bench.bench_engine import FOLDER
 from tests.support.git_lab import Lab
+from tests.support.measuring import Row
 from tests.support.repositories import RepositoryBuilder
 
 ROUNDS, LANDINGS = 7, 50

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,33 +21,13 @@ from anyio import to_thread
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptSpec, Stream
 from engine.keeper import proc
+from tests.support.measuring import Row
 from tests.support.processes import attempt, output, read_all
 
 TELL_TIME = ("bash", "-c", "echo $EPOCHREALTIME")
 IN_MEMORY = "/dev/shm"  # noqa: S108 - a folder of our own is made in it
 FLOOD_S, LATENCY_S, IDLE_S = 2.0, 3.0, 6.0
 SHORT, FREE_S = 500, 2.0
-
-
-@dataclass(frozen=True)
-class Row:
-    """One measured figure and the bound it should keep."""
-
-    what: str
-    value: float
-    bound: float
-    unit: str
-    is_least: bool = False
-    note: str = ""
-
-    @property
-    def is_kept(self) -> bool:
-        return self.value >= self.bound if self.is_least else self.value <= self.bound
-
-    def __str__(self) -> str:
-        sign, verdict = ("≥" if self.is_least else "≤"), ("ok" if self.is_kept else "MISSED")
-        told = f"{self.value:10.2f} {self.unit:<9} {sign} {self.bound:<8g} {verdict:<7}"
-        return f"{self.what:<44} {told} {self.note}"
 
 
 class Bench:

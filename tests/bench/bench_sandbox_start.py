@@ -36,8 +36,9 @@ from engine.sandbox.request import ConfineRequest
 from engine.supervisor.place import find_place
 from engine.supervisor.shelter import Shelter
 from engine.supervisor.tampering import Proof
-from tests.bench.bench_keeper import IN_MEMORY, Row, _cpu_s, _named
+from tests.bench.bench_keeper import IN_MEMORY, _cpu_s, _named
 from tests.support.git_lab import Lab
+from tests.support.measuring import Row
 from tests.support.processes import attempt, read_all
 from tests.support.repositories import RepositoryBuilder
 

@@ -1,10 +1,32 @@
-"""What a bench of the console reads off the machine."""
+"""What benches read off the machine, and how they tell it."""
 
 import os
 import select
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured figure and the bound it should keep."""
+
+    what: str
+    value: float
+    bound: float
+    unit: str
+    is_least: bool = False
+    note: str = ""
+
+    @property
+    def is_kept(self) -> bool:
+        return self.value >= self.bound if self.is_least else self.value <= self.bound
+
+    def __str__(self) -> str:
+        sign, verdict = ("≥" if self.is_least else "≤"), ("ok" if self.is_kept else "MISSED")
+        told = f"{self.value:10.3f} {self.unit:<9} {sign} {self.bound:<8g} {verdict:<7}"
+        return f"{self.what:<50} {told} {self.note}"
 
 
 def said(what: str, figure: str) -> None:
