@@ -4,6 +4,7 @@ A parser of one agent adds only what a record of that agent means.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
 from typing import TypeVar
@@ -45,7 +46,7 @@ class Closing:
     needs_login: bool = False
 
 
-class Reading:
+class Reading(ABC):
     """One attempt's stream, read line by line; subclasses give records their meaning."""
 
     wants_closing = True
@@ -71,9 +72,9 @@ class Reading:
 
     # ------------------------------------------------------------------ what a subclass adds
 
+    @abstractmethod
     def record(self, record: Record) -> list[AgentEvent] | None:
         """What one JSON record means; None if it means nothing to this parser."""
-        raise NotImplementedError
 
     def block(self, block: bytes) -> list[AgentEvent]:
         """What some whole lines of output mean."""
@@ -94,7 +95,7 @@ class Reading:
                 return events
         return [Raw(line.decode("utf-8", "replace").rstrip("\r"))] if line.strip() else []
 
-    def sent(self, line: bytes) -> None:
+    def sent(self, line: bytes) -> None:  # noqa: B027 - few agents have anything to see there
         """A line that was written to the agent, seen in its recording."""
 
     def answer(self, question: str, answer: str) -> bytes | None:
