@@ -107,7 +107,7 @@ class SharedSeat:
             engine = await self._take(engine)
         try:
             await engine.wait_open()
-        except Exception:
+        except Exception:  # however it failed to open, nobody else closes what was taken here
             await self._give_back(engine)
             raise
         return await engine.call(act)
