@@ -39,6 +39,7 @@ _FACTS = (
     "--is-shallow-repository",
     "--show-object-format",
 )
+_ANSWERS = 5
 _SEEN_BY_PROGRAMS = {"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}
 _SEEN_BY_PROGRAMS |= {"GIT_CONFIG_NOSYSTEM", "PATH"}
 
@@ -155,8 +156,13 @@ class Repo:
         if answer.exit_code:
             said = answer.stderr.decode(errors="replace").strip()
             raise WorkspaceError(f"{start} is no git repository that can be used: {said}")
-        lines = os.fsdecode(answer.stdout).split("\n")
-        git_dir, common_dir, is_bare, shallow, object_format = lines[:5]
+        lines = os.fsdecode(answer.stdout).removesuffix("\n").split("\n")
+        if len(lines) != _ANSWERS:
+            raise WorkspaceError(
+                f"the path {start!r} has a line break in it, and git keeps paths line by line",
+                hint="Rename that folder, or move the repository.",
+            )
+        git_dir, common_dir, is_bare, shallow, object_format = lines
         top = None if is_bare == "true" else await _top(program, environment, start)
         listing = await execute(
             [program, "config", "--list", "--show-scope", "-z"],

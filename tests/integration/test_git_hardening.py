@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
-from engine.errors import GitFailed
+from engine.errors import GitFailed, WorkspaceError
 from engine.git import Call, Repo, Where
 from tests.support.repositories import RepositoryBuilder
 
@@ -213,3 +213,10 @@ async def test_remote_protocols_are_closed(tmp_path: Path):
     ):
         with pytest.raises(GitFailed, match="not allowed"):
             await repo.read("fetch", url, "main")
+
+
+async def test_a_folder_with_a_line_break_in_its_name_is_refused_in_words(tmp_path: Path):
+    built = RepositoryBuilder(tmp_path / "a\nb")
+    with pytest.raises(WorkspaceError, match="line break") as caught:
+        await Repo.open(built.path, built.environment)
+    assert "Rename" in caught.value.hint
