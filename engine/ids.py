@@ -4,6 +4,7 @@ Knows names only; it never looks whether the thing named exists.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NewType, Self
 
@@ -79,3 +80,13 @@ class AttemptId:
         worker, _, tail = rest.rpartition("@")
         number, _, role = tail.partition("+")
         return cls(RunId(run), WorkerId.parse(worker), int(number), role or AGENT)
+
+
+def meant(labels: Mapping[WorkerId, str], name: str) -> list[WorkerId]:
+    """The workers a name can mean: `step/worker_1`, or any tail of it, its step, or its label."""
+    exact = [worker for worker in labels if str(worker) == name]
+    return exact or [
+        worker
+        for worker, label in labels.items()
+        if str(worker).endswith(f"/{name}") or name in {worker.step, label}
+    ]

@@ -12,7 +12,7 @@ from engine.agents.registry import adapters
 from engine.api.reaching import reach
 from engine.errors import WorkspaceError
 from engine.git.sample import first_commit
-from engine.ids import AttemptId, RunId, WorkerId
+from engine.ids import AttemptId, RunId, WorkerId, meant
 from engine.limits import Enforcement
 from engine.plan.model import AgentChoice, Plan
 from engine.results import LoginUse
@@ -74,11 +74,13 @@ async def raw_output(
     place = await find_place(Path(folder), env)
     async with reach(folder, environment=env) as (port, _):
         view = await port.view(run)
-    names = [w for w in view.workers if w.worker == worker or w.worker.endswith(f"/{worker}")]
-    if len(names) != 1:
-        raise WorkspaceError(f"{worker!r} is no worker of the run {view.run}")
-    number = attempt or names[0].attempt
-    if not 0 <= number <= names[0].attempt:
-        raise WorkspaceError(f"{names[0].worker} has had no attempt {attempt}")
-    found = AttemptId(RunId(view.run), WorkerId.parse(names[0].worker), number)
-    return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(found))
+    views = {WorkerId.parse(w.worker): w for w in view.workers}
+    found = meant({name: w.label for name, w in views.items()}, worker)
+    if len(found) != 1:
+        what = "means several workers" if found else "is no worker"
+        raise WorkspaceError(f"{worker!r} {what} of the run {view.run}")
+    latest = views[found[0]].attempt
+    if not 0 <= (number := attempt or latest) <= latest:
+        raise WorkspaceError(f"{found[0]} has had no attempt {attempt}")
+    wanted = AttemptId(RunId(view.run), found[0], number)
+    return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(wanted))

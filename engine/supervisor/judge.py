@@ -10,7 +10,7 @@ from engine.agents.registry import adapters, heard
 from engine.core import facts as f
 from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker, dependents
-from engine.ids import WOVEN, WorkerId
+from engine.ids import WOVEN, WorkerId, meant
 from engine.limits import Limits
 from engine.phases import HOLDING, Phase
 from engine.plan.model import AgentChoice, PlannedStep, PolicyKind
@@ -57,15 +57,10 @@ def judge(state: RunState, command: c.Command, *, at: float) -> Verdict:
 def find_worker(state: RunState, name: str) -> Worker | c.Refused:
     """The worker that a name means: `step/worker_1`, any unambiguous tail of it, or a label."""
     name = name.removeprefix(f"{state.run}/").partition("@")[0]
-    exact = [w for w in state.workers.values() if str(w.id) == name]
-    found = exact or [
-        w
-        for w in state.workers.values()
-        if str(w.id).endswith(f"/{name}") or name in {w.id.step, state.planned(w.id).label}
-    ]
+    found = meant({worker: state.planned(worker).label for worker in state.workers}, name)
     if len(found) == 1:
-        return found[0]
-    names = tuple(str(w.id) for w in found or state.workers.values())
+        return state.workers[found[0]]
+    names = tuple(str(worker) for worker in found or state.workers)
     what = "means several workers" if found else "is no worker of this run"
     return c.Refused(f"{name!r} {what}", hint=f"Name one of: {', '.join(names[:8])}", choices=names)
 
