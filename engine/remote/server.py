@@ -10,23 +10,20 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import anyio
 import anyio.to_thread
 from anyio.abc import Listener, SocketStream, TaskGroup
 
-from engine.commands import Command, ResolutionAction
 from engine.errors import EngineBug, EngineError
-from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, ProtocolError, Wire, peer_uid
-from engine.store.codec import dump, load
+from engine.store.codec import JsonValue, dump, dump_as, load
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 from engine.supervisor.coordinator import Coordinator
-from engine.supervisor.merging.queue import LandingOrder
 
 _SOCKET = "engine.sock"
 _STARTING_S = 600.0
@@ -134,6 +131,22 @@ async def _talk(coordinator: Coordinator, door: Door, stream: SocketStream) -> N
                 tasks.cancel_scope.cancel()
 
 
+_MAY_BE_ASKED = frozenset(
+    {
+        *("start", "resume", "command", "snapshot", "view", "report", "log", "diff", "enter"),
+        *("conflicts", "resolve", "check", "check_batch", "landing_order"),
+        *("candidates", "compare", "leave_out", "weave"),
+        *("history", "clean", "trash", "restore", "wait_idle"),
+    }
+)
+"""What of the coordinator is asked by its own name and answered as its type hints say."""
+
+
+@cache
+def _hints(name: str) -> Mapping[str, Any]:
+    return get_type_hints(getattr(Coordinator, name))
+
+
 class _Conversation:
     """What one client may ask."""
 
@@ -141,32 +154,6 @@ class _Conversation:
         self._coordinator = coordinator
         self._door = door
         self._wire = wire
-        self._asks: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
-            "command": self._command,
-            "snapshot": self._snapshot,
-            "log": self._log,
-            "start": self._start,
-            "resume": self._resume,
-            "view": self._view,
-            "report": self._report,
-            "diff": self._diff,
-            "enter": self._enter,
-            "conflicts": self._conflicts,
-            "resolve": self._resolve,
-            "check": self._check,
-            "landing_order": self._landing_order,
-            "check_batch": self._check_batch,
-            "candidates": self._candidates,
-            "compare": self._compare,
-            "leave_out": self._leave_out,
-            "weave": self._weave,
-            "history": self._history,
-            "clean": self._clean,
-            "trash": self._trash,
-            "restore": self._restore,
-            "wait_idle": self._wait_idle,
-            "leave": self._leave,
-        }
 
     async def hear(self, message: dict[str, Any]) -> None:
         """Answer one request."""
@@ -174,121 +161,32 @@ class _Conversation:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             try:
                 if message.get("do") == "events":
-                    await self._events(message)
+                    await self._tell_events(message)
                     return
-                ask = self._asks.get(str(message.get("do")))
-                if ask is None:
-                    raise EngineError(f"nobody knows how to {message.get('do')!r}")
-                await self._wire.send({"id": number, "ok": await ask(message)})
+                await self._wire.send({"id": number, "ok": await self._answer(message)})
             except EngineBug:
                 raise
             except Exception as error:  # noqa: BLE001 - a question that fails ends no engine
                 await self._wire.send({"id": number, **_told(error)})
 
-    async def _events(self, message: dict[str, Any]) -> None:
+    async def _tell_events(self, message: dict[str, Any]) -> None:
         number, run = message.get("id"), message.get("run")
         stream = self._coordinator.events(int(message.get("after", 0)), run=run)
         async for told in stream:
             await self._wire.send({"id": number, "item": dump(told)})
         await self._wire.send({"id": number, "end": True})
 
-    async def _command(self, message: dict[str, Any]) -> Any:
-        return dump(await self._coordinator.command(load(Command, message["command"])))
-
-    async def _snapshot(self, message: dict[str, Any]) -> Any:
-        del message
-        return dump(await self._coordinator.snapshot())
-
-    async def _log(self, message: dict[str, Any]) -> Any:
-        chunk = await self._coordinator.log(
-            str(message["run"]), str(message["worker"]), message.get("attempt"), message["after"]
-        )
-        return dump(chunk)
-
-    async def _start(self, message: dict[str, Any]) -> Any:
-        return await self._coordinator.start(load(Plan, message["plan"]))
-
-    async def _resume(self, message: dict[str, Any]) -> Any:
-        return await self._coordinator.resume(str(message["run"]))
-
-    async def _view(self, message: dict[str, Any]) -> Any:
-        return dump(await self._coordinator.view(str(message["run"])))
-
-    async def _report(self, message: dict[str, Any]) -> Any:
-        return dump(await self._coordinator.report(str(message["run"])))
-
-    async def _diff(self, message: dict[str, Any]) -> Any:
-        run, worker = str(message["run"]), str(message["worker"])
-        more = {key: message[key] for key in ("against", "context") if key in message}
-        return dump(await self._coordinator.diff(run, worker, message.get("attempt"), **more))
-
-    async def _enter(self, message: dict[str, Any]) -> Any:
-        run, worker = str(message["run"]), str(message["worker"])
-        return dump(await self._coordinator.enter(run, worker))
-
-    async def _conflicts(self, message: dict[str, Any]) -> Any:
-        run, worker = str(message["run"]), str(message["worker"])
-        return dump(await self._coordinator.conflicts(run, worker, str(message.get("path", ""))))
-
-    async def _resolve(self, message: dict[str, Any]) -> Any:
-        run, worker = str(message["run"]), str(message["worker"])
-        action = load(ResolutionAction, message["action"])
-        return dump(await self._coordinator.resolve(run, worker, action))
-
-    async def _check(self, message: dict[str, Any]) -> Any:
-        run, worker = str(message["run"]), str(message["worker"])
-        is_own = bool(message.get("is_own"))
-        return dump(await self._coordinator.check(run, worker, is_own=is_own))
-
-    async def _landing_order(self, message: dict[str, Any]) -> Any:
-        by, workers = LandingOrder(message["by"]), list(map(str, message["workers"]))
-        found = await self._coordinator.landing_order(str(message["run"]), workers, by)
-        return [dump(planned) for planned in found]
-
-    async def _check_batch(self, message: dict[str, Any]) -> Any:
-        run, workers = str(message["run"]), list(map(str, message["workers"]))
-        return dump(await self._coordinator.check_batch(run, workers))
-
-    async def _clean(self, message: dict[str, Any]) -> Any:
-        is_asked = bool(message.get("dry_run"))
-        return [dump(item) for item in await self._coordinator.clean(dry_run=is_asked)]
-
-    async def _trash(self, message: dict[str, Any]) -> Any:
-        del message
-        return [dump(item) for item in await self._coordinator.trash()]
-
-    async def _restore(self, message: dict[str, Any]) -> Any:
-        return await self._coordinator.restore(str(message["name"]))
-
-    async def _candidates(self, message: dict[str, Any]) -> Any:
-        run, step = str(message["run"]), str(message["step"])
-        return dump(await self._coordinator.candidates(run, step))
-
-    async def _compare(self, message: dict[str, Any]) -> Any:
-        run, one, other = str(message["run"]), str(message["one"]), str(message["other"])
-        return dump(await self._coordinator.compare(run, one, other))
-
-    async def _leave_out(self, message: dict[str, Any]) -> Any:
-        run, worker, hunks = str(message["run"]), str(message["worker"]), message["hunks"]
-        return dump(await self._coordinator.leave_out(run, worker, list(map(str, hunks))))
-
-    async def _weave(self, message: dict[str, Any]) -> Any:
-        run, step, hunks = str(message["run"]), str(message["step"]), message["hunks"]
-        return dump(await self._coordinator.weave(run, step, list(map(str, hunks))))
-
-    async def _history(self, message: dict[str, Any]) -> Any:
-        del message
-        return [dump(summary) for summary in await self._coordinator.history()]
-
-    async def _wait_idle(self, message: dict[str, Any]) -> Any:
-        del message
-        await self._coordinator.wait_idle()
-        return True
-
-    async def _leave(self, message: dict[str, Any]) -> Any:
-        del message
-        self._door.asked_to_leave.set()
-        return True
+    async def _answer(self, message: dict[str, Any]) -> JsonValue:
+        name = message.get("do")
+        if name == "leave":
+            self._door.asked_to_leave.set()
+            return None
+        if name not in _MAY_BE_ASKED:
+            raise EngineError(f"nobody knows how to {name!r}")
+        hints = _hints(name)
+        given = {key: load(hints[key], message[key]) for key in hints.keys() & message.keys()}
+        answer = await getattr(self._coordinator, name)(**given)
+        return dump_as(hints["return"], answer)
 
 
 def _told(error: Exception) -> dict[str, str]:

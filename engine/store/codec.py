@@ -18,7 +18,7 @@ from engine.errors import StoreError
 from engine.store.codec_scalars import JsonValue, Misfit
 from engine.store.codec_types import TAG, codec_of
 
-__all__ = ["JsonValue", "dump", "from_json", "load", "to_json"]
+__all__ = ["JsonValue", "dump", "dump_as", "from_json", "load", "to_json"]
 
 T = TypeVar("T")
 
@@ -40,6 +40,18 @@ def dump(value: object) -> dict[str, JsonValue]:
     if not isinstance(fields, dict):
         raise TypeError(f"{kind.__name__} is no dataclass")
     return {TAG: kind.__name__, **fields}
+
+
+def dump_as(kind: Any, value: object) -> JsonValue:
+    """A value as plain JSON, as `load` reads it back by the same type hint.
+
+    Raises:
+        StoreError: it is none of that kind.
+    """
+    try:
+        return codec_of(kind).encode(value)
+    except Misfit as misfit:
+        raise StoreError(f"not a {_name(kind)}: {misfit}") from misfit
 
 
 @overload

@@ -236,6 +236,7 @@ _GENERICS: dict[Any, Callable[[tuple[Any, ...]], Codec]] = {
     Literal: literal_codec,
     tuple: _sequence,
     Sequence: lambda args: _sequence((*args, ...)),
+    list: lambda args: _many(codec_of(args[0]), list, as_is, (list, tuple)),
     frozenset: _set,
     AbstractSet: _set,
     Mapping: _mapping,
