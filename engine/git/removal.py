@@ -8,7 +8,9 @@ import errno
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -21,7 +23,7 @@ from engine.git.merge3 import Merger
 from engine.git.names import RefNames
 from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, tree_of
 from engine.git.runner import WRITE, Repo, Where
-from engine.git.workspace import Strategy, Workspace
+from engine.git.workspace import NOTE, Strategy, Workspace
 from engine.git.worktrees import admin_dir, checkouts, drop_entry
 
 _SHOWN = 5
@@ -119,6 +121,20 @@ async def remove(repo: Repo, verdict: Verdict, trash: Path) -> Removed:
         async with repo.lock.held():
             await drop_entry(repo, Path(workspace.path))
     return Removed(workspace=workspace, kept_in=str(kept_in))
+
+
+async def forget(repo: Repo, workspace: Workspace, *, with_branch: bool) -> None:
+    """Let nothing say any more that a workspace was made whose folder is gone.
+
+    Its branch goes too where that is asked for, unless it has moved since.
+    """
+    await to_thread.run_sync(partial(Path(workspace.directory, NOTE).unlink, missing_ok=True))
+    names = workspace.refs
+    async with repo.lock.held():
+        await drop_entry(repo, Path(workspace.path))
+    base = await resolve(repo, names.base) if with_branch else None
+    with suppress(RefMoved):
+        await move_refs(repo, [RefMove(names.branch_ref, None, base)], say="plait: not begun")
 
 
 def _to_trash(workspace: Workspace, trash: Path) -> Path:

@@ -30,7 +30,7 @@ from engine.ids import AttemptId
 from engine.patterns import gather
 
 _BLOCK = 2048  # what a file takes on disk beyond its length, on average
-_NOTE = "workspace.json"
+NOTE = "workspace.json"
 _NOTED = ["strategy", "path", "directory", "base", "branch_prefix", "git_dir", "gitfile"]
 _NOTED += ["objects", "branch", "admin"]
 
@@ -158,7 +158,7 @@ def _remember(workspace: Workspace) -> None:
     """Say on disk that it is whole: from now on an agent may have work in it."""
     included = [[os.fsdecode(one.path), one.refused] for one in workspace.included]
     noted = {name: getattr(workspace, name) for name in _NOTED} | {"included": included}
-    file = Path(workspace.directory, _NOTE)
+    file = Path(workspace.directory, NOTE)
     draft = file.with_suffix(".partial")
     with draft.open("w", encoding="utf-8", errors="surrogateescape") as written:
         json.dump(noted, written)
@@ -170,7 +170,7 @@ def _remember(workspace: Workspace) -> None:
 def _recall(wanted: WorkspaceRequest) -> Workspace | None:
     (wanted.directory / "collect").mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        noted = json.loads((wanted.directory / _NOTE).read_bytes())
+        noted = json.loads((wanted.directory / NOTE).read_bytes())
     except FileNotFoundError:
         return None
     included = tuple(Include(os.fsencode(path), why) for path, why in noted.pop("included"))

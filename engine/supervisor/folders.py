@@ -133,7 +133,7 @@ class FolderWorkshop:
         if state.plan.runtime.cleanup_on_complete:
             await self.put_away(state, effect)
 
-    async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+    async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
         """A folder that was being filled holds copies and nothing else."""
         target = workspace(self._root, AttemptId(state.run, effect.worker, effect.attempt))
         draft = target.with_name(f".{target.name}.making")

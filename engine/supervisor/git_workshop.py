@@ -20,7 +20,7 @@ from engine.git.merge3 import Merger
 from engine.git.names import RefNames, check_prefix
 from engine.git.objects import Wording, set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
-from engine.git.removal import Verdict, examine, remove_branch
+from engine.git.removal import Verdict, examine, forget, remove_branch
 from engine.git.runner import Repo
 from engine.git.settings import Signature
 from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, check_space, prepare
@@ -304,19 +304,22 @@ class GitWorkshop:
         if state.plan.runtime.cleanup_on_complete and is_settled:
             await self.put_away(state, effect)
 
-    async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+    async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
         """Take away a worktree that was being made, however far that has come."""
         attempt = AttemptId(state.run, effect.worker, effect.attempt)
-        path = workspace(self._root, attempt)
+        names = RefNames(attempt, state.plan.runtime.branch_prefix)
         self._spaces.pop(attempt, None)
         space = Workspace(
             attempt=attempt,
             strategy=Strategy(state.plan.runtime.isolation),
-            path=str(path),
+            path=str(workspace(self._root, attempt)),
             directory=str(self._layout.attempt(attempt)),
-            base="",
+            base=names.base,
+            branch_prefix=names.prefix,
         )
-        await discard(self._repo, self._layout, Verdict(workspace=space))
+        if await anyio.Path(space.path).is_dir():
+            await discard(self._repo, self._layout, Verdict(workspace=space))
+        await forget(self._repo, space, with_branch=state.workers[effect.worker].branch is None)
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""

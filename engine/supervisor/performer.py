@@ -86,6 +86,8 @@ class Performer:
                 return
             # An agent whose output cannot be followed must not work on behind its own retry.
             await self._tools.starter.end(AttemptId(self._run.state.run, w.id, w.attempt))
+        if isinstance(effect, e.PrepareWorkspace):
+            await self._abandon(effect)
         fact = _failure(effect, error, at=self._tools.clock.now())
         if fact is not None:
             self._run.feed(fact)
@@ -119,16 +121,6 @@ class Performer:
         }
 
     async def _prepare(self, effect: e.PrepareWorkspace) -> None:
-        try:
-            await self._make_ready(effect)
-        except BaseException:
-            # Stopped before anything has worked in it: nobody would ever know of it again.
-            if self._worker(effect).phase is Phase.STOPPING:
-                with anyio.CancelScope(shield=True), suppress(EngineError, OSError):
-                    await self._tools.workshop.abandon(self._run.state, effect)
-            raise
-
-    async def _make_ready(self, effect: e.PrepareWorkspace) -> None:
         made = await self._tools.workshop.prepare(self._run.state, effect)
         if isinstance(made, BaseClash):
             self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
@@ -136,6 +128,7 @@ class Performer:
         if made.path != self._worker(effect).workspace:
             error = await self._set_up(effect, made.path)
             if error is not None:
+                await self._abandon(effect)
                 self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
                 return
         w = self._worker(effect)
@@ -154,6 +147,12 @@ class Performer:
                 enforcement=await self._enforcement(effect, made.path),
             )
         )
+
+    async def _abandon(self, effect: e.EntryEffect) -> None:
+        """Take away a workspace that no agent has come to: nobody would know of it again."""
+        if self._worker(effect).ran < effect.attempt:
+            with suppress(EngineError, OSError):
+                await self._tools.workshop.abandon(self._run.state, effect)
 
     async def _set_up(self, effect: e.PrepareWorkspace, path: str) -> str | None:
         """Run the manifest's setup, on top of what it made for others with the same lock files."""
@@ -245,6 +244,7 @@ class Performer:
             return
         if activity is not None:
             await activity.end()
+        await self._abandon(effect)  # only now: it may have been made whole, too late to be told
         self._run.feed(f.ActivityEnded(**self._base(effect)))
 
     async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:

@@ -128,7 +128,7 @@ class Workshop(Protocol):
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what nobody needs any more, as far as that is provable."""
 
-    async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+    async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
         """Take away what was made of a workspace in which nothing has worked yet."""
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:

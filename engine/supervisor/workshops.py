@@ -98,7 +98,7 @@ class Workshops:
         """Give back what is provably not needed any more."""
         await self._for(state.plan).release(state, effect)
 
-    async def abandon(self, state: RunState, effect: e.PrepareWorkspace) -> None:
+    async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
         """Take away what was made of a workspace in which nothing has worked yet."""
         await self._for(state.plan).abandon(state, effect)
 

@@ -6,10 +6,11 @@ from typing import Any
 import anyio
 import pytest
 
-from engine import Agent, Engine, Failure, IsolatedAgentSession
+from engine import Agent, AgentRunFailed, Engine, Failure, IsolatedAgentSession
 from engine.events import Told, WorkerMoved
 from engine.library.loops import LoopEnded, LoopThread
 from engine.phases import Phase
+from engine.supervisor.shelter import Shelter
 from tests.support.library import SLOW, WRITES, Workbench, script
 
 pytestmark = pytest.mark.anyio
@@ -61,7 +62,7 @@ async def nothing_is_left_but_what_waits(bench: Workbench) -> None:
             assert worker.phase in {Phase.CANCELLED, Phase.REVIEWING}
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3])
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.3])
 async def test_a_prompt_cancelled_at_any_time_leaves_nothing(
     bench: Workbench, delay: float
 ) -> None:
@@ -175,9 +176,53 @@ async def test_an_engine_that_ends_is_a_failure_of_every_run(bench: Workbench) -
     assert await bench.survivors() == set()
 
 
+async def test_a_workspace_that_is_whole_too_late_goes_too(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cancelled while the last thing before its agent starts cannot be broken off any more."""
+    asked, stopped = anyio.Event(), anyio.Event()
+    report_for = Shelter.report_for
+
+    async def late(shelter: Shelter, state: Any, job: Any) -> Any:
+        found = await report_for(shelter, state, job)
+        assert len(await anyio.to_thread.run_sync(bench.worktrees)) == 1
+        asked.set()
+        with anyio.CancelScope(shield=True):
+            await stopped.wait()
+        return found
+
+    async def tell_stop(engine: Engine) -> None:
+        async for told in engine.events():
+            if isinstance(told.event, WorkerMoved) and told.event.after is Phase.STOPPING:
+                stopped.set()
+
+    monkeypatch.setattr(Shelter, "report_for", late)
+    async with bench.engine() as engine, anyio.create_task_group() as group:
+        group.start_soon(tell_stop, engine)
+        one = Agent("scripted", engine=engine, options=WRITES)
+        async with one, anyio.create_task_group() as prompting:
+            prompting.start_soon(one.prompt, "x")
+            await asked.wait()
+            prompting.cancel_scope.cancel()
+        group.cancel_scope.cancel()
+    await nothing_is_left(bench)
+    assert bench.git.git("branch", "--list", "plait/*") == ""
+    async with bench.engine() as engine:
+        (item,) = await engine.port.trash()  # renamed, as everything that goes
+        await engine.port.restore(item.id)
+    assert len(bench.worktrees()) == 1
+
+
+async def test_a_workspace_whose_setup_failed_goes_too(bench: Workbench) -> None:
+    bench.sets_up("false")
+    async with Agent("scripted", repo=bench.project, options=WRITES) as one:
+        with pytest.raises(AgentRunFailed, match="setup"):
+            await one.prompt("x")
+    await nothing_is_left(bench)
+
+
 async def test_a_workspace_that_was_being_set_up_goes_too(bench: Workbench) -> None:
-    manifest = "workspace: {setup: 'sleep 60'}\npipelines:\n- name: p\n  steps:\n"
-    (bench.project / "plait.yaml").write_text(manifest + "  - {name: s, run: 'true'}\n")
+    bench.sets_up("sleep 60")
     async with Agent("scripted", repo=bench.project, options=WRITES) as one:
         with anyio.move_on_after(30) as scope:
             async with anyio.create_task_group() as group:

@@ -28,6 +28,12 @@ class Workbench(Place):
         lines = self.git.git("worktree", "list", "--porcelain").splitlines()
         return [line for line in lines if line.startswith("worktree ")][1:]
 
+    def sets_up(self, command: str) -> None:
+        """Have every workspace set up by this command."""
+        step = "pipelines:\n- name: p\n  steps:\n  - {name: s, run: 'true'}\n"
+        manifest = f"workspace: {{setup: '{command}'}}\n{step}"
+        (self.project / "plait.yaml").write_text(manifest)
+
     def shown(self, commit: str | None, path: str) -> str:
         """A file as it is in a commit."""
         return self.git.git("show", f"{commit}:{path}")
