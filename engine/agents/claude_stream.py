@@ -47,6 +47,8 @@ _RESETS = re.compile(r"limit reached\|(\d{10})")
 _UNAUTHORIZED = {401, 403}
 _TOO_MANY = 429
 _MILLISECONDS = 1000
+_INIT = b'{"type":"system","subtype":"init"'
+_FIRST_UNREAD = b',"slash_commands":'
 
 
 def user_message(text: str) -> bytes:
@@ -98,10 +100,22 @@ class ClaudeStream(Reading):
             "keep_alive": lambda _: [],
         }
 
+    def read(self, line: bytes) -> Record | None:
+        """The record; of the one that begins each turn only its first part, which tells enough.
+
+        Its rest, lists of all that this agent knows, is most of what a short turn writes.
+        """
+        if line.startswith(_INIT) and line.endswith(b"}"):
+            end = line.find(_FIRST_UNREAD)
+            # A key of that name in an inner object leaves braces open, and then this is no JSON.
+            head = read_record(line[:end] + b"}") if end > 0 else None
+            if head is not None and "session_id" in head and "model" in head:
+                return head
+        return read_record(line)
+
     def record(self, record: Record) -> list[AgentEvent] | None:
         """What one record means."""
-        kind = record.get("type")
-        reader = self._readers.get(kind) if isinstance(kind, str) else None
+        reader = self._readers.get(record.get("type", ""))
         return None if reader is None else reader(record)
 
     # ------------------------------------------------------------------ talking to it
@@ -182,12 +196,11 @@ class ClaudeStream(Reading):
         if identity == self._counted or not isinstance(usage, dict):
             return []
         self._counted = identity
-        cached = count_of(usage.get("cache_read_input_tokens")) or 0
-        fresh = (count_of(usage.get("input_tokens")) or 0) + (
-            count_of(usage.get("cache_creation_input_tokens")) or 0
-        )
+        look, known = usage.get, self.usage
+        cached = count_of(look("cache_read_input_tokens")) or 0
+        fresh = count_of(look("input_tokens")) or 0
+        fresh += count_of(look("cache_creation_input_tokens")) or 0
         # The totals so far stand in the last result; what came out is told only there.
-        known = self.usage
         self.usage = UsageSeen(
             input_tokens=(known.input_tokens or 0) + fresh + cached,
             output_tokens=known.output_tokens,
@@ -252,7 +265,8 @@ class ClaudeStream(Reading):
         return [self.limited(until=number_of(about.get("resetsAt")))]
 
     def _limit_of(self, error: str, status: int | None) -> RateLimited | None:
-        if self.limit is not None or not (_LIMIT_REACHED.search(error) or status == _TOO_MANY):
+        is_reached = status == _TOO_MANY or (error and _LIMIT_REACHED.search(error))
+        if self.limit is not None or not is_reached:
             return None
         resets = _RESETS.search(error)
         return self.limited(until=float(resets[1]) if resets else None)
@@ -306,7 +320,7 @@ class ClaudeStream(Reading):
 
 
 def _is_rejected(meta: Record) -> bool:
-    return text_of(at(meta, "permission_decision", "decision")) == "reject"
+    return bool(at(meta, "permission_decision", "decision") == "reject")
 
 
 def _state(block: Record, *, is_refused: bool) -> str:

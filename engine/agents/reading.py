@@ -37,7 +37,7 @@ _NETWORK = re.compile(
 _Number = TypeVar("_Number", int, float)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
     """What an agent's closing record said; `text` replaces its last message if there is any."""
 
@@ -76,6 +76,10 @@ class Reading(ABC):
     def record(self, record: Record) -> list[AgentEvent] | None:
         """What one JSON record means; None if it means nothing to this parser."""
 
+    def read(self, line: bytes) -> Record | None:
+        """The record that a line is; a subclass may leave out what it never looks at."""
+        return read_record(line)
+
     def block(self, block: bytes) -> list[AgentEvent]:
         """What some whole lines of output mean."""
         events: list[AgentEvent] = []
@@ -85,7 +89,7 @@ class Reading(ABC):
 
     def line(self, line: bytes) -> list[AgentEvent]:
         """What one line of output means."""
-        found = read_record(line)
+        found = self.read(line)
         if found is not None:
             try:
                 events = self.record(found)

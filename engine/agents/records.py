@@ -54,13 +54,14 @@ def line_of(record: Mapping[str, object]) -> bytes:
 
 
 _HUGE = 2**53
+_NUMBERS = (int, float)
 
 
 def text_of(value: object) -> str:
     """The value if it is text, a number as text, else nothing."""
     if isinstance(value, str):
         return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if value is not None and isinstance(value, _NUMBERS) and not isinstance(value, bool):
         return str(value)
     return ""
 
@@ -69,13 +70,13 @@ def count_of(value: object) -> int | None:
     """The value as a count, or None where it is none."""
     if type(value) is int and 0 <= value < _HUGE:  # nearly always
         return value
-    number = number_of(value)
+    number = None if value is None else number_of(value)
     return None if number is None else int(number)
 
 
 def number_of(value: object) -> float | None:
     """The value as a number that is not negative, or None where it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     try:
         number = float(value)
@@ -95,6 +96,8 @@ def at(record: object, *keys: str) -> Any:
 
 def content_text(content: object) -> str:
     """The text of a message's content: text itself, or a list of blocks some of which have text."""
+    if isinstance(content, str):  # nearly always
+        return content
     if isinstance(content, list):
         return "\n".join(filter(None, (content_text(block) for block in content)))
     if isinstance(content, dict):
@@ -103,6 +106,7 @@ def content_text(content: object) -> str:
 
 
 _PATH_KEYS = ("file_path", "path", "filePath", "filepath", "notebook_path", "absolute_path")
+_NAMES_PATH = frozenset(_PATH_KEYS)
 _TITLE_KEYS = ("command", "cmd", *_PATH_KEYS, "pattern", "query", "url", "description", "prompt")
 
 
@@ -110,7 +114,7 @@ def paths_of(given: object) -> tuple[str, ...]:
     """The files that a tool's input names."""
     if not isinstance(given, dict):
         return ()
-    return tuple([v for k, v in given.items() if k in _PATH_KEYS and isinstance(v, str) and v])
+    return tuple([v for k, v in given.items() if k in _NAMES_PATH and isinstance(v, str) and v])
 
 
 def title_of(given: object) -> str:

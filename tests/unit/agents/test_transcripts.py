@@ -218,3 +218,27 @@ def test_said_pieces_make_the_last_message() -> None:
         Said("Created hell"),
         Said("o.txt.", is_delta=True),
     ]
+
+
+_INIT = (
+    b'{"type":"system","subtype":"init","session_id":"s",%s"slash_commands":["a"],%s"uuid":"u"}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [
+        (b'"model":"m",', b""),
+        (b"", b'"model":"m",'),
+        (b'"tools":[{"x":1,"slash_commands":2}],', b'"model":"m",'),
+    ],
+)
+def test_claude_s_first_record_is_known_wherever_it_tells(early: bytes, late: bytes) -> None:
+    parser = adapter_named("claude").parser(request_for("claude"))
+    assert parser.feed("out", _INIT % (early, late)) == [Started("s", "m")]
+
+
+def test_half_of_claude_s_first_record_is_none() -> None:
+    parser = adapter_named("claude").parser(request_for("claude"))
+    torn = (_INIT % (b'"model":"m",', b"")).replace(b"}", b"")
+    assert [type(event) for event in parser.feed("out", torn)] == [Raw]
