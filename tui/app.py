@@ -8,10 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 import anyio
 import anyio.to_thread
@@ -19,27 +19,19 @@ from textual.app import App
 from textual.filter import LineFilter, NoColor
 from textual.worker import WorkType
 
-from tui.bridge import Bridge, LogGrew
 from tui.keys import read_key_file
-from tui.present.attention import (
-    KEEP_TITLE,
-    PUT_TITLE_BACK,
-    Needs,
-    needs_of,
-    notification,
-    sentence_of_new,
-    set_title,
-    title_of_view,
-)
-from tui.screens.base import BoardScreen
-from tui.screens.memory import Memory
-from tui.screens.session import Player, Session
+from tui.screens.opening import OpeningScreen, PaintedScreen
 from tui.theming import DEFAULT, Theme, load_all
 from tui.widgets.palette import Palette
 from tui.widgets.terminal import SturdyDriver
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the first frame needs none of it
     from engine.api import EnginePort
+    from tui.bridge import LogGrew
+    from tui.present.attention import Needs
+    from tui.screens.base import BoardScreen
+    from tui.screens.living import Living
+    from tui.screens.session import Player, Session
 
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
@@ -58,10 +50,7 @@ _SCREENS = {
 """Where each screen is; loaded when it is first gone to, and not before the first paint."""
 
 
-def _made(kind: str, session: Session) -> BoardScreen:
-    module, name = _SCREENS[kind]
-    screen: BoardScreen = getattr(import_module(f"tui.screens.{module}"), name)(session)
-    return screen
+_OPENING = "opening"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,60 +104,81 @@ class PlaitApp(App[None]):
         options: Options | None = None,
     ) -> None:
         options = options or Options(config=config_home())
-        config, clock = options.config, options.clock
+        config = options.config
         self.is_plain = "NO_COLOR" in os.environ if options.is_plain is None else options.is_plain
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
-        self._screen_stacks, self._current_mode = {options.begins_on: []}, options.begins_on
-        self._has_truecolor = options.has_truecolor
-        themes, theme_problems = load_all(config / "themes" if config else None)
-        for known in themes.values():
+        begins_on = _OPENING if port is None else options.begins_on
+        self._screen_stacks, self._current_mode = {begins_on: []}, begins_on
+        self._known_themes, theme_problems = load_all(config / "themes" if config else None)
+        for known in self._known_themes.values():
             self.register_theme(known.as_textual())
-        chosen = theme if theme in themes else DEFAULT
-        key_file = config / "keys.toml" if config else None
-        text = key_file.read_text("utf-8") if key_file and key_file.exists() else ""
-        keymap, key_problems = read_key_file(text, str(key_file or "keys.toml"))
+        chosen = theme if theme in self._known_themes else DEFAULT
+        self._key_file = config / "keys.toml" if config else None
+        text = self._key_file.read_text("utf-8") if _is_there(self._key_file) else ""
+        self._known_keys, key_problems = read_key_file(text, str(self._key_file or "keys.toml"))
         self.problems = [str(problem) for problem in (*theme_problems, *key_problems)]
         self._plain_filters: list[LineFilter] = [NoColor()]
-        is_remote = "SSH_CONNECTION" in os.environ
-        self.session = Session(
-            bridge=Bridge(port, self.post_message, clock),
-            clock=clock,
-            keymap=keymap,
-            themes=themes,
-            palette=self._palette(themes[chosen]),
-            is_read_only=read_only,
+        self.is_remote = "SSH_CONNECTION" in os.environ
+        self._port = port
+        self._is_read_only = read_only
+        self._options = options
+        self.has_painted = anyio.Event()
+        self.theme = chosen
+        self.add_mode(_OPENING, self._opening)
+        for kind in _SCREENS:
+            self.add_mode(kind, partial(self._made, kind))
+
+    def _opening(self) -> OpeningScreen:
+        palette = self._palette(self._known_themes[self.theme])
+        kind, keys = self._options.begins_on, self._known_keys.shown_by_idea
+        return OpeningScreen(palette, kind, keys, is_ascii=self._options.is_ascii)
+
+    def _made(self, kind: str) -> BoardScreen:
+        module, name = _SCREENS[kind]
+        screen: BoardScreen = getattr(import_module(f"tui.screens.{module}"), name)(self.session)
+        return screen
+
+    @cached_property
+    def living(self) -> Living:
+        """What knows of runs and workers; loaded when it is first asked for."""
+        from tui.bridge import Bridge  # noqa: PLC0415  the first frame is painted before
+        from tui.screens.living import Living  # noqa: PLC0415  likewise
+        from tui.screens.session import Session  # noqa: PLC0415  likewise
+
+        options = self._options
+        session = Session(
+            bridge=Bridge(self._port, self.post_message, options.clock),
+            clock=options.clock,
+            keymap=self._known_keys,
+            themes=self._known_themes,
+            palette=self._palette(self._known_themes[self.theme]),
+            is_read_only=self._is_read_only,
             is_ascii=options.is_ascii,
             can_stay_alive=options.can_stay_alive,
-            can_animate=not (is_remote or self.is_plain or _is_still()),
-            key_file=str(key_file or ""),
+            can_animate=not (self.is_remote or self.is_plain or _is_still()),
+            key_file=str(self._key_file or ""),
             shell=options.shell,
             player=options.player,
         )
-        self.is_remote = is_remote
-        self._notifies = options.notifies
-        self._needs: Needs | None = None
-        self._title = ""
-        self._memory: Memory | None = None
-        self.has_painted = anyio.Event()
+        living = Living(session, is_in_tmux="TMUX" in os.environ)
         if options.memory:
-            self._recall(options.memory)
-        self.theme = chosen
-        for kind in _SCREENS:
-            self.add_mode(kind, partial(_made, kind, self.session))
+            living.recall(options.memory)
+        return living
+
+    @property
+    def session(self) -> Session:
+        """The memory of this console."""
+        return self.living.session
 
     def reach(self, port: EnginePort, memory: Path) -> None:
         """The engine is there, and the file that an earlier console left beside it."""
-        self._recall(memory)
+        self.living.recall(memory)
         self.session.bridge.reach(port)
-
-    def _recall(self, path: Path) -> None:
-        self._memory = Memory(path)
-        self._memory.recall(self.session)
 
     # Colours.
 
     def _palette(self, theme: Theme) -> Palette:
-        has_truecolor = self._has_truecolor
+        has_truecolor = self._options.has_truecolor
         if has_truecolor is None:
             has_truecolor = self.console.color_system in {"truecolor", None}
         return Palette(theme, is_plain=self.is_plain, has_truecolor=has_truecolor)
@@ -183,22 +193,35 @@ class PlaitApp(App[None]):
         self.session.palette = palette
         for stack in self._screen_stacks.values():
             for screen in stack:
-                if isinstance(screen, BoardScreen):
+                if isinstance(screen, PaintedScreen):
                     screen.board.wear(palette)
         self.redraw()
 
     # Living.
 
     def on_mount(self) -> None:
+        signals: WorkType[None] = self._heed_signals
+        if threading.current_thread() is threading.main_thread():
+            self.run_worker(signals, group="signals")
+        if self._current_mode == _OPENING:
+            self.call_after_refresh(self.call_next, self._go_on)
+        else:
+            self._live()
+
+    async def _go_on(self) -> None:
+        """The first frame is on the terminal: load what knows runs and workers."""
+        self._live()
+        await self.switch_mode(self._options.begins_on)
+        await self.remove_mode(_OPENING)
+
+    def _live(self) -> None:
+        """Begin to listen to the engine, and to show what it tells."""
+        bridge: WorkType[None] = self.session.bridge.run
         self.theme_changed_signal.subscribe(self, self._wear)
         self.set_interval(_TICK_S, self.redraw)
         self.set_interval(_REMEMBER_S, self._remember)
-        self._tell_terminal(KEEP_TITLE)
-        bridge: WorkType[None] = self.session.bridge.run
-        signals: WorkType[None] = self._heed_signals
+        self._tell_terminal(self.living.begins)
         self.run_worker(bridge, group="bridge")
-        if threading.current_thread() is threading.main_thread():
-            self.run_worker(signals, group="signals")
         if self.problems:
             self.call_after_refresh(self._tell_problems)
         self.call_after_refresh(self.has_painted.set)
@@ -212,12 +235,12 @@ class PlaitApp(App[None]):
 
     def _tell_problems(self) -> None:
         more = f" and {len(self.problems) - 1} more" if len(self.problems) > 1 else ""
-        if isinstance(self.screen, BoardScreen):
+        if isinstance(self.screen, SaysRefused):
             self.screen.say_refused("your settings", self.problems[0] + more, "the defaults stay")
 
     def redraw(self) -> None:
         """Draw the screen that is seen; the others cost nothing."""
-        if isinstance(self.screen, BoardScreen):
+        if isinstance(self.screen, PaintedScreen):
             self.screen.draw()
 
     def on_engine_moved(self) -> None:
@@ -229,37 +252,27 @@ class PlaitApp(App[None]):
 
     def _remember(self) -> None:
         """Write down what is to outlive this console, beside everything else."""
-        text = self._memory.changed(self.session) if self._memory else ""
-        if self._memory and text:
-            write = partial(anyio.to_thread.run_sync, self._memory.write, text)
-            wanted: WorkType[None] = write
-            self.run_worker(wanted, group="memory", exclusive=True)
+        if text := self.living.unwritten():
+            write: WorkType[None] = partial(anyio.to_thread.run_sync, self.living.write, text)
+            self.run_worker(write, group="memory", exclusive=True)
 
     def on_unmount(self) -> None:
-        text = self._memory.changed(self.session) if self._memory else ""
-        if self._memory and text:
-            self._memory.write(text)
-        self._tell_terminal(PUT_TITLE_BACK)
+        if "living" in vars(self):
+            self.living.write(self.living.unwritten())
+            self._tell_terminal(self.living.ends)
 
     def _call_attention(self) -> None:
         """Ring once for what has come up since the last look, wherever the user looks now."""
-        view, before = self.session.view, self._needs
-        self._needs = needs_of(view)
-        said = "" if before is None else sentence_of_new(before, self._needs)
-        if said and self._notifies:
+        call = self.living.call()
+        if call.rings and self._options.notifies:
             self.bell()
-            self._tell_terminal(notification(said, is_in_tmux="TMUX" in os.environ))
-        if before is not None and self.session.can_animate:
-            self._light_up(self._needs - before)
-        title = title_of_view(view)
-        if title != self._title:
-            self._title = title
-            self._tell_terminal(set_title(title))
+        for sequence in call.sequences:
+            self._tell_terminal(sequence)
+        if call.new and self.session.can_animate:
+            self._light_up(call.new)
 
     def _light_up(self, new: Needs) -> None:
         """The cards of those that begin to need a human stand on another ground, for a moment."""
-        if not new:
-            return
         self.session.risen |= new
 
         def settle() -> None:
@@ -270,7 +283,7 @@ class PlaitApp(App[None]):
 
     def _tell_terminal(self, sequence: str) -> None:
         """Send a sequence of ours; nothing foreign in it is uncleaned."""
-        if self._notifies and self._driver:
+        if self._options.notifies and self._driver:
             self._driver.write(sequence)
 
     def on_log_grew(self, grew: LogGrew) -> None:
@@ -285,6 +298,14 @@ class PlaitApp(App[None]):
 
 
 @runtime_checkable
+class SaysRefused(Protocol):
+    """A screen with a message line."""
+
+    def say_refused(self, what: str, reason: str, hint: str = "") -> None:
+        """Say what was refused, why, and what helps."""
+
+
+@runtime_checkable
 class TakesLog(Protocol):
     """A screen that shows a log."""
 
@@ -295,6 +316,10 @@ class TakesLog(Protocol):
 def config_home() -> Path:
     """The user's folder with `keys.toml` and `themes/`."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "plait"
+
+
+def _is_there(path: Path | None) -> TypeGuard[Path]:
+    return path is not None and path.exists()
 
 
 def _is_still() -> bool:

@@ -57,6 +57,12 @@ def test_help_loads_next_to_nothing():
     assert not loaded & {"textual", "rich", "anyio", "pydantic", "argparse", "engine"}
 
 
+def test_the_first_frame_of_the_console_needs_nothing_of_the_engine():
+    loaded = loaded_by("import tui.commands.console, tui.app")
+    assert "textual" in loaded
+    assert not loaded & {"engine", "pydantic", "git", "psutil", "sqlite3"}
+
+
 def test_every_command_has_a_module_and_a_row():
     page = (ROOT / "docs/commands.md").read_text()
     for name in COMMANDS:

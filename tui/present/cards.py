@@ -5,6 +5,7 @@ from collections.abc import Callable
 from engine.limits import Dimension
 from engine.phases import Phase, StopCause
 from engine.results import Badge, StepView, WorkerView
+from tui.present.bars import Hint
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import some
 from tui.present.frames import framed
@@ -34,7 +35,7 @@ from tui.present.said import (
     telling,
     wall_level,
 )
-from tui.present.scene import Hint, Scene
+from tui.present.scene import Scene
 from tui.present.standing import clock_of, name_of
 
 HEIGHT, TALL_HEIGHT = 9, 11

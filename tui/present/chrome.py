@@ -1,101 +1,46 @@
-"""What stands round every screen: the top bar, the run line with its beads, banner, footer."""
-
-from collections.abc import Collection, Sequence
+"""What the bars say of a run: the top bar's end, the run line with its beads, the banner."""
 
 from engine.results import RunView
+from tui.present.bars import tabs_bar
 from tui.present.figures import cost_of, lasting, memory
 from tui.present.ink import (
     BOLD,
-    KEY,
-    MUTED,
     TEXT,
     Ink,
     Page,
     Role,
     Row,
     Span,
-    Zone,
-    cut_row,
     fit,
     grounded,
-    row_width,
     spread,
     words,
 )
 from tui.present.looks import fill_of, look_of
-from tui.present.scene import Banner, Hint, Scene
+from tui.present.scene import Banner, Scene
 from tui.present.standing import Band, bands_of
 
-TABS = (
-    ("fleet", "Fleet", "go_fleet"),
-    ("worker", "Worker", "go_worker"),
-    ("diff", "Diff", "go_diff"),
-    ("compare", "Compare", "go_compare"),
-    ("review", "Review", "go_review"),
-    ("inbox", "Inbox", "go_inbox"),
-    ("plan", "Plan", "go_plan"),
-    ("runs", "Runs", "go_runs"),
-)
-_TITLED_FIRST = ("fleet", "inbox", "worker", "diff", "review", "compare", "plan", "runs")
-"""Where not every title fits, in which order screens get theirs."""
-_TINY, _WIDE, _WIDER = 60, 100, 160
+_WIDE, _WIDER = 100, 160
 _MANY_BEADS = 12
 _BAR = 36
 _THIRD = 1 / 3
 
 
 def top_bar(scene: Scene, current: str, cells: int) -> Page:
-    """Row 0: the name, the screens with their keys, the inbox count, the run and its age."""
-    is_tiny = cells < _TINY
-    ending = () if is_tiny else _run_name(scene, has_repository=cells >= _WIDER)
-    room = cells - row_width(ending) - 2
-    shown = [tab for tab in TABS if not is_tiny or tab[0] in {current, *_TITLED_FIRST[:6]}]
-    titled = {current}
-    for screen in _TITLED_FIRST:
-        row, _ = _tabs(scene, shown, current, titled | {screen})
-        if row_width(row) > room:
-            break
-        titled.add(screen)
-    row, zones = _tabs(scene, shown, current, titled)
-    drawn = spread(grounded(row, Role.PANEL), grounded(ending, Role.PANEL), cells)
-    return Page((grounded(drawn, Role.PANEL),), tuple(zones))
+    """Row 0: the screens with their keys, the inbox count, the run and its age."""
+    ending = _run_name(scene, has_repository=cells >= _WIDER)
+    return tabs_bar(scene.keys, current, cells, ending=ending, count=_inbox_count(scene))
 
 
-def _tabs(
-    scene: Scene, shown: Sequence[tuple[str, str, str]], current: str, titled: Collection[str]
-) -> tuple[list[Span], list[Zone]]:
-    """The name and the screens; those that are not `titled` stand there with their key alone."""
-    row: list[Span] = [Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))]
-    zones: list[Zone] = []
-    for screen, title, idea in shown:
-        start = row_width(row)
-        row += _tab(
-            scene.key(idea), title if screen in titled else "", is_current=screen == current
-        )
-        if screen == "inbox":
-            row += _inbox_count(scene)
-        zones.append(Zone(start, 0, row_width(row) - start, 1, f"go:{screen}"))
-    return row, zones
-
-
-def _tab(key: str, title: str, *, is_current: bool) -> list[Span]:
-    """A blank on either side: two keep tabs apart, and none moves when another is opened."""
-    if is_current:
-        ground = Role.BACKGROUND
-        return [
-            Span(f" {key} ", Ink(Role.ACCENT, ground, bold=True)),
-            Span(f"{title} ", Ink(Role.TEXT, ground, bold=True)),
-        ]
-    return [Span(f" {key} {title} " if title else f" {key} ", MUTED)]
-
-
-def _inbox_count(scene: Scene) -> list[Span]:
+def _inbox_count(scene: Scene) -> Row:
     count = len(bands_of(scene.run)[Band.NEEDS_YOU]) if scene.run else 0
-    return [Span(f" ? {count} ", fill_of(Role.WAITING))] if count else []
+    return (Span(f" ? {count} ", fill_of(Role.WAITING)),) if count else ()
 
 
 def _run_name(scene: Scene, *, has_repository: bool) -> Row:
     parts: list[str | Span] = []
+    if scene.run is None and not scene.view.repository:
+        return ()
     if has_repository or scene.run is None:
         parts += [scene.view.repository]
         if scene.run and scene.run.target:
@@ -230,25 +175,3 @@ def _proportions(run: RunView, *, is_plain: bool) -> Row:
         row.append(Span((mark if is_plain else "▄") * (until - before), Ink(role)))
         before = until
     return tuple(row)
-
-
-def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Page:
-    """The last row: keys of the focused thing; what does not fit falls off at the right."""
-    ending = (Span(help_key, KEY), Span(" keys ", MUTED))
-    room = cells - row_width(ending) - 2
-    row: list[Span] = [Span(" ")]
-    zones: list[Zone] = []
-    for hint in hints:
-        start = row_width(row)
-        piece = (Span(hint.key, KEY), Span(f" {hint.label}", MUTED), Span("  "))
-        if start + row_width(piece) > room + 1:
-            break
-        row += piece
-        zones.append(Zone(start, 0, row_width(piece) - 2, 1, f"key:{hint.key}"))
-    zones.append(Zone(cells - row_width(ending), 0, row_width(ending), 1, f"key:{help_key}"))
-    return Page((grounded(spread(row, ending, cells), Role.SURFACE),), tuple(zones))
-
-
-def message(row: Row, cells: int) -> Row:
-    """The message line, one cell in from the edge."""
-    return fit((Span(" "), *cut_row(row, cells - 2)), cells)

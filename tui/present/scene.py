@@ -17,13 +17,6 @@ class Banner(NamedTuple):
     role: Role = Role.FAILED
 
 
-class Hint(NamedTuple):
-    """A key and what it does, for the footer and for cards."""
-
-    key: str
-    label: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Scene:
     """One moment of the console.

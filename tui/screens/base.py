@@ -7,13 +7,13 @@ from time import monotonic
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkType
 
 from engine.commands import Command, Refused
 from tui.keys import ACTIONS, Action, Waits
-from tui.present.chrome import footer, message, run_line, top_bar
+from tui.present.bars import Hint, footer, message
+from tui.present.chrome import run_line, top_bar
 from tui.present.dialogs import LeaveDialog
 from tui.present.help import HelpPage
 from tui.present.ink import (
@@ -34,10 +34,10 @@ from tui.present.ink import (
     words,
 )
 from tui.present.pickers import Picker
-from tui.present.scene import Hint, Scene
+from tui.present.scene import Scene
+from tui.screens.opening import PaintedScreen
 from tui.screens.reasons import LATER, PLAYED_OVER, READ_ONLY_IDEAS
 from tui.screens.session import Session
-from tui.widgets.board import Board
 from tui.widgets.textbox import TextBox
 
 _ROOMY = (100, 30)
@@ -68,17 +68,14 @@ class Writing:
     is_code: bool = False
 
 
-class BoardScreen(Screen[None]):
+class BoardScreen(PaintedScreen):
     """A screen drawn as rows. Subclasses draw the body and say what ideas do (`do_<idea>`)."""
 
-    AUTO_FOCUS = ""
-    DEFAULT_CSS = "BoardScreen { layers: board box; background: $background; overflow: hidden; }"
     kind: ClassVar[str] = "fleet"
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
+        super().__init__(session.palette, is_ascii=session.is_ascii)
         self.session = session
-        self.board = Board(session.palette, is_ascii=session.is_ascii)
         self.textbox = TextBox()
         self.overlay: Overlay | None = None
         self.picked: Callable[[str], None] = lambda _: None
@@ -90,14 +87,8 @@ class BoardScreen(Screen[None]):
         self._chord_shown: Waits | None = None
 
     def compose(self) -> ComposeResult:
-        yield self.board
+        yield from super().compose()
         yield self.textbox
-
-    def on_screen_resume(self) -> None:
-        self.draw()
-
-    def on_resize(self) -> None:
-        self.draw()
 
     @property
     def is_fingered(self) -> bool:
@@ -134,7 +125,6 @@ class BoardScreen(Screen[None]):
     # Drawing.
 
     def draw(self) -> None:
-        """Draw everything anew; the board paints what differs."""
         if not self.is_current or not self.is_mounted:
             return
         cells, height = self.app.size

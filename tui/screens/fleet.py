@@ -15,6 +15,7 @@ from tui.present.standing import Band, band_of, bands_of, in_order, step_of
 from tui.present.welcome import welcome
 from tui.present.worker_page import panes
 from tui.screens.acting import ActingScreen
+from tui.screens.opening import REACHING
 from tui.screens.session import Session, Undoable
 
 _MOST_DETAIL = 2
@@ -60,7 +61,7 @@ class FleetScreen(ActingScreen):
 
     def sentence(self, scene: Scene) -> Row:
         if self.session.bridge.view is None:
-            return words("Reaching the engine of this repository.")
+            return words(REACHING)
         if not scene.view.runs:
             return words(
                 "Nothing has been written to ", Span(scene.view.repository, TEXT), " so far."

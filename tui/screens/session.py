@@ -131,10 +131,6 @@ class Session:
         """Everything a screen may draw from, now."""
         now, run = self.clock(), self.run
         run_id = run.run if run else ""
-        keys = {
-            action_id.rpartition(".")[2]: self.keymap.shown(action_id)
-            for action_id in self.keymap.keys
-        }
         return Scene(
             view=self.view,
             run=run,
@@ -144,7 +140,7 @@ class Session:
             marks=frozenset(self.marks),
             fresh=self.bridge.fresh(now) if self.can_animate else frozenset(),
             risen=frozenset(worker for of, worker in self.risen if of == run_id),
-            keys=keys,
+            keys=self.keymap.shown_by_idea,
             banner=self._banner(now),
             is_plain=self.palette.is_plain,
         )

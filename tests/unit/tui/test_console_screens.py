@@ -1,6 +1,7 @@
 """The screens: each shows what it should, keys lead between them, and hidden ones cost nothing."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from engine.store.history import RunSummary, Standing
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import (
     NOW,
+    Console,
     FakePort,
     changed,
     csvlite,
@@ -23,8 +25,9 @@ from tests.support.consoles import (
 from tui.app import _SCREENS, Options, PlaitApp
 from tui.bridge import LogGrew
 from tui.keys import SCREENS
-from tui.present.ink import Row, Zone
+from tui.present.ink import Row, Zone, text_of
 from tui.screens.base import BoardScreen
+from tui.screens.opening import OpeningScreen
 from tui.screens.worker import WorkerScreen
 
 pytestmark = pytest.mark.anyio
@@ -467,3 +470,26 @@ def test_no_screen_or_app_of_ours_takes_a_name_that_the_framework_owns(name: str
 
 def test_every_screen_that_is_built_is_in_the_key_table():
     assert set(_SCREENS) <= set(SCREENS)
+
+
+class _Keeping(PlaitApp):
+    """A console that keeps its first screen, to be looked at when it has gone."""
+
+    def _opening(self) -> OpeningScreen:
+        self.first = super()._opening()
+        return self.first
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (40, 10)])
+async def test_the_first_frame_stays_as_it_is_until_the_engine_is_reached(
+    size: tuple[int, int], tmp_path: Path
+):
+    port = FakePort(csvlite())
+    app = _Keeping(None, options=Options(clock=lambda: NOW, is_plain=False, has_truecolor=True))
+    async with app.run_test(size=size) as pilot:
+        console = await Console(app, pilot, port).until(app.has_painted.is_set)
+        assert console.screen.kind == "fleet"
+        assert text_of(app.first.board.rows) == console.text
+        app.reach(port, tmp_path / "memory.json")
+        await console.shows("worker_2")
+        assert not app.first.is_attached
