@@ -44,9 +44,9 @@ async def fill_check_tree(
     """Bring a check tree to a commit; the object folders it borrows from, to be bound read-only."""
     commit = await commit_of(repo, commit)
     await to_thread.run_sync(_make_ready, place)
-    git = await InsideGit.make(repo, _site(place), wrap)
-    await git("read-tree", "--reset", "-u", "--no-recurse-submodules", commit)
-    await git("clean", "-ffdq")
+    async with InsideGit.opened(repo, _site(place), wrap) as git:
+        await git("read-tree", "--reset", "-u", "--no-recurse-submodules", commit)
+        await git("clean", "-ffdq")
     await to_thread.run_sync(_keep_index, git, place)
     clone = PrivateClone(path=Path(place.git_dir), branch=_BRANCH, base=commit, hide="plait")
     borrowed = await make_private(repo, clone)
@@ -56,8 +56,8 @@ async def fill_check_tree(
 
 async def holds(repo: Repo, place: CheckTree, commit: str, *, wrap: Wrap = outside) -> bool:
     """The tree still is the commit's: the check changed nothing that git tracks or would add."""
-    git = await InsideGit.make(repo, _site(place), wrap)
-    staged = await stage_all(git, str(place.path), big_file=1 << 62)
+    async with InsideGit.opened(repo, _site(place), wrap) as git:
+        staged = await stage_all(git, str(place.path), big_file=1 << 62)
     return staged.tree == await tree_of(repo, commit)
 
 

@@ -111,27 +111,36 @@ async def collect(
         index=Path(workspace.directory, "index"),
         start=Path(workspace.directory, "start"),
     )
-    git = await InsideGit.make(repo, site, request.wrap)
-    change = await _gather(git, workspace, request)
-    embedded = await keep_embedded(
-        repo, workspace, request.wrap, found=change.embedded, author=request.author
-    )
-    change = replace(change, embedded=embedded)
-    refused = await _import(repo, git, workspace, change.head)
-    if refused is not None:
-        head = await commit_inside(git, change.tree, workspace.base, request)
-        await _name_arrivals(git, head, {}, ())
-        if await _import(repo, git, workspace, head) is not None:
-            return CollectRefused(
-                reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
-            )
-        note = f"Its history was not accepted ({refused}); its files arrived as one commit."
-        change = replace(change, head=head, has_left_over=True, notes=(*change.notes, note))
+    async with InsideGit.opened(repo, site, request.wrap) as git:
+        change = await _gather(git, workspace, request)
+        embedded = await keep_embedded(
+            repo, workspace, request.wrap, found=change.embedded, author=request.author
+        )
+        change = replace(change, embedded=embedded)
+        change, refused = await _taken_in(repo, git, workspace, (change, request))
+    if refused:
+        return CollectRefused(reason=refused, workspace=workspace.path, git_dir=workspace.git_dir)
     large = (site.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
     change = replace(change, refs=await _arrived(repo, workspace))
     note = await _settle(repo, workspace, change.head)
     return replace(change, notes=(*change.notes, note)) if note else change
+
+
+async def _taken_in(
+    repo: Repo, git: InsideGit, workspace: Workspace, what: tuple[Change, CollectRequest]
+) -> tuple[Change, str]:
+    """The change imported, or its files alone as one commit; why not even those."""
+    change, request = what
+    refused = await _import(repo, git, workspace, change.head)
+    if refused is None:
+        return change, ""
+    head = await commit_inside(git, change.tree, workspace.base, request)
+    await _name_arrivals(git, head, {}, ())
+    if await _import(repo, git, workspace, head) is not None:
+        return change, refused
+    note = f"Its history was not accepted ({refused}); its files arrived as one commit."
+    return replace(change, head=head, has_left_over=True, notes=(*change.notes, note)), ""
 
 
 def _tree_to_read(workspace: Workspace) -> str:

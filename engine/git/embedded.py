@@ -80,17 +80,17 @@ async def _keep(
         agent_git=agent_git,
         folder=Path(workspace.collect_dir, f"embedded-{number}"),
     )
-    git = await InsideGit.make(repo, site, wrap)
-    seen = await to_thread.run_sync(read_refs, Path(agent_git))
-    refs = await _refs(git, seen, author)
-    if one.link and refs.get(_HEAD) == one.link:
-        return None
-    if not refs:
-        return replace(one, note="It holds neither commits nor files.")
-    lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(refs.items()))
-    await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
-    made = f"{git.git_dir}/all.bundle"
-    await git("bundle", "create", "--quiet", made, "--all")
+    async with InsideGit.opened(repo, site, wrap) as git:
+        seen = await to_thread.run_sync(read_refs, Path(agent_git))
+        refs = await _refs(git, seen, author)
+        if one.link and refs.get(_HEAD) == one.link:
+            return None
+        if not refs:
+            return replace(one, note="It holds neither commits nor files.")
+        lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(refs.items()))
+        await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
+        made = f"{git.git_dir}/all.bundle"
+        await git("bundle", "create", "--quiet", made, "--all")
     bundle = f"{workspace.directory}/embedded-{number}.bundle"
     await to_thread.run_sync(shutil.move, made, bundle)
     return replace(one, bundle=bundle)

@@ -9,7 +9,8 @@ import re
 import shlex
 import shutil
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from anyio import to_thread
 
 from engine.errors import GitFailed
 from engine.git import hardening
-from engine.git.process import execute
 from engine.git.runner import Repo
+from engine.git.shell import Shell
 from engine.git.staging import copy_index
 
 Wrap = Callable[[Sequence[str]], Sequence[str]]
@@ -31,6 +32,7 @@ _REBASING = ("rebase-merge/orig-head", "rebase-apply/orig-head")
 _SMALL = 4096
 _MOST_REFS = 5000
 _MOST_LOGGED = 500
+_TIMEOUT_S = 900.0
 
 
 def outside(argv: Sequence[str]) -> Sequence[str]:
@@ -140,20 +142,28 @@ class InsideGit:
 
     def __init__(self, repo: Repo, site: Site, wrap: Wrap) -> None:
         self._repo, self.site, self._wrap = repo, site, wrap
+        self._shell: Shell
 
     @classmethod
-    async def make(cls, repo: Repo, site: Site, wrap: Wrap) -> "InsideGit":
-        """A fresh git directory for a site; one from an earlier try is thrown away."""
+    @asynccontextmanager
+    async def opened(cls, repo: Repo, site: Site, wrap: Wrap) -> AsyncIterator["InsideGit"]:
+        """A fresh git directory for a site; one from an earlier try is thrown away.
+
+        The sandbox is entered once, and left at the end of the block.
+        """
         await to_thread.run_sync(_lay_out, repo, site)
-        return cls(repo, site, wrap)
+        git = cls(repo, site, wrap)
+        env = {"PATH": repo.program_path}
+        async with Shell.opened(git._inside("sh"), env=env, folder=site.folder) as git._shell:
+            yield git
 
     @property
     def git_dir(self) -> str:
         """Our git directory."""
         return str(self.site.folder)
 
-    def argv(self, *words: str, flags: Sequence[str] = ()) -> list[str]:
-        """The whole argv of a git command, sandbox included."""
+    def _inside(self, *words: str) -> list[str]:
+        """What runs these words in the sandbox, with git's variables and no others."""
         variables = hardening.base_environment(
             self._repo.program_path,
             {
@@ -162,17 +172,19 @@ class InsideGit:
                 "GIT_CEILING_DIRECTORIES": str(Path(self.site.worktree).parent),
             },
         )
+        given = [f"{key}={value}" for key, value in variables.items()]
+        return list(self._wrap(["env", "-i", *given, *words]))
+
+    def _argv(self, *words: str) -> list[str]:
         settings = (*self._repo.settings.flags, *self._repo.settings.lfs_flags)
         own = ["-c", f"safe.directory={self.git_dir}", "-c", f"safe.directory={self.site.worktree}"]
-        words_of_env = [f"{key}={value}" for key, value in variables.items()]
-        git = [self._repo.program, *hardening.FLAGS, *settings, *own, *flags, *words]
-        return list(self._wrap(["env", "-i", *words_of_env, *git]))
+        return [self._repo.program, *hardening.FLAGS, *settings, *own, *words]
 
     @property
     def upload_pack(self) -> str:
         """The sending side of a fetch, as the one string that git's option takes."""
-        words = [word for word in self.argv("upload-pack") if not word.startswith("GIT_DIR=")]
-        return shlex.join(words)
+        argv = self._inside(*self._argv("upload-pack"))
+        return shlex.join(word for word in argv if not word.startswith("GIT_DIR="))
 
     async def __call__(self, *words: str, stdin: bytes = b"") -> bytes:
         """What a git command writes.
@@ -180,9 +192,7 @@ class InsideGit:
         Raises:
             GitFailed: It ended with anything but 0.
         """
-        env = {"PATH": self._repo.program_path}
-        argv = self.argv(*words)
-        done = await execute(argv, env=env, cwd="/", stdin=stdin, timeout_s=900)
+        done = await self._shell.run(self._argv(*words), stdin=stdin, timeout_s=_TIMEOUT_S)
         if done.exit_code:
             said = done.stderr.decode(errors="replace")
             raise GitFailed(["git", *words], done.exit_code, said)

@@ -83,12 +83,12 @@ async def execute(
         finally:
             with anyio.CancelScope(shield=True):
                 if process.returncode is None:
-                    _kill_group(process.pid)
+                    kill_group(process.pid)
                 await process.aclose()
 
 
 async def _converse(process: Process, stdin: bytes, max_bytes: int | None) -> Completed:
-    out = _Reader(sys.maxsize if max_bytes is None else max_bytes, lambda: _kill_group(process.pid))
+    out = _Reader(sys.maxsize if max_bytes is None else max_bytes, lambda: kill_group(process.pid))
     err = _Reader(_STDERR_KEPT, lambda: None)
     if process.stdout is None or process.stderr is None:
         raise AssertionError("both streams were asked for")
@@ -113,7 +113,8 @@ async def _feed(process: Process, stdin: bytes) -> None:
             await process.stdin.aclose()
 
 
-def _kill_group(pid: int) -> None:
+def kill_group(pid: int) -> None:
+    """Kill a process and whatever it has started in its group."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:

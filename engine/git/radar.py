@@ -41,13 +41,13 @@ async def snapshot(
         index=warm if await to_thread.run_sync(warm.exists) else directory / "index",
         start=directory / "start",
     )
-    git = await InsideGit.make(repo, site, request.wrap)
-    seen = await to_thread.run_sync(read_refs, Path(workspace.git_dir))
-    kinds = await git.kinds([seen.head] if seen.head else [])
-    head = seen.head if seen.head in kinds else None
-    await git("read-tree", "--reset", head or workspace.base)
-    staged = await stage_all(git, workspace.path, big_file=request.big_file)
-    commit = await commit_inside(git, staged.tree, head or workspace.base, request)
+    async with InsideGit.opened(repo, site, request.wrap) as git:
+        seen = await to_thread.run_sync(read_refs, Path(workspace.git_dir))
+        kinds = await git.kinds([seen.head] if seen.head else [])
+        head = seen.head if seen.head in kinds else None
+        await git("read-tree", "--reset", head or workspace.base)
+        staged = await stage_all(git, workspace.path, big_file=request.big_file)
+        commit = await commit_inside(git, staged.tree, head or workspace.base, request)
     await to_thread.run_sync(_keep, git.git_dir, warm, commit)
     await to_thread.run_sync(lambda: objects.mkdir(mode=0o700, parents=True, exist_ok=True))
     refused = await fetch_from(repo, git, _NAME, where=Where(objects=str(objects)))

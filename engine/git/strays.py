@@ -63,9 +63,9 @@ async def _unkept(repo: Repo, path: Path, head: str) -> str:
     """What of a tree is not in a commit; nothing if all of it is."""
     async with scratch_folder(repo) as scratch:
         site = Site(worktree=str(path), agent_git=str(scratch / "none"), folder=scratch / "git")
-        git = await InsideGit.make(repo, site, list)
-        await git("read-tree", "--reset", head)
-        staged = await stage_all(git, str(path), big_file=BIG_FILE)
+        async with InsideGit.opened(repo, site, list) as git:
+            await git("read-tree", "--reset", head)
+            staged = await stage_all(git, str(path), big_file=BIG_FILE)
     names = [os.fsdecode(one.path) for one in staged.set_aside]
     names += map(os.fsdecode, staged.embedded)
     if names:
