@@ -79,9 +79,11 @@ class RemoteEngine:
         wire = Wire(stream)
         async with stream:
             messages = wire.messages()
-            hello: dict[str, Any] = {}
+            hello: dict[str, Any] | None = {}
             with anyio.move_on_after(_HELLO_S):
-                hello = await anext(messages, {})
+                hello = await anext(messages, None)
+            if hello is None:  # it was being killed
+                raise ConnectionResetError(f"the engine at {path} has just ended")
             if hello.get("plait") != "engine" or hello.get("v") != VERSION:
                 raise ProtocolError(f"what listens at {path} is no engine of this version")
             async with anyio.create_task_group() as tasks:

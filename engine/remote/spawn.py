@@ -1,5 +1,6 @@
 """Starting an engine that outlives whoever starts it: a process of its own, in its own session."""
 
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -51,7 +52,7 @@ async def spawn_engine(folder: Path, layout: Layout, environ: Mapping[str, str])
             socket = await living_engine(layout)
             if socket is not None and await _listens(socket):
                 return socket
-            if await anyio.to_thread.run_sync(_is_over, pid):
+            if await anyio.to_thread.run_sync(_is_hopeless, pid, layout.engine_lock):
                 break
             await anyio.sleep(_LOOK_S)  # a starting process has nothing to wait for but its file
     text = await anyio.to_thread.run_sync(_tail, log)
@@ -68,9 +69,22 @@ async def _listens(socket: str) -> bool:
     return True
 
 
-def _is_over(pid: int) -> bool:
-    done, _ = os.waitpid(pid, os.WNOHANG)
-    return done == pid
+def _is_hopeless(pid: int, lock: Path) -> bool:
+    """Whether ours is over and no other is about to listen: of several started at once one wins."""
+    try:
+        done, _ = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:  # it was found over before
+        done = pid
+    return done == pid and not _is_held(lock)
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether whoever wrote the lock lives; the kernel's lock must not be tried, only taken."""
+    try:
+        os.kill(int(json.loads(lock.read_bytes())["pid"]), 0)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return True
 
 
 def _tail(log: Path) -> str:

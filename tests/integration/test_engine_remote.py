@@ -1,6 +1,7 @@
 """An engine seen from a second process: its socket, its lock, and who may harm it (nobody)."""
 
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from engine.events import RunFinished, WorkerMoved
 from engine.phases import Phase
 from engine.remote.client import EngineGone, RemoteEngine, living_engine
 from engine.remote.protocol import ProtocolError
+from engine.remote.spawn import _is_hopeless
 from engine.results import Outcome
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
 
@@ -53,6 +55,33 @@ async def test_a_second_engine_on_the_same_folder_is_refused_by_name(place: Plac
         assert str(refused.value.pid) in str(refused.value)
     async with place.engine():
         pass
+
+
+def test_of_two_engines_started_at_once_the_loser_waits_for_the_winner(tmp_path: Path):
+    """The winner holds the lock before it listens: for a moment there is nothing else to see."""
+    lock = tmp_path / "engine.lock"
+    lock.write_text(json.dumps({"pid": os.getpid(), "socket": "s"}))
+    loser = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitid(os.P_PID, loser, os.WEXITED | os.WNOWAIT)
+    assert not _is_hopeless(loser, lock)
+    lock.write_text(json.dumps({"pid": loser, "socket": "s"}))
+    assert _is_hopeless(loser, lock)  # who is named there is dead, as after kill -9
+    lock.write_text("")
+    assert _is_hopeless(loser, lock)
+
+
+async def test_who_reaches_a_dying_engine_hears_that_it_is_gone(tmp_path: Path):
+    listener = await anyio.create_unix_listener(tmp_path / "s")
+
+    async def die(stream: SocketStream) -> None:
+        await stream.aclose()
+
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, die)
+        with pytest.raises(ConnectionResetError):
+            async with RemoteEngine.connect(str(tmp_path / "s")):
+                pass
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_second_shell_sees_and_steers_the_engine(place: Place):
