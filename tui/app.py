@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -216,6 +217,8 @@ class PlaitApp(App[None]):
 
     def _live(self) -> None:
         """Begin to listen to the engine, and to show what it tells."""
+        if not self.is_headless:
+            gc.freeze()  # loaded code stays: collections, which hold keys up, need not visit it
         bridge: WorkType[None] = self.session.bridge.run
         self.theme_changed_signal.subscribe(self, self._wear)
         self.set_interval(_TICK_S, self.redraw)

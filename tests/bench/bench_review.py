@@ -223,6 +223,7 @@ async def picked(app: PlaitApp, screen: ReviewScreen, port: ReviewPort) -> float
 async def main() -> int:
     """Every figure; 1 where a bar was missed."""
     bars = Bars()
+    gc.freeze()  # as a console on a terminal does
     await diff_bars(bars)
     await review_bars(bars)
     return int(bars.missed)

@@ -23,8 +23,7 @@ from tui.present.ink import (
     spread,
     words,
 )
-from tui.present.review_rows import code
-from tui.present.syntax import inked_lines
+from tui.present.syntax import code, inked_lines
 from tui.present.wording import Marks, changed_words
 
 if TYPE_CHECKING:

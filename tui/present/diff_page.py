@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from engine.diffs import ChangeDiff
 from engine.results import StepView, WorkerView
 from tui.present.cutting import cut_end, cut_path
-from tui.present.diff_layout import Comment, Part, Place, Shape, file_sign, left_out_of, seen_of
+from tui.present.diff_layout import Comment, Shape, file_sign, left_out_of, seen_of
+from tui.present.diff_pane import DiffPane
 from tui.present.figures import MINUS
 from tui.present.ink import (
     BOLD,
@@ -128,23 +129,15 @@ def _comment_rows(comments: Sequence[Comment], send_key: str) -> list[Row]:
     return [*rows, (), words(" ", Span(send_key, KEY), " sends them to the worker")]
 
 
-def edge_map(
-    diff: ChangeDiff,
-    places: Sequence[Place],
-    shape: Shape,
-    *,
-    on_screen: tuple[int, int],
-    height: int,
-) -> list[Span]:
+def edge_map(pane: DiffPane, height: int) -> list[Span]:
     """The right edge: where hunks that are new stand in the whole, and which part is on screen."""
     marks: list[Role | None] = [None] * height
-    for index, place in enumerate(places):
-        if place.part is not Part.HUNK:
-            continue
-        is_seen = diff.keys[place.file][place.hunk] in shape.seen
-        at = index * height // max(len(places), 1)
+    count = max(len(pane.places), 1)
+    for index in pane.heads:
+        is_seen = pane.key_of(pane.places[index]) in pane.seen
+        at = index * height // count
         marks[at] = Role.LINE if is_seen and marks[at] is not Role.TEXT else Role.TEXT
-    top, bottom = (row * height // max(len(places), 1) for row in on_screen)
+    top, bottom = (row * height // count for row in pane.seen_rows)
     return [
         Span(
             "┃" if top <= y <= bottom else "│", Ink(Role.FOCUS if top <= y <= bottom else Role.LINE)

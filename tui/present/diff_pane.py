@@ -21,6 +21,8 @@ class DiffPane:
     comments: list[Comment] = field(default_factory=list)
     diff: ChangeDiff | None = None
     places: list[Place] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    """The rows at which hunks begin, so that no key goes through every line of a long diff."""
     cursor: int = 0
     anchor: int | None = None
     shows_blanks: bool = False
@@ -37,16 +39,14 @@ class DiffPane:
         key = self.key
         self.diff = diff
         if diff is None:
-            self.places, self.cursor, self._top, self.anchor = [], 0, 0, None
+            self.places, self.heads, self.cursor, self._top, self.anchor = [], [], 0, 0, None
             return
         self.lay_out()
-        found = [
-            i for i, p in enumerate(self.places) if p.part is Part.HUNK and self._key_of(p) == key
-        ]
-        if key and found:
-            self.cursor = found[0]
-        elif not key:
-            self.cursor = next((i for i, p in enumerate(self.places) if p.part is Part.HUNK), 0)
+        found = (i for i in self.heads if self.key_of(self.places[i]) == key)
+        if key:
+            self.cursor = next(found, self.cursor)
+        else:
+            self.cursor = next(iter(self.heads), 0)
 
     def lay_out(self) -> None:
         """Lay the diff out anew; the cursor stays where it was, or on its hunk."""
@@ -54,6 +54,7 @@ class DiffPane:
             return
         here = self.places[self.cursor] if self.places else None
         self.places = lay_out(self.diff, self.shape)
+        self.heads = [i for i, place in enumerate(self.places) if place.part is Part.HUNK]
         self.cursor = min(self.cursor, max(len(self.places) - 1, 0))
         if here is not None:
             near = [i for i, place in enumerate(self.places) if place[:4] == here[:4]]
@@ -98,7 +99,7 @@ class DiffPane:
         """The file under the cursor."""
         return self.place.file if self.place else 0
 
-    def _key_of(self, place: Place) -> str:
+    def key_of(self, place: Place) -> str:
         if self.diff is None or place.hunk < 0 or place.file >= len(self.diff.keys):
             return ""
         keys = self.diff.keys[place.file]
@@ -107,7 +108,7 @@ class DiffPane:
     @property
     def key(self) -> str:
         """The key of the hunk under the cursor; empty where there is none."""
-        return self._key_of(self.place) if self.place else ""
+        return self.key_of(self.place) if self.place else ""
 
     def _file_hunk(self, place: Place) -> tuple[FileDiff, Hunk] | None:
         if self.diff is None or place.hunk < 0:
@@ -164,16 +165,13 @@ class DiffPane:
 
     def to_part(self, part: Part, by: int) -> bool:
         """To the next head of a hunk or a file."""
+        if part is Part.HUNK:
+            return self._to(self.heads, by)
         return self._to([i for i, place in enumerate(self.places) if place.part is part], by)
 
     def to_new(self, by: int) -> bool:
         """To the next hunk that was not seen."""
-        heads = [
-            index
-            for index, place in enumerate(self.places)
-            if place.part is Part.HUNK and self._key_of(place) not in self.seen
-        ]
-        return self._to(heads, by)
+        return self._to([i for i in self.heads if self.key_of(self.places[i]) not in self.seen], by)
 
     def _to(self, rows: list[int], by: int) -> bool:
         ahead = [row for row in rows if (row - self.cursor) * by > 0]

@@ -1,10 +1,9 @@
 """The rows of a diff, inked: heads of files and hunks, lines with changed words, comments."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
+from engine.diffs import ChangeDiff, FileDiff, Hunk, Sign
 from tui.present.cutting import cut_end, cut_path, wrap
 from tui.present.diff_layout import Comment, Part, Place, Shape, left_out_of, seen_of
 from tui.present.figures import MINUS, some
@@ -26,7 +25,7 @@ from tui.present.ink import (
     width_of,
     words,
 )
-from tui.present.syntax import Piece, cutter, inked_lines
+from tui.present.syntax import Piece, code, inked_lines
 from tui.present.wording import Marks, changed_words, pairs
 
 _STRETCH = 100
@@ -144,9 +143,9 @@ class DiffPainter:
         """The code of a line with syntax and changed words, moved sideways, cut at the edge."""
         given = file.hunks[hunk].lines[line]
         ground = _GROUNDS[given.sign]
-        row = _marked(
-            self._pieces(file, hunk, line), self._marks(file.hunks[hunk], line), given, ground
-        )
+        marks = self._marks(file.hunks[hunk], line)
+        word = _WORDS.get(given.sign, Role.PANEL)
+        row = code(self._pieces(file, hunk, line), marks, ground, word)
         if self.shows_blanks:
             row = tuple(Span(span.text.replace(" ", "·"), span.ink) for span in row)
         if self.query:
@@ -178,24 +177,6 @@ def _pairs_of(hunk: Hunk) -> dict[int, int]:
     if found is None:
         found = hunk.__dict__["_pairs"] = pairs(hunk.lines)
     return found
-
-
-def _marked(pieces: Sequence[Piece], marks: Marks, line: DiffLine, ground: Role | None) -> Row:
-    """Pieces of syntax, with changed words on their own ground in plain text colour."""
-    row: list[Span] = []
-    between = cutter(pieces)
-    at = 0
-    for start, end in marks:
-        row += [_inked(text, role, ground) for text, role in between(at, start)]
-        word = "".join(text for text, _ in between(start, end))
-        row.append(Span(word, Ink(Role.TEXT, _WORDS[line.sign])))
-        at = end
-    row += [_inked(text, role, ground) for text, role in between(at, len(line.text) + 1)]
-    return tuple(row)
-
-
-def _inked(text: str, role: Role, ground: Role | None) -> Span:
-    return Span(text, Ink(role, ground, bold=role is Role.DEFINITION, italic=role is Role.COMMENT))
 
 
 def lit(row: Row, query: str) -> Row:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tui.present.figures import MINUS, some
 from tui.present.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, cut_row, fit, words
 from tui.present.meters import heading
-from tui.present.review_rows import NUMBER, code
-from tui.present.syntax import inked_lines
+from tui.present.review_rows import NUMBER
+from tui.present.syntax import code, inked_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

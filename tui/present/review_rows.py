@@ -28,7 +28,7 @@ from tui.present.ink import (
 from tui.present.lists import cursor_row
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import LETTERS, Offer, lines_of
-from tui.present.syntax import Piece, cutter, inked_lines
+from tui.present.syntax import code, inked_lines
 from tui.present.wording import Marks, changed_words
 
 if TYPE_CHECKING:
@@ -48,24 +48,6 @@ _UNTOLD = re.compile(r"Work of .*, left uncommitted")
 """What a commit of ours says of work that its agent did not commit: nothing about what it is."""
 _LABEL = 36
 _LABELS_FROM = 90
-
-
-def code(pieces: Sequence[Piece], marks: Marks, ground: Role | None, word: Role) -> Row:
-    """A line of code with its syntax, its changed words on their own ground."""
-    row: list[Span] = []
-    between = cutter(pieces)
-    at = 0
-    for start, end in marks:
-        row += [_inked(text, role, ground) for text, role in between(at, start)]
-        row.append(Span("".join(text for text, _ in between(start, end)), Ink(Role.TEXT, word)))
-        at = end
-    whole = sum(len(text) for text, _ in pieces)
-    row += [_inked(text, role, ground) for text, role in between(at, whole)]
-    return tuple(row)
-
-
-def _inked(text: str, role: Role, ground: Role | None) -> Span:
-    return Span(text, Ink(role, ground, bold=role is Role.DEFINITION, italic=role is Role.COMMENT))
 
 
 def side_rows(

@@ -1,6 +1,6 @@
 """Syntax colours as roles, lexed in stretches and only for what is seen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from pygments import lex  # type: ignore[import-untyped]
@@ -8,7 +8,8 @@ from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untype
 from pygments.token import Token  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
-from tui.present.ink import Role
+from tui.present.ink import Ink, Role, Row, Span
+from tui.present.wording import Marks
 
 Piece = tuple[str, Role]
 _ROLES: tuple[tuple[object, Role], ...] = (
@@ -41,7 +42,7 @@ def _role(kind: object) -> Role:
     return next((role for known, role in _ROLES if kind in known), Role.TEXT)  # type: ignore[operator]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def inked_lines(path: str, lines: tuple[str, ...]) -> tuple[tuple[Piece, ...], ...]:
     """Each line as pieces of text with their roles; plain where the language is not known."""
     lexer = _lexer(path)
@@ -53,12 +54,49 @@ def inked_lines(path: str, lines: tuple[str, ...]) -> tuple[tuple[Piece, ...], .
             if place:
                 rows.append([])
             if part:
-                rows[-1].append((part, _role(kind)))
+                _add(rows[-1], part, _role(kind))
     rows += [[] for _ in range(len(lines) - len(rows))]
     return tuple(map(tuple, rows[: len(lines)]))
 
 
-def cutter(pieces: Sequence[Piece]) -> Callable[[int, int], list[Piece]]:
+def _add(row: list[Piece], text: str, role: Role) -> None:
+    """One more piece; blanks have no colour, so they go along with what is beside them."""
+    if row and (row[-1][1] is role or text.isspace()):
+        row[-1] = (row[-1][0] + text, row[-1][1])
+    elif row and row[-1][0].isspace():
+        row[-1] = (row[-1][0] + text, role)
+    else:
+        row.append((text, role))
+
+
+def code(pieces: Sequence[Piece], marks: Marks, ground: Role | None, word: Role) -> Row:
+    """A line of code with its syntax; its changed words in plain text on their own ground."""
+    if not marks:
+        return tuple(_spans(pieces, ground))
+    row: list[Span] = []
+    between = _cutter(pieces)
+    at = 0
+    for start, end in marks:
+        row += _spans(between(at, start), ground)
+        row.append(Span("".join(text for text, _ in between(start, end)), Ink(Role.TEXT, word)))
+        at = end
+    whole = sum(len(text) for text, _ in pieces)
+    row += _spans(between(at, whole), ground)
+    return tuple(row)
+
+
+def _spans(pieces: Iterable[Piece], ground: Role | None) -> Iterator[Span]:
+    """Pieces as they are drawn on a ground."""
+    for text, role in pieces:
+        yield Span(text, _ink(role, ground))
+
+
+@lru_cache(maxsize=256)
+def _ink(role: Role, ground: Role | None) -> Ink:
+    return Ink(role, ground, bold=role is Role.DEFINITION, italic=role is Role.COMMENT)
+
+
+def _cutter(pieces: Sequence[Piece]) -> Callable[[int, int], list[Piece]]:
     """A function that gives the pieces between two places of the line."""
 
     def between(start: int, end: int) -> list[Piece]:

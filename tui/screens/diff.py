@@ -164,9 +164,7 @@ class DiffScreen(DiffDrops):
         has_files = cells >= FILES_FROM and not self.is_zoomed
         width = cells - (FILES + 5 if has_files else 2) - 2
         rows = self.pane.draw(width, height)
-        edge = edge_map(
-            diff, self.pane.places, self.pane.shape, on_screen=self.pane.seen_rows, height=height
-        )
+        edge = edge_map(self.pane, height)
         body = [
             (*fit(row, width), blank(1), mark, blank(1))
             for row, mark in zip(rows, edge, strict=True)
