@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
+    from engine.api.bundling import bundle_run
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
     from engine.api.replaying import Replay, open_replay
+    from engine.api.weighing import weigh
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
     from engine.plan.make import PlanDefaults
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
+    "engine.api.bundling": "bundle_run",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
     "engine.api.exported": "exported_file open_exported",
@@ -67,6 +70,7 @@ _HOMES = {
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",
     "engine.api.replaying": "Replay open_replay",
+    "engine.api.weighing": "weigh",
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
     "engine.plan.make": "PlanDefaults",
@@ -128,6 +132,7 @@ __all__ = [
     "Wanted",
     "Wove",
     "attach",
+    "bundle_run",
     "describe",
     "engine_key",
     "event_json",
@@ -156,6 +161,7 @@ __all__ = [
     "side_actions",
     "used_today",
     "view_json",
+    "weigh",
 ]
 
 

@@ -165,3 +165,19 @@ def test_a_hook_is_run_while_no_console_is_open(day: Shell) -> None:
             return
         threading.Event().wait(0.05)
     pytest.fail(f"nobody was called: {heard.exists() and heard.read_text()}")
+
+
+def test_a_run_that_is_to_be_weighed_asks_once_and_yes_does_not(repository: Shell) -> None:
+    (repository.folder / "new.txt").write_text("not committed")
+    repository.env["PLAIT_SANDBOX"] = "none"
+    words = ("run", "-a", "scripted", "Say hello", "--headless")
+    with console_story(repository, *words) as terminal:
+        terminal.shows("new.txt", "scripted acts without asking", "start? [Y/n]")
+        terminal.press(b"n\r")
+        terminal.shows("nothing was started")
+        assert terminal.end() == 1
+    assert not (repository.folder / ".git" / "plait" / "runs").exists()
+    with console_story(repository, *words, "--yes") as terminal:
+        terminal.shows("RUNNING")
+        assert terminal.end() in {0, 3}
+        assert "start?" not in terminal.text

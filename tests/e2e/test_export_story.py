@@ -1,9 +1,11 @@
 """A run as plain files: what came out, all that happened, every log, changes that git applies."""
 
 import json
+import shlex
+import signal
 from pathlib import Path
 
-from tests.support.shells import Shell
+from tests.support.shells import Shell, rest_of, wait_event
 
 PLAN = """
 agents:
@@ -23,7 +25,10 @@ pipelines:
 
 def test_a_run_is_exported_as_plain_files(repository: Shell) -> None:
     (repository.folder / "plait.yaml").write_text(PLAN)
-    assert repository.plait("run", "plait.yaml", "--headless").code == 3
+    ran = repository.plait("run", "plait.yaml", "--headless", "--bundle", "work.bundle")
+    assert ran.code == 3
+    new = {ref: at for ref, at in refs_of(repository).items() if not ref.endswith("base")}
+    assert fetched(repository, ran.err) == new
     done = repository.plait("export")
     assert done.code == 0, done.err
     folder = repository.folder / done.out.strip()
@@ -87,3 +92,71 @@ def read_cast(path: Path) -> tuple[dict[str, int], str]:
     times = [at for at, _, _ in rows]
     assert times == sorted(times)
     return head, "".join(text for _, _, text in rows)
+
+
+LOST = """
+agents:
+  writer:
+    adapter: scripted
+    script: |
+      steps:
+        - write: {path: new.txt, text: "half of it"}
+        - ask: {text: "And the rest?"}
+pipelines:
+  - name: half
+    steps: [{name: half, agent: writer, prompt: "x"}]
+  - name: idle
+    steps: [{name: idle, run: "true"}]
+"""
+
+
+def refs_of(shell: Shell) -> dict[str, str]:
+    """Every ref of the runs of a repository, and where it points."""
+    rows = shell.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+    return {ref: at for ref, at in map(str.split, rows) if "plait/" in ref}
+
+
+def fetched(shell: Shell, said: str) -> dict[str, str]:
+    """The refs of a fresh clone that was told what a bundle's maker was told to say."""
+    clone = Shell(shell.folder.parent / "fresh", shell.state)
+    only_main = ("--no-local", "--single-branch")
+    shell.git("clone", "-q", *only_main, str(shell.folder), str(clone.folder))
+    told = next(line for line in said.splitlines() if line.startswith("  git fetch"))
+    _, *words = shlex.split(told)
+    assert not refs_of(clone)
+    clone.git(*(str(shell.folder / word) if word.endswith(".bundle") else word for word in words))
+    return refs_of(clone)
+
+
+def test_the_work_of_an_interrupted_run_leaves_in_a_bundle_with_the_edits_it_began_from(
+    repository: Shell,
+) -> None:
+    (repository.folder / "plait.yaml").write_text(LOST)
+    words = ("--pipeline", "half", "--base", "WORKTREE", "--bundle", "work.bundle")
+    with repository.running("run", "plait.yaml", "--headless", "--json", *words) as process:
+        wait_event(process, "Asked")
+        process.send_signal(signal.SIGINT)
+        rest_of(process)
+        assert process.wait(60) == 130
+        assert process.stderr
+        kept = fetched(repository, process.stderr.read())
+    assert kept == refs_of(repository)
+    (branch,) = (ref for ref in kept if ref.startswith("refs/heads/"))
+    clone = Shell(repository.folder.parent / "fresh", repository.state)
+    assert clone.git("show", f"{branch}:new.txt") == "half of it"
+    assert clone.git("show", f"{branch}:plait.yaml") == LOST
+
+
+def test_a_bundle_is_refused_before_anything_runs_and_never_empty(repository: Shell) -> None:
+    (repository.folder / "plait.yaml").write_text(LOST)
+    idle = ("run", "plait.yaml", "--pipeline", "idle", "--headless", "--bundle")
+    for file, why in (("a.txt", "nothing is written over"), ("no/such", "cannot be written")):
+        refused = repository.plait(*idle, file)
+        assert refused.code == 2
+        assert why in refused.err
+    assert repository.plait("run", "x", "--detach", "--bundle", "b").code == 2
+    assert not (repository.folder / ".git" / "plait" / "runs").exists()
+    done = repository.plait(*idle, "idle.bundle")
+    assert done.code == 0, done.err
+    assert "nothing to bundle" in done.err
+    assert not (repository.folder / "idle.bundle").exists()

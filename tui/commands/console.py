@@ -43,9 +43,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def open_console(
-    repo: str, *, plan: "Plan | None" = None, read_only: bool = False, theme: str | None = None
+    repo: str,
+    *,
+    plan: "Plan | None" = None,
+    begun: Callable[[str], object] = str,
+    read_only: bool = False,
+    theme: str | None = None,
 ) -> int:
-    """The console on the detached engine of a repository; a plan is started there first."""
+    """The console on the detached engine of a repository; a plan is started there first.
+
+    `begun` is told the id of its run.
+    """
     if not sys.stdout.isatty():
         say("the console needs a terminal; `plait run --headless` and `plait status` need none")
         return EXIT_USAGE
@@ -53,7 +61,7 @@ async def open_console(
 
     options = Options(config=config_home(), shell=shell_words(repo), notifies=read_notify().is_on)
     app = PlaitApp(None, read_only=read_only, theme=theme, options=options)
-    connecting = _Connecting(app, repo, plan)
+    connecting = _Connecting(app, repo, plan, begun)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connecting.stay)
         await app.run_async()
@@ -66,10 +74,17 @@ async def open_console(
 class _Connecting:
     """The way to the engine, kept as long as the console is open."""
 
-    def __init__(self, app: "PlaitApp", repo: str, plan: "Plan | None") -> None:
+    def __init__(
+        self,
+        app: "PlaitApp",
+        repo: str,
+        plan: "Plan | None",
+        begun: Callable[[str], object],
+    ) -> None:
         self._app = app
         self._repo = repo
         self._plan = plan
+        self._begun = begun
         self.failed: Exception | None = None
 
     async def stay(self) -> None:
@@ -81,7 +96,7 @@ class _Connecting:
         try:
             async with attach(self._repo) as port:
                 if self._plan is not None:
-                    await port.start(self._plan)
+                    self._begun(await port.start(self._plan))
                 self._app.reach(port, Path(await engine_key(self._repo)) / "console.json")
                 await anyio.sleep_forever()
         except (EngineError, OSError) as error:

@@ -6,16 +6,29 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from engine.api import Plan, PlanDefaults, attach, plan_for_prompts, plan_from
+import anyio
+
+from engine.api import (
+    EnginePort,
+    Plan,
+    PlanDefaults,
+    attach,
+    plan_for_prompts,
+    plan_from,
+    weigh,
+)
 from engine.errors import PlanError
 from tui.commands.base import (
+    EXIT_FAILED,
     EXIT_OK,
     add_repo,
     in_loop,
     put,
     say,
 )
+from tui.commands.bundling import Bundling
 from tui.commands.following import Following, carry
+from tui.present.clean import clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,19 +54,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="wait",
         help="what a headless run does when an agent asks (default: wait for `plait answer`)",
     )
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="FILE",
+        help="when it ends, however it does, write all its branches and attempts into one git"
+        " bundle, to be fetched elsewhere",
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="start without asking, whatever is to be weighed first"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the plan, then run it where it was asked for."""
+    if args.bundle and args.detach:
+        raise PlanError(
+            "nobody is there to write the bundle when a detached run ends",
+            hint="Leave out --detach, or wait for the run and `plait export` it.",
+        )
     plan = make(args)
-    if args.detach:
-        return in_loop(partial(_detached, args.repo, plan))
-    if args.headless or args.json or not sys.stdout.isatty():
-        following = Following(is_json=args.json, on_question=args.on_question)
-        return in_loop(partial(carry, args.repo, lambda port: port.start(plan), following))
-    from tui.commands.console import open_console  # noqa: PLC0415  a headless run needs none of it
+    bundling = Bundling(args.repo, plan, args.bundle) if args.bundle else None
+    if bundling:
+        bundling.check()
+    if not args.yes and not _is_wanted(args.repo, plan):
+        say("nothing was started")
+        return EXIT_FAILED
+    return in_loop(partial(_run, args, plan, bundling))
 
-    return in_loop(partial(open_console, args.repo, plan=plan))
+
+def _is_wanted(repo: str, plan: Plan) -> bool:
+    """Ask whether to start, where a human sits who has something to weigh."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    weighed = anyio.run(weigh, repo, plan)
+    if not weighed:
+        return True
+    for sentence in weighed:
+        say(f"{clean(sentence)}")
+    sys.stderr.write("start? [Y/n] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    return answer != "" and answer.strip().casefold() in {"", "y", "yes"}
+
+
+async def _run(args: argparse.Namespace, plan: Plan, bundling: Bundling | None) -> int:
+    if args.detach:
+        return await _detached(args.repo, plan)
+    begun = bundling.begun if bundling else str
+    is_shown = not (args.headless or args.json) and sys.stdout.isatty()
+    if is_shown:
+        from tui.commands.console import open_console  # noqa: PLC0415  a headless run needs none of it
+
+        act = partial(open_console, args.repo, plan=plan, begun=begun)
+    else:
+
+        async def begin(port: EnginePort) -> str:
+            return begun(await port.start(plan))
+
+        following = Following(is_json=args.json, on_question=args.on_question)
+        act = partial(carry, args.repo, begin, following)
+    return await (bundling.after(act, goes_on=is_shown) if bundling else act())
 
 
 def make(args: argparse.Namespace) -> Plan:
