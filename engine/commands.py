@@ -103,6 +103,8 @@ class RetryWorker:
     Attributes:
         prompt: In place of what it was asked so far: a conversation goes on.
         agent: The name of an agent or adapter, or a choice made in Python.
+        at: Begin from the files as they were at that time (seconds since 1970), or as lately
+            before it as they were looked at.
     """
 
     worker: str
@@ -112,6 +114,7 @@ class RetryWorker:
     prompt: str | None = None
     limits: Limits | None = None
     agent: str | AgentChoice | None = None
+    at: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

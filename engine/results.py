@@ -192,6 +192,16 @@ class Clash:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Moment:
+    """A worker's files as they once were, in `commit`: a change of `base` to begin again from."""
+
+    attempt: int
+    at: float
+    commit: str
+    base: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkerView:
     """One worker as a console draws it. Times are wall-clock seconds.
 

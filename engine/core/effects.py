@@ -11,6 +11,7 @@ from engine.ids import WorkerId
 from engine.limits import Limits
 from engine.phases import StopCause
 from engine.plan.model import RetryMode
+from engine.results import Moment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +27,14 @@ class PrepareWorkspace(_WorkerEffect):
     Attributes:
         bases: The upstream attempts whose changes this one builds on.
         previous: The attempt before, whose tree or worktree `continue` and `resume` take up.
+        start: Where a fresh attempt begins in place of its base.
     """
 
     bases: tuple[tuple[WorkerId, int], ...]
     mode: RetryMode
     previous: int | None
     resolved_base: str | None = None
+    start: Moment | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

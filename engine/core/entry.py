@@ -15,6 +15,7 @@ from engine.core.effects import (
 )
 from engine.core.state import RunState, Worker
 from engine.phases import Phase, StopCause
+from engine.plan.model import RetryMode
 from engine.results import Badge
 
 
@@ -36,6 +37,7 @@ def _prepare(_: RunState, worker: Worker) -> PrepareWorkspace:
         mode=worker.next.mode,
         previous=worker.next.previous,
         resolved_base=worker.resolved,
+        start=worker.next.start if worker.next.mode is RetryMode.FRESH else None,
     )
 
 

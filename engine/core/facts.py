@@ -33,7 +33,7 @@ from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, PlannedWorker, RetryMode
-from engine.results import Change, CheckResult
+from engine.results import Change, CheckResult, Moment
 
 __all__ = [
     "ActivityEnded",
@@ -301,6 +301,7 @@ class RetryRequested(WorkerFactBase):
     prompt: str | None = None
     limits: Limits | None = None
     agent: AgentChoice | None = None
+    start: Moment | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

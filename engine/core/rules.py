@@ -237,7 +237,7 @@ def _beginning(w: Worker, bases: Bases) -> dict[str, Any]:
         return {}
     begun = {"attempt": w.attempt + 1, "bases": bases, "said": (), "resolved": None}
     if w.next.mode is RetryMode.RESUME and w.bases != bases:  # its tree stands on what is no more
-        return {**begun, "next": replace(w.next, mode=RetryMode.FRESH)}
+        return {**begun, "next": replace(w.next, mode=RetryMode.FRESH, start=None)}
     return begun
 
 

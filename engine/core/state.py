@@ -9,7 +9,7 @@ from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode
-from engine.results import Badge, Change, CheckResult, Outcome, Question
+from engine.results import Badge, Change, CheckResult, Moment, Outcome, Question
 
 Bases = tuple[tuple[WorkerId, int], ...]
 """The upstream attempts whose changes a worker builds on."""
@@ -27,6 +27,7 @@ class Next:
         failure: What went wrong last time, in ours.
         check_output: What the failed check said.
         output_tail: The last words of the attempt before.
+        start: What a fresh one begins from, in place of its base.
     """
 
     mode: RetryMode = RetryMode.FRESH
@@ -37,6 +38,7 @@ class Next:
     failure: str = ""
     check_output: str = ""
     output_tail: str = ""
+    start: Moment | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,7 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
     turn.tell(
         w.id,
         Phase.QUEUED,
-        **fields,
+        **{**fields, "next": replace(fields["next"], start=fact.start)},
         tries=0,
         limits=fact.limits or w.limits,
         agent=fact.agent or w.agent,

@@ -187,6 +187,7 @@ class Turn:
                 previous=w.attempt or None,
                 words="\n\n".join(filter(None, (*unheard, words))),
                 prompt=w.next.prompt if prompt is None else prompt,
+                start=None if w.cause is StopCause.BASE_GONE else w.next.start,
                 is_turn=prompt is not None,
                 failure=failure,
                 check_output=w.check.summary if failure and w.check else "",

@@ -32,6 +32,7 @@ from engine.results import (
     EngineView,
     Entrance,
     LogChunk,
+    Moment,
     RunReport,
     RunView,
 )
@@ -248,6 +249,11 @@ class RemoteEngine:
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
         """What differs between the changes of any two workers."""
         return load(ChangeDiff, await self._ask("compare", run=run, one=one, other=other))
+
+    async def moments(self, run: str, worker: str) -> tuple[Moment, ...]:
+        """The points in time that a worker can be begun again from, oldest first."""
+        found = await self._ask("moments", run=run, worker=worker)
+        return tuple(load(Moment, one) for one in found)
 
     async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
         """Let exactly these hunks stay behind when a change lands; what is left of it."""

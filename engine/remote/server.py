@@ -135,7 +135,7 @@ _MAY_BE_ASKED = frozenset(
     {
         *("start", "resume", "command", "snapshot", "view", "report", "log", "diff", "enter"),
         *("conflicts", "resolve", "check", "check_batch", "landing_order"),
-        *("candidates", "compare", "leave_out", "weave"),
+        *("candidates", "compare", "moments", "leave_out", "weave"),
         *("history", "clean", "trash", "restore", "wait_idle"),
     }
 )

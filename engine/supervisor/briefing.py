@@ -1,6 +1,7 @@
 """What a worker is told: its prompt filled, and what became of the attempt before."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from engine.core.outcome import offers
 from engine.core.state import RunState, Worker
@@ -56,7 +57,7 @@ def _said(w: Worker) -> str:
 
 def wants_prior_diff(w: Worker) -> bool:
     """An attempt that begins anew is shown what the one before it had changed."""
-    was_told = bool(w.next.failure or w.next.words)
+    was_told = bool(w.next.failure or w.next.words) and w.next.start is None
     return was_told and w.next.previous is not None and w.change is not None
 
 
@@ -76,6 +77,10 @@ def story_of(lines: Sequence[LogLine]) -> str:
 def feedback_for(w: Worker, prior: ChangeDiff | None = None, story: str = "") -> str:
     """What the next attempt is told of the last: its failure, its change, the reviewer's words."""
     parts = []
+    if start := w.next.start:
+        then = datetime.fromtimestamp(start.at, UTC).isoformat(" ", "seconds")
+        was = f"Your files are as attempt {start.attempt} of this work had left them at {then}."
+        parts.append(f"{was} What it did after that is not in them.")
     if story:
         parts.append(f"Until it was broken off, the attempt before this one did this:\n{story}")
     if w.next.failure:

@@ -71,7 +71,9 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
         for state in states:
             if all(w.phase.is_settled for w in state.workers.values()):
                 checked = tools.workspaces / state.run / "check"
-                await anyio.to_thread.run_sync(partial(shutil.rmtree, checked, ignore_errors=True))
+                for folder in (checked, tools.layout.run(state.run) / "radar"):
+                    remove = partial(shutil.rmtree, folder, ignore_errors=True)
+                    await anyio.to_thread.run_sync(remove)
         now = tools.clock.now()
         await anyio.to_thread.run_sync(partial(_purge, tools.layout.trash, now))
     return items

@@ -227,10 +227,8 @@ class Coordinator(Merges):
                 return c.Refused(str(error), hint=error.hint)
         if live.trouble is not None:
             return c.Refused(f"the run cannot be written down: {live.trouble}")
-        return self._carry_out(live, command)
-
-    def _carry_out(self, live: LiveRun, command: c.Command) -> c.Reply:
-        verdict = judge(live.state, command, at=self._tools.clock.now())
+        moments = await self._moments_for(live, command)
+        verdict = judge(live.state, command, at=self._tools.clock.now(), moments=moments)
         if isinstance(verdict, c.Refused):
             return verdict
         for fact in verdict.facts:

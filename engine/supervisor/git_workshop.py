@@ -138,6 +138,9 @@ class GitWorkshop:
 
     async def _start(self, state: RunState, effect: e.PrepareWorkspace) -> _Start | BaseClash:
         base = await self._base_of(state)
+        if effect.start is not None:
+            await self._desk.moments(state.run).take(effect.start)
+            return _Start(commit=effect.start.commit, base=effect.start.base)
         heads = [
             change.head
             for worker, _ in effect.bases
@@ -237,7 +240,7 @@ class GitWorkshop:
         author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
         lock = self._snapping.setdefault(worker, anyio.Lock())
         async with lock, self._inside(state, space, role="radar") as wrap:
-            request = CollectRequest(author=author, message="Snapshot\n", wrap=wrap)
+            request = CollectRequest(author=author, message=_left_over(w), wrap=wrap)
             return await snapshot(self._repo, space, request, objects=objects)
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:

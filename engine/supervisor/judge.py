@@ -1,6 +1,6 @@
 """Whether a command may be carried out: it becomes facts, or is refused with a reason."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from engine.ids import WOVEN, WorkerId, meant
 from engine.limits import Limits
 from engine.phases import HOLDING, Phase
 from engine.plan.model import AgentChoice, PlannedStep, PolicyKind
-from engine.results import Badge, Outcome
+from engine.results import Badge, Moment, Outcome
+from engine.supervisor.merging.moments import clock_time, moment_at
 
 _RETRIABLE = frozenset(
     {
@@ -42,8 +43,10 @@ Verdict = Ruling | c.Refused
 _IS_STOPPED = c.Refused("the run was stopped", hint="Resume it first.")
 
 
-def judge(state: RunState, command: c.Command, *, at: float) -> Verdict:
-    """The facts that carry a command out, or why not."""
+def judge(
+    state: RunState, command: c.Command, *, at: float, moments: Sequence[Moment] = ()
+) -> Verdict:
+    """The facts that carry a command out, or why not; a retry may name one of the moments."""
     name = getattr(command, "worker", None)
     if name is None:
         return _RUN_COMMANDS[type(command)](state, command, at)
@@ -51,7 +54,10 @@ def judge(state: RunState, command: c.Command, *, at: float) -> Verdict:
     if isinstance(found, c.Refused):
         return found
     base = {"worker": found.id, "attempt": found.attempt, "at": at}
-    return _WORKER_COMMANDS[type(command)](state, found, command, base)
+    verdict = _WORKER_COMMANDS[type(command)](state, found, command, base)
+    if isinstance(command, c.RetryWorker) and isinstance(verdict, Ruling):
+        return _from_moment(verdict, command, moments)
+    return verdict
 
 
 def find_worker(state: RunState, name: str) -> Worker | c.Refused:
@@ -96,6 +102,18 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
         agent=agent,
     )
     return Ruling((fact,), f"attempt {w.attempt + 1}, {command.mode}")
+
+
+def _from_moment(ruling: Ruling, command: c.RetryWorker, moments: Sequence[Moment]) -> Verdict:
+    """A retry that begins from a moment, where one is named."""
+    if command.at is None:
+        return ruling
+    start = moment_at(moments, command, command.at)
+    if isinstance(start, c.Refused):
+        return start
+    facts = [replace(one, start=start) for one in ruling.facts if isinstance(one, f.RetryRequested)]
+    note = f"{ruling.note}, from attempt {start.attempt} as it was {clock_time(start.at)}"
+    return Ruling(tuple(facts), note)
 
 
 def _is_decided_without(state: RunState, worker: WorkerId) -> c.Refused | None:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from anyio.abc import TaskGroup
@@ -17,7 +18,7 @@ from engine.ids import RunId, WorkerId
 from engine.merge import Asked
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
-from engine.results import Change, CheckResult, RunView
+from engine.results import Change, CheckResult, Moment, RunView
 from engine.supervisor.asking import ask_agent
 from engine.supervisor.checking import Checking
 from engine.supervisor.judge import agent_named
@@ -239,6 +240,25 @@ class Merges(ABC):
             names = ", ".join(state.steps)
             raise WorkspaceError(f"{step!r} is no step of {state.run}", hint=f"Name one: {names}.")
         return state, state.plan.step(step)
+
+    async def moments(self, run: str, worker: str) -> tuple[Moment, ...]:
+        """The points in time that a worker can be begun again from, oldest first.
+
+        Raises:
+            WorkspaceError: There is no such worker.
+        """
+        state, found = await self._seen(run, worker)
+        if state.plan.runtime.isolation is IsolationStrategy.DIRECTORY:
+            return ()
+        return await self._tools.workshop.merging(state).moments(state.run).of(found.id)
+
+    async def _moments_for(self, live: LiveRun, command: c.Command) -> tuple[Moment, ...]:
+        """What a command may choose from, if it is one that does."""
+        if not isinstance(command, c.RetryWorker) or command.at is None:
+            return ()
+        with suppress(WorkspaceError):  # the name means nobody, or several: told where it is judged
+            return await self.moments(live.run, command.worker)
+        return ()
 
     def _watch_for_clashes(self, live: LiveRun, *, is_over: Callable[[], bool]) -> None:
         """Let a radar look at a run until it is over; plain folders never meet."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         EngineView,
         Entrance,
         LogChunk,
+        Moment,
         RunReport,
         RunView,
     )
@@ -84,6 +85,9 @@ class EnginePort(Protocol):
 
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
         """What differs between the changes of any two workers."""
+
+    async def moments(self, run: str, worker: str) -> tuple[Moment, ...]:
+        """The points in time that a worker can be begun again from, oldest first."""
 
     async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
         """Let exactly these hunks stay behind when a change lands; what is left of it."""

@@ -19,6 +19,7 @@ from engine.results import (
     EngineView,
     Entrance,
     LogChunk,
+    Moment,
     Outcome,
     RunReport,
     RunView,
@@ -179,6 +180,11 @@ class ReviewPort:
         """Refused: there is nobody to compare."""
         del run, one, other
         _refuse()
+
+    async def moments(self, run: str, worker: str) -> tuple[Moment, ...]:
+        """Nobody works."""
+        del run, worker
+        return ()
 
     async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
         """Refused: there is no change of a worker's."""

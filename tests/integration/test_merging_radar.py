@@ -70,7 +70,8 @@ async def test_two_who_edit_one_place_are_told_of_each_other_while_they_work(pla
         await run.wait()
         tasks.cancel_scope.cancel()
     assert {event.worker for event in seen} == {"s1/worker_1", "s2/worker_1"}
-    assert not (place.project / ".git/plait/runs" / run.id / "radar").exists()
+    kept = place.project / ".git/plait/runs" / run.id / "radar"
+    assert sorted(entry.name for entry in kept.iterdir()) == ["moments", "objects"]
 
 
 async def test_the_users_own_edits_and_the_target_are_on_the_radar(place: MergingPlace):

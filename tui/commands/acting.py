@@ -1,6 +1,7 @@
 """`plait cancel`, `retry`, `pause`, `answer`, `steer`: what a second shell says to a run."""
 
 import argparse
+import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -8,6 +9,7 @@ from engine import commands as c
 from engine.api import EnginePort, RetryMode, reach
 from engine.limits import Limits
 from tui.commands.base import EXIT_FAILED, EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+from tui.present.settings import MOMENTS, time_named
 
 _LIMITS = Limits.__annotations__
 
@@ -30,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--mode", choices=[str(mode) for mode in RetryMode], default="fresh")
         parser.add_argument("--limit", action="append", default=[], metavar="memory_mb=2048")
         parser.add_argument("-a", dest="agent", metavar="AGENT")
+        parser.add_argument("--at", metavar="TIME", help=f"from its files as they were: {MOMENTS}")
     if name == "answer":
         parser.add_argument("text", metavar="allow|deny|TEXT")
     if name == "steer":
@@ -61,6 +64,7 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
                     feedback=args.feedback,
                     limits=limits_from(args.limit),
                     agent=args.agent,
+                    at=at_from(args.at),
                 )
             ]
         case "answer":
@@ -93,6 +97,17 @@ def limits_from(words: Sequence[str]) -> Limits | None:
         is_whole = "int" in str(_LIMITS[name])
         values[name] = int(number) if is_whole else number
     return Limits(**values)  # type: ignore[arg-type]
+
+
+def at_from(word: str | None) -> float | None:
+    """The time that a word means; a word that means none ends the command."""
+    if word is None:
+        return None
+    found = time_named(word, time.time())
+    if found is None:
+        say(f"--at {word}: expected a time: {MOMENTS}")
+        raise SystemExit(EXIT_USAGE)
+    return found
 
 
 async def tell(repo: str, commands: Sequence[c.Command]) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from functools import partial
 
 import anyio
@@ -9,7 +10,7 @@ import anyio
 from engine.api import EnginePort, raw_output, reach
 from engine.events import OutputAppended, WorkerMoved
 from engine.results import LogKind, LogLine
-from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put
+from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
 from tui.present.clean import clean
 
 _MARKS = {
@@ -32,12 +33,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--attempt", type=int, help="in place of the newest")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until it ends")
     parser.add_argument("--raw", action="store_true", help="its own bytes, unchanged")
+    about = "the times at which its files were kept, for `plait retry --at`"
+    parser.add_argument("--moments", action="store_true", help=about)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
     part_name(args)
+    if args.moments:
+        return in_loop(partial(_print_moments, args))
     return in_loop(partial(_print_raw if args.raw else _print, args))
+
+
+async def _print_moments(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        moments = await port.moments(args.run, args.worker)
+    wanted = [one for one in moments if args.attempt in {None, one.attempt}]
+    for one in wanted:
+        then = datetime.fromtimestamp(one.at, UTC).astimezone()
+        put(f"{then:%Y-%m-%d %H:%M:%S}  attempt {one.attempt}  {one.commit[:12]}")
+    if not wanted:
+        say("nothing is kept: files are looked at while an agent works, until they land")
+    return EXIT_OK
 
 
 async def _print_raw(args: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """What can be done to workers, alike on Fleet, Worker, Diff and Inbox: a command, or a text."""
 
 from dataclasses import fields
+from time import time
 
 from engine.commands import (
     AddWorker,
@@ -25,7 +26,7 @@ from tui.present.doable import why_not
 from tui.present.ink import BOLD, TEXT, Row, Span, words
 from tui.present.pickers import Choice, Picker
 from tui.present.said import how_heard
-from tui.present.settings import limits_with, split_settings
+from tui.present.settings import MOMENTS, limits_with, split_settings, time_named
 from tui.present.standing import step_of
 from tui.screens.base import Writing
 from tui.screens.outward import OutwardScreen
@@ -55,7 +56,7 @@ _NO_LABELS = {
     Phase.REVIEWING: "give up",
     Phase.CONFLICTED: "give up",
 }
-_SETTING = "first line: memory_mb=2048 agent=codex, if wanted"
+_SETTING = "first line: memory_mb=2048 agent=codex at=14:32, if wanted"
 
 
 class ActingScreen(OutwardScreen):
@@ -239,18 +240,22 @@ class ActingScreen(OutwardScreen):
 
     def _retry_with(self, worker: WorkerView, text: str) -> None:
         settings, feedback = split_settings(text)
-        agent = settings.pop("agent", None)
+        agent, when = settings.pop("agent", None), settings.pop("at", None)
+        at = time_named(when, time()) if when else None
         limits = limits_with(worker.limits, settings) if settings else None
+        if when and at is None:
+            limits = f"at={when}: expected {MOMENTS}"
         if isinstance(limits, str):
             self.say_refused("retry", limits)
             return
         command = RetryWorker(
             worker=worker.worker,
             run=self.run_id,
-            mode=BeginFrom.CONTINUE if feedback else BeginFrom.FRESH,
+            mode=BeginFrom.CONTINUE if feedback and at is None else BeginFrom.FRESH,
             feedback=feedback,
             limits=limits,
             agent=agent,
+            at=at,
         )
         self.send(command, f"{worker.worker} begins again")
 

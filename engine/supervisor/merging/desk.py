@@ -12,7 +12,7 @@ from engine.errors import WorkspaceError
 from engine.events import ConflictsDecided
 from engine.git.names import RefNames
 from engine.git.runner import Repo
-from engine.ids import WorkerId
+from engine.ids import RunId, WorkerId
 from engine.merge import Asked, HunkKey
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
@@ -22,6 +22,7 @@ from engine.supervisor.clock import Clock
 from engine.supervisor.git_diffs import change_diff
 from engine.supervisor.merging.batch import Batch, composed
 from engine.supervisor.merging.inquiry import Inquiry
+from engine.supervisor.merging.moments import Moments
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding, landing_order
 from engine.supervisor.merging.radar import Radar, Snap, Watched
 from engine.supervisor.merging.sessions import Resolutions
@@ -50,8 +51,12 @@ class MergeDesk:
 
     def radar(self, run: Watched) -> Radar:
         """What will look at a run while it goes on."""
-        folder = self._layout.run(run.state.run) / "radar"
-        return Radar(self._repo, run, folder=folder, clock=self._clock, snap=self._snap)
+        moments = self.moments(run.state.run)
+        return Radar(self._repo, run, moments=moments, clock=self._clock, snap=self._snap)
+
+    def moments(self, run: RunId) -> Moments:
+        """What was seen of a run's workers, by the time."""
+        return Moments(self._repo, self._layout.run(run) / "radar")
 
     async def conflicts(self, state: RunState, worker: WorkerId, path: str = "") -> ConflictView:
         """The conflicts of a worker; with the text of one file if it is named.

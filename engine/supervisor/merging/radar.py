@@ -3,7 +3,7 @@
 Trees as they are now (of running workers, of finished changes, of the user's own checkout) are
 merged in pairs and with the target, in memory, with objects in a folder of the radar's own. What
 was merged once is known by its trees and never merged again, and looking takes at most a tenth of
-the time.
+the time. How a running worker's files were is kept: another attempt can begin from there.
 """
 
 import shutil
@@ -29,9 +29,10 @@ from engine.git.runner import Repo
 from engine.ids import WorkerId
 from engine.merge import Names
 from engine.phases import Phase
-from engine.results import Clash, RunView, StepView, WorkerView
+from engine.results import Clash, Moment, RunView, StepView, WorkerView
 from engine.supervisor.clock import Clock
 from engine.supervisor.merging.conflicts import conflict_paths, read_conflicts
+from engine.supervisor.merging.moments import Moments
 
 YOU = "you"
 """What the user's own checkout is called among the workers."""
@@ -80,6 +81,7 @@ class _Picture(NamedTuple):
     attempt: int
     spoke: float | None
     taken: float
+    commit: str
     tree: str
 
 
@@ -91,13 +93,16 @@ class Radar:
         behind: How many commits each worker's base lacks of the target.
     """
 
-    def __init__(self, repo: Repo, run: Watched, *, folder: Path, clock: Clock, snap: Snap) -> None:
+    def __init__(
+        self, repo: Repo, run: Watched, *, moments: Moments, clock: Clock, snap: Snap
+    ) -> None:
         self._repo = repo
         self._run = run
-        self._folder = folder
+        self._moments = moments
         self._clock = clock
         self._snap = snap
-        self._merger = Merger(repo, objects=folder / "objects")
+        self._folder = moments.folder / "merged"
+        self._merger = Merger(repo, objects=self._folder)
         self._merged: dict[Sides, Clash | None] = {}
         self._bases: dict[tuple[str, str], str | None] = {}
         self._pictures: dict[WorkerId, _Picture] = {}
@@ -126,6 +131,8 @@ class Radar:
         finally:
             with CancelScope(shield=True):
                 await to_thread.run_sync(partial(shutil.rmtree, self._folder, ignore_errors=True))
+                workers = self._run.state.workers.values()
+                await self._moments.keep([w.id for w in workers if w.phase is not Phase.LANDED])
 
     def _signs(self) -> object:
         """What changes when a tree may have changed."""
@@ -160,6 +167,7 @@ class Radar:
             EngineError: Something could not be looked at.
         """
         state = self._run.state
+        await to_thread.run_sync(_make_room, self._folder, self._moments.objects)
         blips = [blip for w in state.workers.values() if (blip := await self._blip(state, w))]
         others = [*await self._you(), *await self._target(state)]
         newest = sorted(blips, key=_urgency)[:_MOST_IN_PAIRS]
@@ -189,9 +197,13 @@ class Radar:
         if known and is_new and (known.attempt, known.spoke) == (w.attempt, spoke):
             return known
         with suppress(EngineError, OSError):  # it may end, and its tree go, at any moment
-            taken = await self._snap(state, w.id, self._folder / "objects")
+            taken = await self._snap(state, w.id, self._moments.objects)
             if taken is not None:
-                self._pictures[w.id] = _Picture(w.attempt, spoke, now, taken.tree)
+                self._pictures[w.id] = _Picture(w.attempt, spoke, now, taken.commit, taken.tree)
+                if w.base and (known is None or known.commit != taken.commit):
+                    at = self._clock.now()
+                    moment = Moment(attempt=w.attempt, at=at, commit=taken.commit, base=w.base)
+                    await self._moments.note(w.id, moment)
         return self._pictures.get(w.id)
 
     async def _you(self) -> list[_Blip]:
@@ -199,9 +211,7 @@ class Radar:
         head = await resolve(self._repo, "HEAD")
         if self._repo.worktree is None or head is None:
             return []
-        folder = self._folder / "objects"
-        await to_thread.run_sync(partial(folder.mkdir, mode=0o700, parents=True, exist_ok=True))
-        staged = await stage_worktree(self._repo, head, objects=str(folder))
+        staged = await stage_worktree(self._repo, head, objects=str(self._folder))
         if staged.tree == await tree_of(self._repo, head):
             return []
         return [_Blip(name=YOU, tree=staged.tree, base=head)]
@@ -277,6 +287,13 @@ class Radar:
         for name in dict.fromkeys([*before, *now]):
             if before.get(name, ()) != now.get(name, ()):
                 self._run.mention(ClashPredicted(worker=name, clashes=now.get(name, ())))
+
+
+def _make_room(merged: Path, objects: Path) -> None:
+    """The folder where merges go, in which git finds the pictures besides."""
+    objects.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (merged / "info").mkdir(parents=True, exist_ok=True)
+    (merged / "info/alternates").write_text(f"../{objects.name}\n", encoding="utf-8")
 
 
 def _urgency(blip: _Blip) -> tuple[bool, float]:

@@ -10,7 +10,7 @@ from engine.core.outcome import offers
 from engine.core.report import report
 from engine.phases import Phase, StopCause
 from engine.plan.model import ChooseBy, MergeMode, Policy, PolicyKind, RetryMode, RetryRule
-from engine.results import Badge, Outcome
+from engine.results import Badge, Moment, Outcome
 from tests.support.core_runs import Told, a_run, who
 from tests.support.plans import a_step
 
@@ -303,3 +303,22 @@ def test_a_landing_that_lost_its_race_forgets_what_it_had_prepared():
     (land,) = told.acts
     assert isinstance(land, e.Land)
     assert (land.resolved, land.prepared) == ("t", None)
+
+
+def test_tries_go_on_from_the_moment_that_a_human_named_until_another_is_asked_for():
+    start = Moment(attempt=1, at=7.0, commit="c", base="b")
+    told = a_run(a_step("a", policy=SETTLED, retry=RetryRule(attempts=2)))
+
+    def begins() -> Moment | None:
+        (prepare,) = [act for act in told.acts if isinstance(act, e.PrepareWorkspace)]
+        return prepare.start
+
+    told.does("a")
+    told.tell(f.RetryRequested, "a", start=start)
+    assert begins() == start
+    told.fails("a")
+    told.wait_over("a")
+    assert begins() == start
+    told.does("a")
+    told.tell(f.RetryRequested, "a")
+    assert begins() is None
