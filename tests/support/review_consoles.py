@@ -10,8 +10,11 @@ from engine.limits import Usage
 from engine.merge import (
     ConflictKind,
     FileConflict,
+    Hunk,
+    HunkKey,
     Memory,
     Names,
+    Proposal,
     ResolutionSession,
     Side,
     propose,
@@ -235,6 +238,8 @@ class ReviewPort(FakePort):
     more: dict[str, object] = field(default_factory=dict)
     looked_at: ConflictFileView | None = None
     order: tuple[PlannedLanding, ...] = ()
+    offers: dict[HunkKey, tuple[Proposal, ...]] = field(default_factory=dict)
+    kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.session = ResolutionSession(tuple(self.files))
@@ -252,7 +257,9 @@ class ReviewPort(FakePort):
         if isinstance(action, c.FinishResolving):
             self.is_finished = True
             return replace(self._view(run, ""), is_finished=True)
-        if not isinstance(action, c.ForgetAnswer | c.ConfirmAnswer):
+        if isinstance(action, c.ForgetAnswer | c.ConfirmAnswer):
+            self.offers.clear()
+        else:
             self.session = decided(self.session, action)
         return self._view(run, "")
 
@@ -263,6 +270,12 @@ class ReviewPort(FakePort):
             command="pytest", passed=self.will_pass, tree=self._tree(), summary=summary
         )
         return self.checked
+
+    def _offered(self, hunk: Hunk) -> tuple[Proposal, ...]:
+        """What the engine offers too: thought out once."""
+        if hunk.key not in self.offers:
+            self.offers[hunk.key] = propose(hunk, memory=self.memory)
+        return self.offers[hunk.key]
 
     def _tree(self) -> str | None:
         if not self.session.is_resolved:
@@ -281,7 +294,8 @@ class ReviewPort(FakePort):
             files=file_views(
                 self.session,
                 Lens(
-                    propose=lambda hunk: propose(hunk, memory=self.memory),
+                    propose=self._offered,
+                    kept=self.kept,
                     with_text=path.encode(errors="surrogateescape") or None,
                 ),
             ),

@@ -78,6 +78,7 @@ class Review:
     answers: dict[HunkKey, tuple[Asked, ...]] = field(default_factory=dict)
     asking: dict[HunkKey, str] = field(default_factory=dict)
     problems: dict[HunkKey, str] = field(default_factory=dict)
+    kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
 
     @classmethod
     async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: Names) -> Self:
@@ -179,6 +180,7 @@ class Review:
             problems=self.problems,
             evidence=self.evidence,
             with_text=raw,
+            kept=self.kept,
         )
         session = self.session
         files = await to_thread.run_sync(file_views, session, lens)

@@ -219,7 +219,9 @@ class ConflictView:
 class Lens:
     """What is known beyond the decisions when a session is shown.
 
-    `with_text` is the path of the file whose whole text is wanted.
+    `with_text` is the path of the file whose whole text is wanted. `kept` has each file as it
+    was shown last, with all that it was shown from: a decision is about one file, and comparing
+    words in a thousand hunks of others would take longer than the hand that decides.
     """
 
     propose: Proposer
@@ -227,12 +229,13 @@ class Lens:
     problems: Mapping[HunkKey, str] = field(default_factory=dict)
     evidence: Evidence = field(default_factory=Evidence)
     with_text: bytes | None = None
+    kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
 
 
 def file_views(session: ResolutionSession, lens: Lens) -> tuple[ConflictFileView, ...]:
     """Every conflicted file, then those that were set by hand."""
     known = {conflict.path for conflict in session.conflicts}
-    found = [_file(session, conflict, lens) for conflict in session.conflicts]
+    found = [_file_once(session, conflict, lens) for conflict in session.conflicts]
     found += [
         ConflictFileView(
             path=shown_path(path), kind="edited", is_resolved=True, is_edited=True, mode=own.mode
@@ -241,6 +244,22 @@ def file_views(session: ResolutionSession, lens: Lens) -> tuple[ConflictFileView
         if (own := decided.own) is not None and path not in known
     ]
     return tuple(found)
+
+
+def _file_once(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> ConflictFileView:
+    """One file; the same view as before where nothing that it shows is another."""
+    path = conflict.path
+    if path == lens.with_text:
+        return _file(session, conflict, lens)
+    said = tuple(
+        (lens.propose(hunk), lens.asking.get(hunk.key), lens.problems.get(hunk.key))
+        for hunk in conflict.open.hunks
+    )
+    state = (session.resolutions.get(path), said)
+    before = lens.kept.get(path)
+    if before is None or before[0] != state:
+        before = lens.kept[path] = (state, _file(session, conflict, lens))
+    return before[1]
 
 
 def _file(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> ConflictFileView:

@@ -129,3 +129,21 @@ def test_every_action_and_view_travels_as_json():
         c.FinishResolving(),
     ):
         assert from_json(c.ResolutionAction, to_json(action)) == action
+
+
+def test_a_decision_makes_no_other_file_be_shown_anew():
+    one, other = conflict(), conflict(path=b"g")
+    session = start(one, other)
+    lens = Lens(propose=propose)
+    before = file_views(session, lens)
+    assert [new is old for new, old in zip(file_views(session, lens), before, strict=True)] == [
+        True,
+        True,
+    ]
+    session = decided(session, c.ChooseHunk(path="f", hunk=0, choice="target"))
+    after = file_views(session, lens)
+    assert [new is old for new, old in zip(after, before, strict=True)] == [False, True]
+    assert after[0].is_resolved
+    asking = Lens(propose=propose, kept=lens.kept, asking={other.open.hunks[0].key: "codex"})
+    (_, asked) = file_views(session, asking)
+    assert asked.hunks[0].asked == "codex"
