@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from importlib import import_module
 from math import inf
 from pathlib import Path
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from engine.supervisor.cleaning import CleanItem, TrashItem
     from engine.supervisor.merging.batch import BatchCheck
     from engine.supervisor.merging.queue import PlannedLanding
-    from engine.supervisor.merging.views import ConflictView
+    from engine.supervisor.merging.views import ConflictFileView, ConflictView
     from engine.supervisor.merging.weaving import CandidateTable, Wove
 
 _HELLO_S = 5.0
@@ -64,6 +65,7 @@ class RemoteEngine:
         self._tasks = tasks
         self.pid = pid
         self._number = 0
+        self._files: dict[str, tuple[object, ConflictFileView]] = {}
         self._waiting: dict[int, MemoryObjectSendStream[dict[str, Any]]] = {}
         self.gone = anyio.Event()
 
@@ -208,19 +210,28 @@ class RemoteEngine:
 
     async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
         """A worker's conflicts and what is decided; with the text of one file if it is named."""
-        fields = {"run": run, "worker": worker, "path": path}
-        answer: ConflictView = _load_late(
-            "merging.views.ConflictView", await self._ask("conflicts", **fields)
-        )
-        return answer
+        return self._read_conflicts(await self._ask("conflicts", run=run, worker=worker, path=path))
 
     async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
         """Decide something about a worker's conflicts, or go on when all is decided."""
-        fields = {"run": run, "worker": worker, "action": dump(action)}
-        answer: ConflictView = _load_late(
-            "merging.views.ConflictView", await self._ask("resolve", **fields)
+        return self._read_conflicts(
+            await self._ask("resolve", run=run, worker=worker, action=dump(action))
         )
-        return answer
+
+    def _read_conflicts(self, told: dict[str, Any]) -> ConflictView:
+        """An answer that has many files and is asked for at every key of a review.
+
+        What is said of a file is mostly what the answer before said of it: then its view is the
+        same one, and reading a thousand hunks anew holds no key up.
+        """
+        before, self._files = self._files, {}
+        for said in told["files"]:
+            known = before.get(said["path"])
+            if known is None or known[0] != said:
+                known = said, _load_late("merging.views.ConflictFileView", said)
+            self._files[said["path"]] = known
+        view: ConflictView = _load_late("merging.views.ConflictView", {**told, "files": []})
+        return replace(view, files=tuple(file for _, file in self._files.values()))
 
     async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
         """Run the check again: on the exact tree that would land now, or on the worker's own."""
