@@ -1,4 +1,7 @@
-"""Fleet: three bands of cards, tiles and rows; or a table; or, on a tiny screen, a list."""
+"""Fleet: three bands of cards, tiles and rows; or a table; or, on a tiny screen, a list.
+
+A table that leaves room shows its focused worker below, as large as a tile or card would.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +31,7 @@ _FOUR_COLUMNS_FROM = 220
 RAIL_FROM = 160
 _TALL_SCREEN = 38
 _TILE_LEAST, _TILE_MOST = 8, 25
+_CLOSE_UP_MOST = 14
 _NARROWEST_TILE = 30
 _AROUND_NAME = 18
 """Frame, glyph and clock beside a name: names are never cut, so columns give way."""
@@ -56,12 +60,14 @@ class Place(NamedTuple):
 class FleetPage:
     """Fleet drawn: all its rows (perhaps more than fit), and every worker's place on them.
 
-    `held` is what keeps everybody where it stands when the next page is drawn with it.
+    `held` is what keeps everybody where it stands when the next page is drawn with it; `close_up`
+    is where the focused worker stands a second time, larger than its row in a table.
     """
 
     form: Form
     rows: tuple[Row, ...]
     places: tuple[Place, ...]
+    close_up: Place | None = None
     held: Held = field(default_factory=dict)
 
     def place(self, worker: str) -> Place | None:
@@ -119,6 +125,8 @@ def draw_fleet(
     else:
         listed = list(run.workers) if wish.is_plan_order else workers
         page = _table(scene, run, listed, cells=cells, focused=focused)
+        here = next((worker for worker in listed if worker.worker == focused), None)
+        page = _with_close_up(page, scene, here, size) if here else page
     stood = {w.worker: band for band in Band for w in bands[band]}
     held = {worker.worker: (stood[worker.worker], at) for at, worker in enumerate(workers)}
     return replace(page, held=held)
@@ -134,6 +142,22 @@ def _table(
         is_focused = worker.worker == focused
         rows.append(table_row(worker, step_of(run, worker), scene, cells, is_focused=is_focused))
     return FleetPage(form=Form.TABLE, rows=tuple(rows), places=tuple(places))
+
+
+def _with_close_up(
+    page: FleetPage, scene: Scene, worker: WorkerView, size: tuple[int, int]
+) -> FleetPage:
+    """The table, and below it what its focused worker does or asks, where that has room."""
+    cells, height = size
+    room = min(height - len(page.rows) - 1, _CLOSE_UP_MOST)
+    if room < HEIGHT or scene.run is None:
+        return page
+    step = step_of(scene.run, worker)
+    drawer = card if band_of(worker, step) is Band.NEEDS_YOU else tile
+    rows = drawer(worker, step, scene, (cells - 2, room), is_focused=False)
+    place = Place(worker.worker, 1, len(page.rows) + 1, cells - 2, room)
+    shifted = [(Span(" "), *row) for row in rows]
+    return replace(page, rows=(*page.rows, (), *shifted), close_up=place)
 
 
 def _emergency(scene: Scene, run: RunView, cells: int, focused: str) -> FleetPage:
@@ -316,7 +340,7 @@ def visible(page: FleetPage, focused: str, top: int, size: tuple[int, int]) -> t
     rows += [()] * (height - len(rows))
     zones = tuple(
         Zone(at.x, at.y - top, at.width, at.height, f"worker:{at.worker}")
-        for at in page.places
+        for at in (*page.places, *filter(None, (page.close_up,)))
         if 0 <= at.y - top < height
     )
     return top, Page(tuple(fit(row, cells) for row in rows), zones)

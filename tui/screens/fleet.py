@@ -80,8 +80,9 @@ class FleetScreen(ActingScreen):
         return ("down", "open", "diff", "no", "retry", "steer", "pause", "mark", "less", "palette")
 
     def shows_whole_question(self, worker: WorkerView) -> bool:
-        place = self.page.place(worker.worker) if self.page else None
-        if place is None or place.height < HEIGHT:
+        page = self.page
+        place = (page.close_up or page.place(worker.worker)) if page else None
+        if place is None or place.worker != worker.worker or place.height < HEIGHT:
             return False
         return question_fits(worker, place.width - 4, place.height - 6)
 

@@ -42,8 +42,9 @@ def _port(**more: object) -> FakePort:
     return FakePort(csvlite(), diffs={REVIEW: diff_of_reader()}, **more)  # type: ignore[arg-type]
 
 
-async def test_a_allows_what_is_asked_in_full_on_the_card():
-    async with opened() as console:
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["a card", "below a table"])
+async def test_a_allows_what_is_asked_in_full_on_the_screen(size: tuple[int, int]):
+    async with opened(size=size) as console:
         await console.do("yes")
         assert console.port.commands == [
             Answer(worker=ASKING, answer="allow", question="q1", run="2f1c")

@@ -162,6 +162,26 @@ def test_a_table_drops_columns_before_it_cuts_names():
     assert "implement/worker_2" in narrow
 
 
+def test_a_table_with_room_below_shows_its_focused_worker_larger():
+    page = draw_fleet(_scene(), (80, 20), "implement/worker_2")
+    assert page.form is Form.TABLE
+    assert page.close_up is not None
+    assert page.close_up.worker == "implement/worker_2"
+    _, shown = visible(page, "implement/worker_2", 0, (80, 20))
+    below = text_of(shown.rows[page.close_up.y :])
+    assert "I want property tests for nested quotes. It is not installed." in below
+    assert "a allow once" in below
+    assert shown.zones[-1].target == "worker:implement/worker_2"
+
+
+@pytest.mark.parametrize(("height", "larger"), [(17, []), (18, []), (19, ["implement/worker_2"])])
+def test_a_table_keeps_all_its_rows_before_it_shows_anybody_larger(height: int, larger: list[str]):
+    page = draw_fleet(_scene(), (80, height), "implement/worker_2")
+    assert [place.worker for place in (page.close_up,) if place] == larger
+    assert len(page.places) == 8
+    assert len(page.rows) <= height
+
+
 @pytest.mark.parametrize("cells", [100, 110, 120, 150])
 def test_names_are_never_cut_on_tiles(cells: int):
     text = _text(csvlite(), cells, 60)
