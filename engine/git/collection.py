@@ -8,6 +8,7 @@ said about it. Collecting twice gives the same commits.
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -112,35 +113,33 @@ async def collect(
         start=Path(workspace.directory, "start"),
     )
     async with InsideGit.opened(repo, site, request.wrap) as git:
-        change = await _gather(git, workspace, request)
+        change, arrivals = await _gather(git, workspace, request)
         embedded = await keep_embedded(
             repo, workspace, request.wrap, found=change.embedded, author=request.author
         )
         change = replace(change, embedded=embedded)
-        change, refused = await _taken_in(repo, git, workspace, (change, request))
-    if refused:
-        return CollectRefused(reason=refused, workspace=workspace.path, git_dir=workspace.git_dir)
+        refused = await _import(repo, git, workspace, arrivals)
+        if refused is not None:
+            change = await _flattened(git, workspace, (change, request), refused)
+            if await _import(repo, git, workspace, await _name_arrivals(git, change.head, {}, ())):
+                return CollectRefused(
+                    reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
+                )
     large = (site.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
-    change = replace(change, refs=await _arrived(repo, workspace))
-    note = await _settle(repo, workspace, change.head)
+    change, tip = await _arrived(repo, workspace, change)
+    note = await _settle(repo, workspace, change.head, tip=tip)
     return replace(change, notes=(*change.notes, note)) if note else change
 
 
-async def _taken_in(
-    repo: Repo, git: InsideGit, workspace: Workspace, what: tuple[Change, CollectRequest]
-) -> tuple[Change, str]:
-    """The change imported, or its files alone as one commit; why not even those."""
+async def _flattened(
+    git: InsideGit, workspace: Workspace, what: tuple[Change, CollectRequest], refused: str
+) -> Change:
+    """The change as one commit of its files, because its history was not accepted."""
     change, request = what
-    refused = await _import(repo, git, workspace, change.head)
-    if refused is None:
-        return change, ""
     head = await commit_inside(git, change.tree, workspace.base, request)
-    await _name_arrivals(git, head, {}, ())
-    if await _import(repo, git, workspace, head) is not None:
-        return change, refused
     note = f"Its history was not accepted ({refused}); its files arrived as one commit."
-    return replace(change, head=head, has_left_over=True, notes=(*change.notes, note)), ""
+    return replace(change, head=head, has_left_over=True, notes=(*change.notes, note))
 
 
 def _tree_to_read(workspace: Workspace) -> str:
@@ -156,8 +155,10 @@ def _is_empty(worktree: str) -> bool:
     return all(path.name == ".git" for path in Path(worktree).iterdir())
 
 
-async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest) -> Change:
-    """Commit what was left over, and name everything that is to be imported."""
+async def _gather(
+    git: InsideGit, workspace: Workspace, request: CollectRequest
+) -> tuple[Change, dict[str, str]]:
+    """Commit what was left over; the change, and what is to be imported for it, by name."""
     seen = await to_thread.run_sync(read_refs, Path(git.site.agent_git))
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
     own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
@@ -182,10 +183,10 @@ async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest)
     notes += [f"The agent's {ref} named an object that is not there." for ref in missing[:20]]
     known = [head, workspace.base, *kept.values(), *before.refs.values()]
     lost = await _lost(git, seen, known)
-    await _name_arrivals(git, head, kept, lost)
+    arrivals = await _name_arrivals(git, head, kept, lost)
     links = await _known_links(git, workspace.base) if staged.links else frozenset()
     ignored = await git("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
-    return Change(
+    change = Change(
         base=workspace.base,
         head=head,
         tree=staged.tree,
@@ -202,6 +203,7 @@ async def _gather(git: InsideGit, workspace: Workspace, request: CollectRequest)
         ),
         notes=tuple(notes),
     )
+    return change, arrivals
 
 
 def _under_way(refs: Mapping[str, str]) -> list[str]:
@@ -259,33 +261,44 @@ async def _lost(git: InsideGit, seen: AgentRefs, kept: Sequence[str]) -> list[st
 
 async def _name_arrivals(
     git: InsideGit, head: str, kept: dict[str, str], lost: Sequence[str]
-) -> None:
-    """Name what is to be fetched, by refs in our own git directory."""
-    named = {f"{_ARRIVING}/head": head}
+) -> dict[str, str]:
+    """Name what is to be fetched, by refs in our own git directory; the ends of those names."""
+    named = {"head": head}
     for ref, oid in kept.items():
         plain = hashlib.sha256(ref.encode(errors="surrogateescape")).hexdigest()[:12]
-        named[f"{_ARRIVING}/{ref if sane_name(ref) else f'refs/odd/{plain}'}"] = oid
-    named |= {f"{_ARRIVING}/lost/{oid[:12]}": oid for oid in lost}
-    lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(named.items()))
+        named[ref if sane_name(ref) else f"refs/odd/{plain}"] = oid
+    named |= {f"lost/{oid[:12]}": oid for oid in lost}
+    lines = "".join(f"{oid} {_ARRIVING}/{name}\n" for name, oid in sorted(named.items()))
     await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
+    return named
 
 
-async def _import(repo: Repo, git: InsideGit, workspace: Workspace, head: str) -> str | None:
-    """Fetch everything; where a side ref is refused, at least the head. Why not even that."""
+async def _import(
+    repo: Repo, git: InsideGit, workspace: Workspace, arrivals: Mapping[str, str]
+) -> str | None:
+    """Bring everything here; where a side ref is refused, at least the head. Why not even that."""
     pinned = workspace.refs.pinned
+    had = await refs_below(repo, pinned)
+    if set(arrivals.values()) <= set(had.values()):  # no object is new, as when looking once more
+        moved = {f"{pinned}/{name}": oid for name, oid in arrivals.items()}.items() - had.items()
+        with suppress(GitFailed):  # one stands where the folder of another would be
+            await set_refs(repo, sorted(moved), say="plait: collect")
+            return None
     refused = await fetch_from(repo, git, f"+{_ARRIVING}/*:{pinned}/*")
     if refused is not None:
         refused = await fetch_from(repo, git, f"+{_ARRIVING}/head:{pinned}/head")
-    if refused is None and await resolve(repo, workspace.refs.head) != head:
+    if refused is None and await resolve(repo, workspace.refs.head) != arrivals["head"]:
         return "the head did not arrive"
     return refused
 
 
-async def _arrived(repo: Repo, workspace: Workspace) -> tuple[tuple[str, str], ...]:
-    """The agent's other refs, as they are kept now."""
+async def _arrived(repo: Repo, workspace: Workspace, change: Change) -> tuple[Change, str | None]:
+    """The change with the agent's other refs as they are kept now; where its branch stands."""
     names = workspace.refs
-    found = await refs_below(repo, names.pinned)
-    return tuple((ref, found[ref]) for ref in sorted(found) if ref not in {names.head, names.base})
+    found = await refs_below(repo, names.pinned, names.branch_ref)
+    tip = found.pop(names.branch_ref, None)
+    refs = tuple((ref, found[ref]) for ref in sorted(found) if ref not in {names.head, names.base})
+    return replace(change, refs=refs), tip
 
 
 async def fetch_from(
@@ -305,18 +318,19 @@ async def fetch_from(
     return done.stderr.decode(errors="replace").strip() if done.exit_code else None
 
 
-async def _settle(repo: Repo, workspace: Workspace, head: str) -> str:
+async def _settle(repo: Repo, workspace: Workspace, head: str, *, tip: str | None) -> str:
     """Put the branch on the head, and let the linked worktree say so; what was left undone."""
     branch, admin = workspace.refs.branch_ref, workspace.admin
     async with repo.lock.held():
         held = await held_elsewhere(repo, branch)
-        if held is None:
-            await set_refs(repo, [(branch, head)], say="plait: collect")
         is_there = admin is not None and await to_thread.run_sync(os.path.isdir, admin)
-        if admin is not None and is_there and held is None:
+        is_due = held is None and tip != head
+        if admin is not None and is_there and is_due:
             where = Where(git_dir=admin, worktree=repo.void)
             await repo.run("read-tree", "--reset", head, call=WRITE, where=where)
             await hide_links(repo, admin)
+        if is_due:  # last: a branch that stands there says that all of this was done
+            await set_refs(repo, [(branch, head)], say="plait: collect")
     if is_there and admin is not None and workspace.gitfile is None:
         await to_thread.run_sync(_point_to, Path(workspace.path, ".git"), admin)
     return f"{workspace.branch} is checked out in {held}, so it was not moved." if held else ""

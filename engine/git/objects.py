@@ -1,6 +1,7 @@
 """Objects and refs by themselves: read many, write one, move a ref only from where it was seen."""
 
 import hashlib
+import re
 import shutil
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +15,8 @@ from anyio import to_thread
 from engine.errors import GitFailed, WorkspaceError
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
+
+_ID = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,11 @@ async def tree_of(repo: Repo, revision: str) -> str:
     Raises:
         WorkspaceError: It names none.
     """
-    found = await resolve(repo, revision, "tree")
+    found = repo.memory.tree(revision) or await resolve(repo, revision, "tree")
     if found is None:
         raise WorkspaceError(f"{revision!r} names no tree of this repository")
+    if _ID.fullmatch(revision):
+        repo.memory.learn_tree(revision, found)
     return found
 
 

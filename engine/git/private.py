@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from anyio import to_thread
 
 from engine.git.objects import refs_below
-from engine.git.runner import READ, Call, Repo
+from engine.git.runner import READ, Repo
 from engine.git.settings import UserSettings
 
 _HIDDEN = ("refs/plait/", "refs/stash", "refs/worktree/", "refs/bisect/", "refs/rewritten/")
@@ -73,8 +73,8 @@ async def _config(repo: Repo) -> list[tuple[str, str]]:
     own = repo.settings
     kept += [*own.conversion, *own.lfs]
     kept += [("user.name", own.name or "plait"), ("user.email", own.email or "plait@localhost")]
-    hooks = (await repo.run("config", "--get", "core.hooksPath", call=Call(ok=(0, 1)))).stdout
-    return kept + _hooks_path(os.fsdecode(hooks).strip())
+    hooks = [value for key, value in entries if key.lower() == "core.hookspath"]
+    return kept + _hooks_path(hooks[-1] if hooks else "")
 
 
 def _hooks_path(said: str) -> list[tuple[str, str]]:

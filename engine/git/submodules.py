@@ -6,6 +6,7 @@ makes. Each one's git directory lies in the private clone, where the agent may r
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -62,7 +63,8 @@ def _prepare(place: Path, target: Path, commit: str) -> None:
 
 async def _listed(repo: Repo, base: str) -> list[_Submodule]:
     """The submodules that a commit names, and links to, by safe names and paths."""
-    if not await repo.read("ls-tree", "-z", base, "--", ".gitmodules"):
+    ask = partial(repo.read, "ls-tree", "-z", base, "--", ".gitmodules")
+    if not await repo.memory.of(("gitmodules", base), ask):
         return []  # asked first: a large tree takes long to list
     entries = await list_tree(repo, base)
     blob = next((entry.oid for entry in entries if entry.path == b".gitmodules"), None)

@@ -117,10 +117,8 @@ async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
     if wanted.strategy is Strategy.DIRECTORY:
         workspace = await _directory(wanted)
     else:
-        await check_prefix(repo, wanted.branch_prefix)
         await fetch_missing(repo, wanted.base)
         names = RefNames(wanted.attempt, wanted.branch_prefix)
-        await set_refs(repo, [(names.base, wanted.base)], say="plait: base")
         make = _clone if wanted.strategy is Strategy.CLONE else _worktree
         workspace = await make(repo, wanted, names)
     included = await copy_includes(repo, wanted.includes, workspace.path)
@@ -129,15 +127,22 @@ async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
     return workspace
 
 
+async def _name(repo: Repo, wanted: WorkspaceRequest, *refs: str) -> None:
+    """Set refs of the attempt's to its base."""
+    try:
+        await set_refs(repo, [(ref, wanted.base) for ref in refs], say="plait: prepare")
+    except GitFailed:
+        await check_prefix(repo, wanted.branch_prefix)  # the one reason that can be told in words
+        raise
+
+
 async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor: int) -> None:
     """Make sure that so many workspaces of a commit fit, and leave `floor` bytes free.
 
     Raises:
         WorkspaceError: They do not.
     """
-    listing = await repo.read("ls-tree", "-r", "-l", "-z", commit)
-    sizes = (record.split(b"\t", 1)[0].split()[3] for record in listing.split(b"\0") if record)
-    wanted = count * sum(int(size) + _BLOCK for size in sizes if size.isdigit())
+    wanted = count * int(await repo.memory.of(("size", commit), partial(_size, repo, commit)))
     free = await to_thread.run_sync(_free, root)
     if free - wanted < floor:
         mb = 1 << 20
@@ -146,6 +151,13 @@ async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor:
             f" but only {free // mb} MB are free below {root}",
             hint="Start fewer workers at once, free some space, or set `workspace_root`.",
         )
+
+
+async def _size(repo: Repo, commit: str) -> str:
+    """How many bytes the files of a commit take, about."""
+    listing = await repo.read("ls-tree", "-r", "-l", "-z", commit)
+    sizes = (record.split(b"\t", 1)[0].split()[3] for record in listing.split(b"\0") if record)
+    return str(sum(int(size) + _BLOCK for size in sizes if size.isdigit()))
 
 
 def _free(root: Path) -> int:
@@ -192,6 +204,7 @@ async def _directory(wanted: WorkspaceRequest) -> Workspace:
 
 async def _clone(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Workspace:
     git_dir = wanted.path / ".git"
+    await _name(repo, wanted, names.base)
     await to_thread.run_sync(_clear, wanted.path, None)
     private = PrivateClone(
         path=git_dir, branch=names.branch_ref, base=wanted.base, hide=wanted.branch_prefix
@@ -203,7 +216,7 @@ async def _clone(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Works
     await to_thread.run_sync(_note_start, git_dir, git_dir / "index", wanted.directory)
     async with repo.lock.held():
         await detach_others(repo, names.branch_ref)
-        await set_refs(repo, [(names.branch_ref, wanted.base)], say="plait: prepare")
+        await _name(repo, wanted, names.branch_ref)
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,
@@ -222,7 +235,7 @@ async def _worktree(repo: Repo, wanted: WorkspaceRequest, names: RefNames) -> Wo
     git_dir, gitfile = directory / "git", directory / "gitfile"
     async with repo.lock.held():
         await detach_others(repo, names.branch_ref)
-        await set_refs(repo, [(names.branch_ref, wanted.base)], say="plait: prepare")
+        await _name(repo, wanted, names.base, names.branch_ref)
         admin = await _register(repo, wanted, git_dir)
         inside = Where(git_dir=admin)
         await repo.run("symbolic-ref", "HEAD", names.branch_ref, call=WRITE, where=inside)

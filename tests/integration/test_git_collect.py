@@ -307,6 +307,23 @@ async def test_collecting_gives_the_same_commits_to_a_second_engine(tmp_path: Pa
     assert again == change
 
 
+async def test_what_is_here_already_is_not_fetched_again(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    lab.agent(space, f"{COMMIT}; git tag mine; echo more > more.txt")
+    change = await lab.collect(space)
+    request = CollectRequest(
+        author=lab.me, wrap=lambda argv: ["false"] if "upload-pack" in argv else argv
+    )
+
+    assert await collect(lab.repo, space, request) == change
+    lab.built.git("update-ref", "-d", space.refs.branch_ref)
+    assert await collect(lab.repo, space, request) == change
+    assert lab.built.rev(space.refs.branch_ref) == change.head
+    lab.agent(space, "echo new > new.txt")
+    assert isinstance(await collect(lab.repo, space, request), CollectRefused)
+
+
 async def test_the_outer_worktree_is_clean_after_collecting(tmp_path: Path):
     lab = await Lab.open(tmp_path)
     space = await lab.prepare()

@@ -201,6 +201,7 @@ async def test_the_private_clone_carries_no_secret_and_no_program(tmp_path: Path
     for key in ("core.sshCommand", "core.fsmonitor", "filter.x.clean", "diff.external"):
         built.configure(key, "touch /tmp/never")
     built.configure("credential.helper", "!echo password=secret")
+    built.configure("core.hooksPath", ".husky")
     space = await lab.prepare()
 
     config = (tmp_path / str(space.git_dir) / "config").read_text()
@@ -208,6 +209,7 @@ async def test_the_private_clone_carries_no_secret_and_no_program(tmp_path: Path
     assert "secret" not in config
     assert "never" not in config
     assert "https://example.org/r.git" in config
+    assert 'hooksPath = ".husky"' in config  # its hooks lie in the tree, and run in the sandbox
 
 
 async def test_includes_are_copied_and_never_lead_out(tmp_path: Path):
