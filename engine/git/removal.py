@@ -95,16 +95,24 @@ def _examine_directory(workspace: Workspace) -> Verdict:
 
 def processes_in(path: str) -> list[str]:
     """Processes that stand in a folder."""
+    root = str(Path(path).resolve())
     found: list[str] = []
-    root = Path(path).resolve()
-    for process in psutil.process_iter(["pid", "name"]):
+    for pid in psutil.pids():
         try:
-            is_inside = Path(process.cwd()).is_relative_to(root)
-        except (psutil.Error, OSError, ValueError):
-            continue
-        if is_inside and process.info["pid"] != os.getpid():
-            found.append(f"{process.info['name']} (process {process.info['pid']})")
+            place = _stands_in(pid)
+            if pid != os.getpid() and (place == root or place.startswith(f"{root}/")):
+                found.append(f"{psutil.Process(pid).name()} (process {pid})")
+        except (psutil.Error, OSError):
+            continue  # it has just ended, or is another's
     return found
+
+
+def _stands_in(pid: int) -> str:
+    """A process's folder; asked of the kernel itself where that can be, for there are many."""
+    try:
+        return str(Path(f"/proc/{pid}/cwd").readlink())
+    except FileNotFoundError:
+        return psutil.Process(pid).cwd() or ""
 
 
 async def remove(repo: Repo, verdict: Verdict, trash: Path) -> Removed:
