@@ -250,9 +250,16 @@ async def test_an_asked_agent_gives_one_more_proposal_and_never_decides(
     assert place.text() == MINE
 
 
-async def test_nobody_is_asked_who_is_not_there(place: MergingPlace):
+async def test_who_is_not_there_is_not_asked_and_who_had_not_answered_can_be_asked_again(
+    place: MergingPlace,
+):
+    slow = scripted({"shell": place.waits_at("go")}, {"write": {"path": "code", "text": THEIRS}})
+    steps = [{"name": "s1", "agent": writes(MINE)}, {"name": "s2", "agent": slow}]
+    place.open_gate("go")
     async with place.engine() as engine:
-        run = await conflicted(engine, place, MINE, THEIRS)
+        run = await reviewed(engine, place.manifest(*steps, isolation_strategy="worktree"))
+        assert await land(engine, run, "s1/worker_1") is Phase.LANDED
+        assert await land(engine, run, WHO) is Phase.CONFLICTED
         for action in (
             c.AskAgent(path="code", hunk=0, agent="nobody"),
             c.AskAgent(path="code", hunk=7),
@@ -260,3 +267,13 @@ async def test_nobody_is_asked_who_is_not_there(place: MergingPlace):
         ):
             with pytest.raises(WorkspaceError):
                 await engine.port.resolve(run.id, WHO, action)
+        (place.outside / "go").unlink()
+        await engine.port.resolve(run.id, WHO, c.AskAgent(path="code", hunk=0))
+    async with place.engine() as engine:
+        hunk = (await engine.port.conflicts(run.id, WHO)).files[0].hunks[0]
+        assert (hunk.asked, hunk.ask_problem) == (
+            "",
+            "s2: the engine ended before it had answered; ask again",
+        )
+        view = await engine.port.resolve(run.id, WHO, c.AskAgent(path="code", hunk=0))
+        assert (view.files[0].hunks[0].asked, view.files[0].hunks[0].ask_problem) == ("s2", "")

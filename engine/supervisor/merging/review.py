@@ -120,6 +120,13 @@ class Review:
             )
             for key, all_ in said.items()
         }
+        self.asking = {HunkKey(key): by for key, by in (written.get("asking") or {}).items()}
+
+    def give_up_asking(self) -> None:
+        """Whoever is being asked was asked by an engine that is gone: nobody hears the answer."""
+        for hunk, by in self.asking.items():
+            self.problems[hunk] = f"{by}: the engine ended before it had answered; ask again"
+        self.asking = {}
 
     def written(self, session: ResolutionSession | None = None) -> dict[str, Any]:
         """The decisions as plain data, for keeping."""
@@ -129,6 +136,7 @@ class Review:
                 key: [(answer.by, shown(answer.text)) for answer in answers]
                 for key, answers in self.answers.items()
             },
+            "asking": self.asking,
         }
 
     async def after(self, action: c.ResolutionAction) -> ResolutionSession:

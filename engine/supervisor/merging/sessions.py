@@ -113,7 +113,8 @@ class Resolutions:
         Raises:
             WorkspaceError: There is no such hunk, or it is being asked about already.
         """
-        review = (await self._load(state, w)).review
+        opened = await self._load(state, w)
+        review = opened.review
         try:
             conflict = review.session.conflict(os.fsencode(action.path))
             hunk = next(
@@ -127,6 +128,11 @@ class Resolutions:
             raise WorkspaceError(f"{review.asking[hunk.key]} is being asked about it already")
         review.asking[hunk.key] = by
         review.problems.pop(hunk.key, None)
+        try:
+            await self._save(state, w, _data(opened, review.session))
+        except BaseException:
+            del review.asking[hunk.key]
+            raise
         commits = review.evidence.target.of(conflict.target.path if conflict.target else None)
         subjects = tuple(commit.subject for commit in commits)
         return inquiry(conflict, hunk, subjects=subjects, words=action.words)
@@ -207,6 +213,8 @@ class Resolutions:
         if known and known.attempt == w.attempt and known.question == question:
             return known
         opened = await self._make(w, question, written, settled=settled)
+        if known is None:
+            opened.review.give_up_asking()
         self._open[state.run, w.id] = opened
         return opened
 
