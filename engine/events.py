@@ -5,6 +5,7 @@ others are *latest wins*: they may be coalesced and carry `after`, the last `seq
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from engine.limits import LimitHit, Usage
 from engine.phases import Phase, StopCause
@@ -70,14 +71,26 @@ class Answered:
     by: str
 
 
+class Delivery(StrEnum):
+    """What has become of words that were said to a working agent."""
+
+    QUEUED = "queued"
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Steered:
-    """A human said something to a running agent, and what became of it."""
+    """A human said something to a running agent, and what has become of it so far.
+
+    It is queued, then delivered to the agent, or refused where the attempt does not hear it: then
+    the next attempt is told, and delivered follows.
+    """
 
     worker: str
     attempt: int
     text: str
-    delivery: str
+    delivery: Delivery
 
 
 @dataclass(frozen=True, kw_only=True)

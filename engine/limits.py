@@ -84,3 +84,14 @@ class LimitHit:
 
     def __str__(self) -> str:
         return f"{self.dimension}: {self.seen:g} of {self.allowed:g} {self.unit}"
+
+
+def over_budget(limits: Limits, usd: float, tokens: int) -> LimitHit | None:
+    """What was spent, where that is more than may be."""
+    if limits.budget_usd is not None and usd > limits.budget_usd:
+        allowed, seen, unit = limits.budget_usd, usd, "USD"
+    elif limits.budget_tokens is not None and tokens > limits.budget_tokens:
+        allowed, seen, unit = float(limits.budget_tokens), float(tokens), "tokens"
+    else:
+        return None
+    return LimitHit(dimension=Dimension.BUDGET, allowed=allowed, seen=seen, unit=unit)

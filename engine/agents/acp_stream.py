@@ -14,6 +14,7 @@ from engine.agents.agent_events import (
     AgentEvent,
     Asked,
     Decided,
+    Heard,
     Progressed,
     Reply,
     Thought,
@@ -98,6 +99,7 @@ class AcpStream(Reading):
         self._waiting: dict[str, _Waiting] = {}
         self._message: object = None
         self._is_broken = False
+        self._told = ""
         self._updates: dict[str, Callable[[Record], list[AgentEvent]]] = {
             "agent_message_chunk": self._chunk,
             "agent_thought_chunk": lambda u: [Thought(content_text(u["content"]), is_delta=True)],
@@ -119,7 +121,7 @@ class AcpStream(Reading):
             update = record["params"]["update"]
             reader = self._updates.get(text_of(update.get("sessionUpdate")))
             # What comes before the session is open is the history of one that is taken up again.
-            return reader(update) if reader and self._is_open else []
+            return [*self._heard(), *reader(update)] if reader and self._is_open else []
         if "id" not in record:
             return []
         if method == "session/request_permission":
@@ -158,14 +160,22 @@ class AcpStream(Reading):
         self._waiting.clear()
         return b"".join([line_of({"jsonrpc": "2.0", **cancel}), *answers])
 
-    def sent(self, line: bytes) -> None:
+    def sent(self, line: bytes) -> list[AgentEvent]:
         """What the recording shows as said: prompts that were begun, answers that were given."""
         record = read_record(line) or {}
         if record.get("method") == "session/prompt":
             self._running = count_of(record.get("id"))
             self._prompts = max(self._prompts, self._running or 0)
+            if self._running != _FIRST_PROMPT:
+                self._told = content_text(at(record, "params", "prompt"))
         elif "method" not in record:
             self._waiting.pop(_name_of(record.get("id")), None)
+        return []
+
+    def _heard(self) -> list[AgentEvent]:
+        """Words that were a prompt have reached it as soon as it works on that prompt."""
+        text, self._told = self._told, ""
+        return [Heard(text)] if text else []
 
     # ------------------------------------------------------------------ what it answers
 
@@ -236,7 +246,7 @@ class AcpStream(Reading):
         # Two agents report a refusal of their model as a good turn that says what was wrong.
         if not error and not used and (self._is_broken or text.startswith("Error: ")):
             error = _plain(text) or "the turn did no work"
-        return [*used, *self._end_turn(error)]
+        return [*self._heard(), *used, *self._end_turn(error)]
 
     def _refused(self, identity: object, error: object) -> list[AgentEvent]:
         if identity not in {_INITIALIZE, _SESSION, _ANEW, self._running}:

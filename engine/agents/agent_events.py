@@ -149,6 +149,13 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """What was said to the agent while it worked has reached it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Raw:
     """A line of output that means nothing more than what it says."""
 
@@ -179,6 +186,7 @@ AgentEvent = (
     | SubAgents
     | TurnEnded
     | Reply
+    | Heard
     | Raw
     | Printed
 )

@@ -5,6 +5,7 @@ interrupted exits with 0. What counts is `is_error`, with the exit code.
 """
 
 import re
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from engine.agents.agent_events import (
     AgentEvent,
     Asked,
     Decided,
+    Heard,
     RateLimited,
     Retrying,
     SubAgents,
@@ -49,13 +51,15 @@ _TOO_MANY = 429
 _MILLISECONDS = 1000
 _INIT = b'{"type":"system","subtype":"init"'
 _FIRST_UNREAD = b',"slash_commands":'
+_TAKEN_UP = {"started", "completed"}
 
 
-def user_message(text: str) -> bytes:
-    """A prompt, or words said in between, as one line."""
+def user_message(text: str, identity: str = "") -> bytes:
+    """A prompt, or words said in between, as one line; by its identity it tells how they fare."""
     content = [{"type": "text", "text": text}]
     message = {"role": "user", "content": content}
-    return line_of({"type": "user", "message": message, "parent_tool_use_id": None})
+    said = {"type": "user", "message": message, "parent_tool_use_id": None}
+    return line_of({**said, "uuid": identity} if identity else said)
 
 
 def control_request(identity: str, subtype: str) -> bytes:
@@ -88,6 +92,8 @@ class ClaudeStream(Reading):
         self._counted = ""
         self._sub_agents = 0
         self._interrupts = 0
+        self._told: dict[str, str] = {}
+        self._tells_of_words = False
         self._readers: dict[str, Callable[[Record], list[AgentEvent] | None]] = {
             "system": self._system,
             "assistant": self._assistant,
@@ -96,6 +102,7 @@ class ClaudeStream(Reading):
             "control_request": self._control_request,
             "control_response": lambda _: [],
             "control_cancel_request": lambda r: self._withdraw(text_of(r.get("request_id"))),
+            "command_lifecycle": self._words_of_ours,
             "rate_limit_event": self._rate_limit,
             "keep_alive": lambda _: [],
         }
@@ -132,21 +139,32 @@ class ClaudeStream(Reading):
     def steer(self, text: str) -> bytes | None:
         """Another message of the user's; it is heard at the next chance within the turn."""
         self.closing = None
-        return user_message(text)
+        return user_message(text, str(uuid.uuid4()))
 
     def interrupt(self) -> bytes | None:
         """The control request that breaks the turn off."""
         self._interrupts += 1
         return control_request(f"interrupt-{self._interrupts}", "interrupt")
 
-    def sent(self, line: bytes) -> None:
+    def sent(self, line: bytes) -> list[AgentEvent]:
         """An answer that was given is not waited for any more; a message begins another turn."""
         record = read_record(line)
         self._waiting.pop(text_of(at(record, "response", "request_id")), None)
         if at(record, "type") == "user":
             self.closing = None
+            if identity := text_of(at(record, "uuid")):
+                self._told[identity] = content_text(at(record, "message", "content"))
+        return []
 
     # ------------------------------------------------------------------ one record each
+
+    def _words_of_ours(self, record: Record) -> list[AgentEvent]:
+        """It queues what is said to it, and says when it has taken it up."""
+        self._tells_of_words = True
+        if record.get("state") not in _TAKEN_UP:
+            return []
+        text = self._told.pop(text_of(record.get("command_uuid")), None)
+        return [] if text is None else [Heard(text)]
 
     def _system(self, record: Record) -> list[AgentEvent] | None:
         match record.get("subtype"):
@@ -240,6 +258,9 @@ class ClaudeStream(Reading):
             events.append(limit)
         if not count_of(record.get("queued_turn_count")):
             events.append(TurnEnded(not error, text, error == INTERRUPTED))
+            if not self._tells_of_words and not error:  # an older one: its queue is empty
+                events += map(Heard, self._told.values())
+                self._told.clear()
         return events
 
     def _totals(self, record: Record) -> AgentEvent:

@@ -10,6 +10,7 @@ from engine.agents.agent_events import (
     AgentEvent,
     Asked,
     Decided,
+    Heard,
     Printed,
     Progressed,
     Raw,
@@ -135,11 +136,13 @@ class OwnStream(Reading):
         """The wish to break off as one line of JSON."""
         return line_of({"plait": "interrupt"}) if self._speaks else None
 
-    def sent(self, line: bytes) -> None:
-        """An answer that has been given is not waited for any more."""
+    def sent(self, line: bytes) -> list[AgentEvent]:
+        """An answer that has been given is not waited for any more; words are in its input."""
         record = read_record(line)
         if at(record, "plait") == "answer":
             self._waiting.pop(text_of(at(record, "id")), None)
+        is_steer = at(record, "plait") == "steer"
+        return [Heard(text_of(at(record, "text")))] if is_steer else []
 
     # ------------------------------------------------------------------ one record each
 

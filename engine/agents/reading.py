@@ -99,8 +99,10 @@ class Reading(ABC):
                 return events
         return [Raw(line.decode("utf-8", "replace").rstrip("\r"))] if line.strip() else []
 
-    def sent(self, line: bytes) -> None:  # noqa: B027 - few agents have anything to see there
-        """A line that was written to the agent, seen in its recording."""
+    def sent(self, line: bytes) -> list[AgentEvent]:
+        """What a line tells that was written to the agent, seen in its recording."""
+        del line
+        return []
 
     def answer(self, question: str, answer: str) -> bytes | None:
         """Nothing can be asked unless a subclass says so."""
@@ -221,19 +223,17 @@ class Reading(ABC):
 
     def _aside(self, stream: str, lines: list[bytes]) -> list[AgentEvent]:
         if stream == "in":
-            for line in lines:
-                self._settle(line)
-            return []
+            return [event for line in lines for event in self._settle(line)]
         texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
         texts = [text for text in texts if text.strip()]
         self._stderr.extend(texts)
         return [Raw(text, stream) for text in texts]
 
-    def _settle(self, line: bytes) -> None:
+    def _settle(self, line: bytes) -> list[AgentEvent]:
         whole = line + b"\n"
         if whole in self._owed:
             self._owed.remove(whole)
-        self.sent(line)
+        return self.sent(line)
 
     def _error(self, ending: Ending) -> str:
         if ending.not_started is not None:

@@ -14,7 +14,7 @@ from engine.core.effects import (
 )
 from engine.core.state import Said, Worker
 from engine.core.turn import Turn
-from engine.events import Answered, Asked, IsolationViolated, Steered
+from engine.events import Answered, Asked, Delivery, IsolationViolated, Steered
 from engine.phases import Phase
 from engine.results import Badge
 
@@ -99,16 +99,48 @@ def agent_steered(turn: Turn, w: Worker, fact: f.AgentSteered) -> None:
         return
     turn.change(w.id, said=(*w.said, Said(text=fact.text)))
     turn.effects.append(SendSteer(worker=w.id, attempt=w.attempt, text=fact.text))
-    turn.publish(Steered(worker=str(w.id), attempt=w.attempt, text=fact.text, delivery="queued"))
+    _tell_of(turn, w, fact.text, Delivery.QUEUED)
+
+
+def steer_heard(turn: Turn, w: Worker, fact: f.SteerHeard) -> None:
+    """The words have reached the agent, at once or as part of what this attempt was told."""
+    delivered = Said(text=fact.text, delivery=Delivery.DELIVERED)
+    if _replace(turn, w, delivered):
+        _tell_of(turn, w, fact.text, Delivery.DELIVERED)
+    elif fact.text in w.next.carried:
+        left = list(w.next.carried)
+        left.remove(fact.text)
+        turn.change(w.id, next=replace(w.next, carried=tuple(left)))
+        _tell_of(turn, w, fact.text, Delivery.DELIVERED)
 
 
 def steer_unheard(turn: Turn, w: Worker, fact: f.SteerUnheard) -> None:
     """The words are kept for the next attempt."""
-    said = list(w.said)
-    lost = Said(text=fact.text)
-    if lost in said:
-        said[said.index(lost)] = Said(text=fact.text, is_heard=False)
-        turn.change(w.id, said=tuple(said))
+    delivery = Delivery.REFUSED if fact.is_refused else Delivery.QUEUED
+    lost = Said(text=fact.text, is_heard=False, delivery=delivery)
+    if _replace(turn, w, lost) and fact.is_refused:
+        _tell_of(turn, w, fact.text, delivery)
+
+
+def refuse_words(turn: Turn, w: Worker) -> None:
+    """The attempt is over and is not taken up by itself: what it did not hear is for a retry."""
+    for said in w.said:
+        if said.question is None and said.delivery is Delivery.QUEUED:
+            _tell_of(turn, w, said.text, Delivery.REFUSED)
+
+
+def _replace(turn: Turn, w: Worker, by: Said) -> bool:
+    """Change how the first of such words stand that wait; whether there were any."""
+    for place, said in enumerate(w.said):
+        waits = said.question is None and said.delivery is not Delivery.DELIVERED
+        if waits and said.text == by.text and said != by:
+            turn.change(w.id, said=(*w.said[:place], by, *w.said[place + 1 :]))
+            return True
+    return False
+
+
+def _tell_of(turn: Turn, w: Worker, text: str, delivery: Delivery) -> None:
+    turn.publish(Steered(worker=str(w.id), attempt=w.attempt, text=text, delivery=delivery))
 
 
 def agent_interrupted(turn: Turn, w: Worker, fact: f.AgentInterrupted) -> None:

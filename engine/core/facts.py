@@ -25,6 +25,8 @@ from engine.core.talk_facts import (
     QuestionWithdrawn,
     RateLimitSeen,
     StallSeen,
+    SteerHeard,
+    SteerUnheard,
     ViolationSeen,
     WorkerPaused,
     WorkerResumed,
@@ -74,6 +76,7 @@ __all__ = [
     "RunFact",
     "RunStopRequested",
     "StallSeen",
+    "SteerHeard",
     "SteerUnheard",
     "StepAdded",
     "StopRequested",
@@ -317,13 +320,6 @@ class StopRequested(WorkerFactBase):
     is_kill: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class SteerUnheard(WorkerFactBase):
-    """What a human said did not reach the agent: it hears it when its session is taken up again."""
-
-    text: str
-
-
 WorkerFact = (
     WorkspaceReady
     | BaseConflicted
@@ -355,6 +351,7 @@ WorkerFact = (
     | HumanAnswered
     | QuestionWithdrawn
     | AgentSteered
+    | SteerHeard
     | SteerUnheard
     | AgentInterrupted
     | RateLimitSeen

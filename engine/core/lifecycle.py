@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine.core import facts as f
+from engine.core.dialogue import refuse_words
 from engine.core.outcome import LOST, has_commit
 from engine.core.state import Hold, RunState, Worker
 from engine.core.turn import Turn
@@ -79,11 +80,14 @@ def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
     if ended is None:
         raise IllegalTransition(turn.story(w.id))
     cause = (w.stop.cause if w.stop else None) or ended.cause
-    if cause is not None:
-        _stopped(turn, w, cause, ended)
-    elif (wait := _wait_of(turn, w, ended, is_kept=fact.error is None)) is not None:
+    wait = None if cause else _wait_of(turn, w, ended, is_kept=fact.error is None)
+    if wait is not None:
         _hold_login(turn, w, ended)
         turn.tell(w.id, Phase.BACKING_OFF, **wait)
+        return
+    refuse_words(turn, w)
+    if cause is not None:
+        _stopped(turn, w, cause, ended)
     elif not ended.ok or fact.error is not None:
         error = ended.error if not ended.ok else fact.error
         _failed(turn, w, StopCause.AGENT, error or "the agent failed without saying why")

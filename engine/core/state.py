@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from engine.core.crew import Crew
 from engine.core.facts import Approved, AttemptEnded
+from engine.events import Delivery
 from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
 from engine.phases import Phase, StopCause
@@ -22,6 +23,7 @@ class Next:
     Attributes:
         previous: The attempt that `continue` and `resume` take up.
         words: A human's feedback, in their words.
+        carried: What of it was said to an agent that did not hear it, until this attempt does.
         prompt: What it is asked in place of what was planned; kept until something else is asked.
         is_turn: That prompt is new, so that this is no second try at the last one.
         failure: What went wrong last time, in ours.
@@ -33,6 +35,7 @@ class Next:
     mode: RetryMode = RetryMode.FRESH
     previous: int | None = None
     words: str = ""
+    carried: tuple[str, ...] = ()
     prompt: str | None = None
     is_turn: bool = False
     failure: str = ""
@@ -56,6 +59,7 @@ class Said:
     text: str
     question: str | None = None
     is_heard: bool = True
+    delivery: Delivery = Delivery.QUEUED
 
 
 @dataclass(frozen=True, kw_only=True)

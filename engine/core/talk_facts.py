@@ -39,6 +39,25 @@ class AgentSteered(WorkerFactBase):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SteerHeard(WorkerFactBase):
+    """What a human said has reached the agent."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteerUnheard(WorkerFactBase):
+    """What a human said did not reach the agent: it hears it when its session is taken up again.
+
+    Attributes:
+        is_refused: It hears nothing as long as it works, whatever is taken up.
+    """
+
+    text: str
+    is_refused: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgentInterrupted(WorkerFactBase):
     """A human broke off what the agent was doing."""
 

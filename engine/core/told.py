@@ -39,6 +39,7 @@ TELLERS: Mapping[type[f.WorkerFact], Callable[[Turn, Worker, Any], None]] = {
     f.HumanAnswered: dialogue.human_answered,
     f.QuestionWithdrawn: dialogue.question_withdrawn,
     f.AgentSteered: dialogue.agent_steered,
+    f.SteerHeard: dialogue.steer_heard,
     f.SteerUnheard: dialogue.steer_unheard,
     f.AgentInterrupted: dialogue.agent_interrupted,
     f.RateLimitSeen: dialogue.rate_limit_seen,

@@ -13,7 +13,7 @@ from engine.core.entry import entry_effect
 from engine.core.phase import is_ruled, is_told
 from engine.core.state import Hold, Next, RunState, StepState, Stop, Worker
 from engine.errors import IllegalTransition
-from engine.events import MustArrive, WorkerMoved, WorkerSettled
+from engine.events import Delivery, MustArrive, WorkerMoved, WorkerSettled
 from engine.ids import WorkerId
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
@@ -157,7 +157,8 @@ class Turn:
     ) -> dict[str, Any]:
         """The fields that make a worker ready for another attempt, or for another prompt."""
         w = self.worker(worker)
-        unheard = [said.text for said in w.said if not said.is_heard]
+        unheard = [s.text for s in w.said if not (s.question or s.delivery is Delivery.DELIVERED)]
+        carried = (*w.next.carried, *unheard)
         is_fresh = mode is RetryMode.FRESH
         return {
             "outcome": Outcome.PENDING,
@@ -185,7 +186,8 @@ class Turn:
             "next": Next(
                 mode=mode,
                 previous=w.attempt or None,
-                words="\n\n".join(filter(None, (*unheard, words))),
+                words="\n\n".join(filter(None, (*carried, words))),
+                carried=carried,
                 prompt=w.next.prompt if prompt is None else prompt,
                 start=None if w.cause is StopCause.BASE_GONE else w.next.start,
                 is_turn=prompt is not None,

@@ -17,6 +17,7 @@ from engine.results import LogChunk, LogKind, LogLine
 KEPT_LINES = 10_000
 TAIL_LINES = 12
 _FOCUS_S = 2.0
+_SHOWN = 60
 AT_ITS_CAP = "the recording met its cap: what follows was not kept"
 _Piece = tuple[float, LogKind, str, int]
 """Lines as they came, as one text, and how many: taken apart only if they are read at all."""
@@ -196,6 +197,10 @@ class Logbook:
         self.write(LogKind.NOTE, f"asks: {event.text}", at)
 
     @note.register
+    def _(self, event: a.Heard, at: float) -> None:
+        self.write(LogKind.NOTE, heard_note(event.text), at)
+
+    @note.register
     def _(self, event: a.Decided, at: float) -> None:
         word = "allowed" if event.is_allowed else "denied"
         self.write(LogKind.NOTE, f"{word} by {event.rule}: {event.tool} {event.detail}", at)
@@ -277,3 +282,9 @@ def raw_text(events: Iterable[a.AgentEvent]) -> str:
 
 def _newer(new: int | None, old: int | None) -> int | None:
     return old if new is None else new
+
+
+def heard_note(text: str) -> str:
+    """That words have reached an agent, as one line."""
+    first, *more = text.splitlines() or [""]
+    return f"it has heard: {first[:_SHOWN]}{'…' if more or len(first) > _SHOWN else ''}"

@@ -262,8 +262,10 @@ class Performer:
         """Small acts on an agent that may be gone by now: then they have no object any more."""
         activity = self._activities.of(effect.worker)
         watch = activity.watch if activity else None
-        if watch is None or not watch.is_started or watch.attempt.number != effect.attempt:
+        if watch is None or watch.attempt.number != effect.attempt:
             self._keep_words(effect)
+            return
+        if not watch.is_started and not isinstance(effect, e.SendSteer):
             return
         with suppress(HostLost):
             await self._say_to(effect, watch)
@@ -271,8 +273,7 @@ class Performer:
                 case e.SendAnswer() if not is_stall_question(effect.question):
                     await watch.answer(effect.question, effect.answer)
                 case e.SendSteer():
-                    if not await watch.steer(effect.text):
-                        self._keep_words(effect)
+                    await watch.steer(effect.text)
                 case e.SendInterrupt():
                     await watch.interrupt()
                 case _:

@@ -6,6 +6,7 @@ from engine.core.facts import Fact
 from engine.core.state import RunState
 from engine.events import LatestWins
 from engine.ids import WorkerId
+from engine.limits import LimitHit
 from engine.supervisor.logbook import Logbook
 
 
@@ -30,3 +31,10 @@ class RunPort(Protocol):
 
     async def recall(self, logbook: Logbook, worker: WorkerId) -> None:
         """Give a log back what an engine before this one remarked, if the attempt was its."""
+
+
+class CountSpent(Protocol):
+    """Counts what an attempt has used in all towards its login's day."""
+
+    def __call__(self, *, at: float, usd: float | None, tokens: int | None) -> LimitHit | None:
+        """The budget of the day, if it is spent."""

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 from engine.agents import agent_events as a
-from engine.agents.contract import Ending, LaunchRequest, StreamParser
+from engine.agents.contract import Ending, LaunchRequest, Steering, StreamParser
 from engine.core import facts as f
 from engine.core.state import Worker
 from engine.errors import EngineError, HostLost
@@ -21,22 +21,20 @@ from engine.events import LatestWins, OutputAppended, ProgressReported, ToolUsed
 from engine.host.seam import AttemptExit, Chunk, Frame, Stream, Watched
 from engine.ids import AttemptId
 from engine.keeper.recording import TRUNCATED, began_at
-from engine.limits import Dimension, LimitHit, Limits
+from engine.limits import LimitHit, Limits, over_budget
 from engine.phases import StopCause
 from engine.results import Badge, LogKind, Question
 from engine.supervisor.clock import Clock
-from engine.supervisor.logbook import AT_ITS_CAP, Logbook, raw_text
+from engine.supervisor.logbook import AT_ITS_CAP, Logbook, heard_note, raw_text
 from engine.supervisor.notebook import Notebook
+from engine.supervisor.run_ports import CountSpent
 
 Feed = Callable[[f.Fact], None]
 Mention = Callable[[LatestWins], None]
-
-
-class CountSpent(Protocol):
-    """Counts what an attempt has used in all towards its login's day."""
-
-    def __call__(self, *, at: float, usd: float | None, tokens: int | None) -> LimitHit | None:
-        """The budget of the day, if it is spent."""
+_LATER = {
+    False: "it hears it when it is taken up again",
+    True: "it hears nothing while it works: it is told at its next retry",
+}
 
 
 @dataclass
@@ -75,6 +73,7 @@ class Watch:
     _early: list[str] = field(default_factory=list)
     _sending: anyio.Lock = field(default_factory=anyio.Lock)
     _is_input_open: bool = True
+    _carried: tuple[str, ...] = ()
 
     @property
     def _base(self) -> dict[str, Any]:
@@ -98,6 +97,7 @@ class Watch:
     async def follow(self, worker: Callable[[], Worker]) -> f.AttemptEnded:
         """Read until the end; `worker` tells how the worker stands and what it was told so far."""
         self.is_started = True
+        self._carried = worker().next.carried
         self._count_spent(self.started_at)  # until it tells what it uses, that is unknown
         if self.stop_cause is not None:
             await self.host.cancel(self.attempt, self.stop_cause, grace_s=self.grace_s)
@@ -134,6 +134,8 @@ class Watch:
             self._count(frame)
             if frame.stream is Stream.NOTE:
                 continue
+            if frame.stream is Stream.OUT:
+                self._has_begun()
             events = self.parser.feed(frame.stream, frame.data)
             self._note(events, at)
             self.notebook.add(events, at=at, offset=offset)
@@ -178,6 +180,13 @@ class Watch:
                 self.logbook.last_progress = now
                 self._act(event, at)
 
+    def _has_begun(self) -> None:
+        """What an attempt before did not hear has reached the agent with its prompt."""
+        for text in self._carried:
+            self.feed(f.SteerHeard(**self._base, text=text))
+            self.logbook.remark(LogKind.NOTE, heard_note(text), self.clock.now(), is_once=True)
+        self._carried = ()
+
     @singledispatchmethod
     def _act(self, event: a.AgentEvent, at: float) -> None:
         """What an event of the agent makes the engine do; most are only shown."""
@@ -197,9 +206,15 @@ class Watch:
         self._outbox.append(event.data)
 
     @_act.register
+    def _(self, event: a.Heard, at: float) -> None:
+        del at
+        self.feed(f.SteerHeard(**self._base, text=event.text))
+
+    @_act.register
     def _(self, event: a.UsageSeen, at: float) -> None:
         del event
-        self._check_budget()
+        hit = over_budget(self.limits, self.logbook.usage.usd or 0.0, self._tokens or 0)
+        self.budget_hit = self.budget_hit or hit
         self._day_hit = self._count_spent(at)
 
     @_act.register
@@ -233,18 +248,6 @@ class Watch:
         )
         self.feed(f.AgentAsked(**self._base, question=question))
 
-    def _check_budget(self) -> None:
-        usage, limits, tokens = self.logbook.usage, self.limits, self._tokens or 0
-        hit = None
-        if limits.budget_usd is not None and (usage.usd or 0.0) > limits.budget_usd:
-            hit = (limits.budget_usd, usage.usd or 0.0, "USD")
-        elif limits.budget_tokens is not None and tokens > limits.budget_tokens:
-            hit = (float(limits.budget_tokens), float(tokens), "tokens")
-        if hit is not None and self.budget_hit is None:
-            self.budget_hit = LimitHit(
-                dimension=Dimension.BUDGET, allowed=hit[0], seen=hit[1], unit=hit[2]
-            )
-
     @property
     def _tokens(self) -> int | None:
         """What it used, without what a cache held: that costs next to nothing."""
@@ -272,14 +275,10 @@ class Watch:
             await self._send(self._outbox.pop(0))
         if self.keeps_stdin and self._is_input_open and self.logbook.is_turn_over:
             self._is_input_open = False
-            await self._close_input()
+            await self._send(None)
 
-    async def _close_input(self) -> None:
-        async with self._sending:
-            self.sent += 1
-            await self.host.send(self.attempt, self.sent, None)
-
-    async def _send(self, data: bytes) -> None:
+    async def _send(self, data: bytes | None) -> None:
+        """Write to its input, or close that."""
         async with self._sending:
             self.sent += 1
             await self.host.send(self.attempt, self.sent, data)
@@ -300,11 +299,17 @@ class Watch:
         self.is_caught_up = True
         owed = list(self.parser.owed)
         self._outbox = [data for data in self._outbox if data in owed] or owed
+        await self._repeat(worker)
+        while self._early:
+            await self.steer(self._early.pop(0))
+
+    async def _repeat(self, worker: Worker) -> None:
+        """Say what was answered, and what was said before there was a watch to pass it on."""
         for said in worker.said:
             if said.question is not None:
                 await self.answer(said.question, said.text)
-        while self._early:
-            await self.steer(self._early.pop(0))
+            elif not said.is_heard and self.logbook.hears in {Steering.NOW, Steering.AFTER_TURN}:
+                await self.steer(said.text)
 
     async def set_limits(self, limits: Limits) -> None:
         """Hold the agent to other limits from now on."""
@@ -326,22 +331,21 @@ class Watch:
             self.logbook.remark(LogKind.YOU, answer, self.clock.now())
             await self._send(data)
 
-    async def steer(self, text: str) -> bool:
-        """Pass a human's words on; whether the agent can hear them."""
+    async def steer(self, text: str) -> None:
+        """Pass a human's words on, or say that the agent cannot hear them."""
         if not self.is_caught_up:
             self._early.append(text)
-            return True
-        data = self.parser.steer(text)
+            return
+        is_deaf = self.logbook.hears in {"", Steering.NO}
+        data = None if is_deaf else self.parser.steer(text)
         self.logbook.remark(LogKind.YOU, text, self.clock.now())
         if data is None:
-            note = "it hears it when it is taken up again"
-            self.logbook.remark(LogKind.NOTE, note, self.clock.now())
-            return False
-        if data:
+            self.logbook.remark(LogKind.NOTE, _LATER[is_deaf], self.clock.now())
+            self.feed(f.SteerUnheard(**self._base, text=text, is_refused=is_deaf))
+        elif data:
             await self._send(data)
         else:
             self.logbook.remark(LogKind.NOTE, "it hears it after this turn", self.clock.now())
-        return True
 
     async def put_away(self) -> None:
         """Write down the rest of what was seen; nobody waits for it."""

@@ -185,9 +185,12 @@ def test_claude_is_steered_while_it_works(folder: Path, serve: Serve) -> None:
     real.plan()
     with real.running() as process:
         wait_event(process, "ToolUsed")
-        assert real.shell.plait("steer", "work/worker_1", "Use spaces.").code == 0
-        wait_event(process, "Steered")
+        said = real.shell.plait("steer", "work/worker_1", "Use spaces.")
+        assert said.code == 0
+        assert "it has not heard that yet" in said.err  # its tool goes on
+        assert wait_event(process, "Steered")["delivery"] == "queued"
         Path(real.status()["workspace"], "go").touch()
+        assert wait_event(process, "Steered")["delivery"] == "delivered"
         rest_of(process)
     assert "Use spaces." in str(server.requests[-1]["messages"])
 
@@ -202,7 +205,10 @@ def test_codex_is_told_when_it_is_taken_up_again(folder: Path, serve: Serve) -> 
         assert real.shell.plait("steer", "work/worker_1", "Use spaces.").code == 0
         assert "when it is taken up again" in real.shell.plait("logs", "work/worker_1").out
         Path(real.status()["workspace"], "go").touch()
-        result = rest_of(process)[-1]["report"]["steps"]["work"]["worker_results"][0]
+        events = rest_of(process)
+    result = events[-1]["report"]["steps"]["work"]["worker_results"][0]
+    fates = [(e["attempt"], e["delivery"]) for e in events if e["type"] == "Steered"]
+    assert fates == [(1, "queued"), (2, "delivered")]
     assert (result["outcome"], result["attempts"]) == ("success", 2)
     assert result["output"] == "With spaces."
     assert "Use spaces." in str(server.requests[2])

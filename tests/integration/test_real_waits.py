@@ -3,10 +3,12 @@
 import time
 from typing import Any
 
+import anyio
 import pytest
 
 from engine import commands as c
 from engine.core import lifecycle
+from engine.events import Steered
 from engine.phases import Phase, StopCause
 from engine.results import Outcome
 from engine.supervisor.clock import SystemClock
@@ -106,7 +108,7 @@ async def test_a_budget_is_the_cause_also_if_the_agent_itself_noticed(place: Pla
         ),
     ],
 )
-async def test_who_steers_is_told_first_when_it_is_heard(
+async def test_who_steers_is_told_first_when_it_is_heard_and_then_whether(
     agent: dict[str, Any], hears: str, note: str, place: Place
 ) -> None:
     manifest = place.manifest({"name": "work", "agent": agent, "merge": "none"})
@@ -116,3 +118,11 @@ async def test_who_steers_is_told_first_when_it_is_heard(
         said = await engine.port.command(c.Steer(worker="work/worker_1", text="Use spaces."))
         assert isinstance(said, c.Accepted)
         assert note in said.note
+        fates = []
+        with anyio.fail_after(30):
+            async for told in engine.port.events(run=run.id):
+                if isinstance(told.event, Steered):
+                    fates.append(str(told.event.delivery))
+                if len(fates) == 2:
+                    break
+        assert fates == ["queued", "refused" if hears == "no" else "delivered"]

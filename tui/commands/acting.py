@@ -5,13 +5,22 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
+import anyio
+
 from engine import commands as c
 from engine.api import EnginePort, RetryMode, reach
+from engine.errors import EngineError
+from engine.events import Delivery, Steered
 from engine.limits import Limits
 from tui.commands.base import EXIT_FAILED, EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
 from tui.present.settings import MOMENTS, time_named
 
 _LIMITS = Limits.__annotations__
+_HEARD_SOON_S = 2.0
+_WORD = {
+    Delivery.DELIVERED: "it has heard that",
+    Delivery.REFUSED: "it did not hear that; a retry is told",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,10 +124,33 @@ async def tell(repo: str, commands: Sequence[c.Command]) -> int:
     async with reach(repo) as (port, has_lived):
         code = EXIT_OK
         for command in commands:
-            code = max(code, await tell_one(port, command))
+            if isinstance(command, c.Steer):
+                code = max(code, await _steer(port, command))
+            else:
+                code = max(code, await tell_one(port, command))
         if not has_lived and code == EXIT_OK:
             await port.wait_idle()
     return code
+
+
+async def _steer(port: EnginePort, command: c.Steer) -> int:
+    """Say it, wait a moment, and tell whether it has reached the agent."""
+    try:
+        view = await port.view(command.run)
+    except EngineError:  # there is no such run: the refusal says so
+        return await tell_one(port, command)
+    if code := await tell_one(port, command):
+        return code
+    with anyio.move_on_after(_HEARD_SOON_S):
+        async for told in port.events(view.seq, run=view.run):
+            event = told.event
+            if not isinstance(event, Steered) or event.text != command.text:
+                continue
+            if word := _WORD.get(event.delivery):
+                say(word)
+                return EXIT_OK if event.delivery is Delivery.DELIVERED else EXIT_FAILED
+    say("it has not heard that yet")
+    return EXIT_OK
 
 
 async def tell_one(port: EnginePort, command: c.Command) -> int:

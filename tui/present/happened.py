@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.events import Event, Told, WorkerMoved
+from engine.events import Delivery, Event, Steered, Told, WorkerMoved
 from tui.present.figures import clock
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words
 from tui.present.looks import PHASES
@@ -36,6 +36,8 @@ def event_text(event: Event) -> Row:
     if told is None:
         return words(type(event).__name__)
     glyph_, role, text = told
+    if isinstance(event, Steered):
+        text = _DELIVERIES[event.delivery]
     extra = getattr(event, "text", "") or getattr(event, "path", "") or getattr(event, "answer", "")
     return (
         Span(f"{glyph_} ", Ink(role)),
@@ -44,6 +46,11 @@ def event_text(event: Event) -> Row:
     )
 
 
+_DELIVERIES = {
+    Delivery.QUEUED: "was told:",
+    Delivery.DELIVERED: "has heard:",
+    Delivery.REFUSED: "did not hear:",
+}
 _TOLD: dict[str, tuple[str, Role, str]] = {
     "RunStarted": ("●", Role.RUNNING, "the run began"),
     "Clamped": ("▲", Role.LIMIT, "a figure was cut to what is allowed"),

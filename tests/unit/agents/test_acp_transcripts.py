@@ -12,6 +12,7 @@ from engine.agents.agent_events import (
     AgentEvent,
     Asked,
     Decided,
+    Heard,
     Reply,
     Said,
     Started,
@@ -192,6 +193,11 @@ def test_what_is_said_during_a_turn_is_said_after_it() -> None:
     events = hear(stream, talk[-1:])
     assert replies(events)[-1]["params"]["prompt"] == [{"type": "text", "text": "And the tests."}]
     assert not [event for event in events if isinstance(event, TurnEnded)]
+    stream.feed("in", json.dumps(replies(events)[-1]).encode() + b"\n")
+    again = [part for part in talk if part["msg"].get("method") == "session/update"][-1:]
+    assert Heard("And the tests.") not in events
+    assert Heard("And the tests.") in hear(stream, again)
+    assert Heard("And the tests.") not in hear(stream, again)
 
 
 def test_requests_that_were_never_offered_are_refused_at_once() -> None:

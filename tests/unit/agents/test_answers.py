@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from engine.agents.acp_stream import AcpStream
-from engine.agents.agent_events import Asked
+from engine.agents.agent_events import AgentEvent, Asked, Heard
+from engine.agents.claude_stream import ClaudeStream
 from engine.agents.contract import LaunchRequest
 from engine.agents.own_stream import OwnStream
 from engine.agents.permitting import verdict_of
@@ -73,3 +74,33 @@ def test_over_acp_the_reason_is_the_next_prompt() -> None:
     denied = _record(stream.answer(question.id, "deny: use uv"))
     assert denied["result"]["outcome"]["optionId"] == "reject_once"
     assert list(stream._queue) == ["The user denied this: use uv"]
+
+
+def _said_to_claude() -> tuple[ClaudeStream, str]:
+    stream = ClaudeStream(_request("claude"))
+    data = stream.steer("Use spaces.")
+    assert stream.feed("in", data or b"") == []
+    return stream, _record(data)["uuid"]
+
+
+def _told(stream: ClaudeStream, **record: Any) -> list[AgentEvent]:
+    return stream.feed("out", json.dumps(record).encode() + b"\n")
+
+
+def test_claude_has_heard_words_when_it_takes_them_from_its_queue() -> None:
+    stream, identity = _said_to_claude()
+    about = {"type": "command_lifecycle", "command_uuid": identity}
+    assert _told(stream, **about, state="queued") == []
+    result = {"type": "result", "is_error": False, "result": "", "queued_turn_count": 0}
+    assert Heard("Use spaces.") not in _told(stream, **result)
+    assert _told(stream, **about, state="started") == [Heard("Use spaces.")]
+    assert _told(stream, **about, state="completed") == []
+
+
+@pytest.mark.parametrize(("queued", "is_heard"), [(0, True), (1, False)])
+def test_a_claude_that_tells_nothing_of_words_has_heard_them_when_its_queue_is_empty(
+    queued: int, *, is_heard: bool
+) -> None:
+    stream, _ = _said_to_claude()
+    result = {"type": "result", "is_error": False, "result": "", "queued_turn_count": queued}
+    assert (Heard("Use spaces.") in _told(stream, **result)) is is_heard

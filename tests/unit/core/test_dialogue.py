@@ -5,7 +5,15 @@ import pytest
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.report import report
-from engine.events import Answered, Asked, IsolationViolated, RunFinished, RunWaiting, Steered
+from engine.events import (
+    Answered,
+    Asked,
+    Delivery,
+    IsolationViolated,
+    RunFinished,
+    RunWaiting,
+    Steered,
+)
 from engine.limits import Limits
 from engine.phases import Phase
 from engine.plan.model import RetryMode, RetryRule
@@ -267,3 +275,43 @@ def test_words_an_agent_without_a_session_did_not_hear_wait_for_a_retry(told: To
     told.collected("a")
     told.tell(f.RetryRequested, "a", mode=RetryMode.CONTINUE, feedback="right")
     assert told.worker("a").next.words == "left\n\nright"
+
+
+def fate(told: Told) -> list[tuple[str, Delivery]]:
+    """What became of words so far, in order."""
+    return [(e.text, e.delivery) for e in told.history if isinstance(e, Steered)]
+
+
+def test_words_are_queued_then_delivered_once(told: Told):
+    told.tell(f.AgentSteered, "a", text="left")
+    for _ in range(2):  # read again after a crash
+        told.tell(f.SteerHeard, "a", text="left")
+    told.tell(f.SteerHeard, "a", text="never said")
+    told.ended("a")
+    told.collected("a")
+    assert fate(told) == [("left", Delivery.QUEUED), ("left", Delivery.DELIVERED)]
+
+
+def test_words_that_an_attempt_does_not_hear_are_refused_and_told_to_the_next(told: Told):
+    told.tell(f.AgentSteered, "a", text="left")
+    told.ended("a", ok=False)
+    told.collected("a")
+    assert fate(told)[-1] == ("left", Delivery.REFUSED)
+    told.tell(f.RetryRequested, "a")
+    assert told.worker("a").next.words == "left"
+    told.ready("a")
+    told.tell(f.SteerHeard, "a", text="left")
+    assert fate(told)[-1] == ("left", Delivery.DELIVERED)
+    told.ended("a", ok=False)
+    told.collected("a")
+    told.tell(f.RetryRequested, "a")
+    assert told.worker("a").next.carried == ()
+
+
+def test_a_deaf_agent_refuses_words_at_once_and_only_once(told: Told):
+    told.tell(f.AgentSteered, "a", text="left")
+    told.tell(f.SteerUnheard, "a", text="left", is_refused=True)
+    told.ended("a", ok=False)
+    told.collected("a")
+    assert [delivery for _, delivery in fate(told)] == [Delivery.QUEUED, Delivery.REFUSED]
+    assert told.worker("a").said[0].is_heard is False
