@@ -280,7 +280,7 @@ class Bridge:
         while True:
             try:
                 async for told in self.port.events(self._after_seq):
-                    self._take(clean_tree(told))
+                    self._take(told)
                     self.nudge()
             except GONE:
                 if self.lost_since is None:
@@ -293,13 +293,15 @@ class Bridge:
         self.tries = 0
         if told.seq is not None:
             self._after_seq = max(self._after_seq, told.seq)
+        if isinstance(told.event, OutputAppended):
+            self.output_at[told.event.worker] = self._clock()
+            return
+        if isinstance(told.event, UsageSampled):
+            return
+        self.told.append(clean_tree(told))
         if isinstance(told.event, ConflictsDecided):
             key = (told.run, told.event.worker)
             self.decided[key] = self.decided.get(key, 0) + 1
-        if isinstance(told.event, OutputAppended):
-            self.output_at[told.event.worker] = self._clock()
-        elif not isinstance(told.event, UsageSampled):
-            self.told.append(told)
 
     async def _look(self) -> None:
         try:

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-_FIRST_WIDE = 0x1100
-"""Below this code point no character is two cells wide."""
+_SHORT = 400
+"""Longer texts are foreign lines, which are not worth remembering."""
 
 
 class Role(StrEnum):
@@ -126,14 +126,25 @@ def width_of(text: str) -> int:
     """How many cells a cleaned text takes."""
     if text.isascii():
         return len(text)
-    return sum(
-        1 if ord(char) < _FIRST_WIDE and char < "\u0300" else _char_width(char) for char in text
-    )
+    return _known_width(text) if len(text) <= _SHORT else _counted(text)
+
+
+@lru_cache(maxsize=4096)
+def _known_width(text: str) -> int:
+    """Frames, meters and names: a page asks for the width of the same few again and again."""
+    return _counted(text)
+
+
+def _counted(text: str) -> int:
+    return sum(1 if char < "\u0300" else _char_width(char) for char in text)
 
 
 def row_width(row: Iterable[Span]) -> int:
     """How many cells a row takes."""
-    return sum(width_of(span.text) for span in row)
+    cells = 0
+    for text, _ in row:  # half of what drawing a page costs, so nothing is called for plain text
+        cells += len(text) if text.isascii() else width_of(text)
+    return cells
 
 
 def head_of(text: str, cells: int) -> str:
@@ -170,8 +181,10 @@ def blank(cells: int, ink: Ink = TEXT) -> Span:
 def cut_row(row: Iterable[Span], cells: int) -> Row:
     """A row cut to so many cells; what is cut off loses its end to `…`."""
     spans = tuple(row)
-    if row_width(spans) <= cells:
-        return spans
+    return spans if row_width(spans) <= cells else _cut(spans, cells)
+
+
+def _cut(spans: Row, cells: int) -> Row:
     kept: list[Span] = []
     left = cells - 1
     for span in spans:
@@ -186,9 +199,12 @@ def cut_row(row: Iterable[Span], cells: int) -> Row:
 
 def fit(row: Iterable[Span], cells: int, ink: Ink = TEXT) -> Row:
     """A row of exactly so many cells: cut, or padded at its end."""
-    cut = cut_row(row, cells)
-    missing = cells - row_width(cut)
-    return (*cut, blank(missing, ink)) if missing > 0 else cut
+    spans = tuple(row)
+    missing = cells - row_width(spans)
+    if missing < 0:
+        spans = _cut(spans, cells)
+        missing = cells - row_width(spans)
+    return (*spans, blank(missing, ink)) if missing > 0 else spans
 
 
 def spread(left: Iterable[Span], right: Iterable[Span], cells: int, ink: Ink = TEXT) -> Row:
@@ -215,9 +231,12 @@ def inked(row: Iterable[Span], role: Role) -> Row:
 
 def behind(rows: Iterable[Row]) -> list[Row]:
     """The rows as they look behind an overlay."""
-    return [
-        tuple(Span(span.text, span.ink._replace(is_behind=True)) for span in row) for row in rows
-    ]
+    return [tuple(Span(text, _dimmed(ink)) for text, ink in row) for row in rows]
+
+
+@lru_cache(maxsize=512)
+def _dimmed(ink: Ink) -> Ink:
+    return ink._replace(is_behind=True)
 
 
 def beside(columns: Sequence[tuple[Sequence[Row], int]], gap: Row) -> list[Row]:

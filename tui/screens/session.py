@@ -90,6 +90,7 @@ class Session:
     drafts: dict[str, str] = field(default_factory=dict)
     done: list[Undoable] = field(default_factory=list)
     undone: list[Undoable] = field(default_factory=list)
+    _first: tuple[RunView, WorkerView | None] | None = None
 
     def __post_init__(self) -> None:
         self.chords = Chords(self.keymap)
@@ -115,7 +116,13 @@ class Session:
         if run is None:
             return None
         found = next((worker for worker in run.workers if worker.worker == self.worker), None)
-        return found or next(iter(in_order(run)), None)
+        return found or self._first_of(run)
+
+    def _first_of(self, run: RunView) -> WorkerView | None:
+        """The one that needs a human most; asked for many times while one view is drawn."""
+        if self._first is None or self._first[0] is not run:
+            self._first = (run, next(iter(in_order(run)), None))
+        return self._first[1]
 
     @property
     def step_view(self) -> StepView | None:
