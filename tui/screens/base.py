@@ -83,6 +83,7 @@ class BoardScreen(PaintedScreen):
         self.ask: Ask | None = None
         self.writing: Writing | None = None
         self.fingered_at = -_STILL_S
+        self._under: list[Row] = []
         self._chord_timer: Timer | None = None
         self._chord_shown: Waits | None = None
 
@@ -131,11 +132,18 @@ class BoardScreen(PaintedScreen):
         scene = self.session.scene()
         rows, zones = self._compose_rows(scene, cells, height)
         if self.overlay:
-            box = self.overlay.draw(cells, height)
-            x = max((cells - row_width(box[0])) // 2, 0)
-            rows = overlaid(behind(rows), box, x, max((height - len(box)) // 3, 1))
-            zones = []
-        self.board.show(rows, zones)
+            self._under = behind(rows)
+            self.draw_over(self.overlay)
+        else:
+            self._under = []
+            self.board.show(rows, zones)
+
+    def draw_over(self, overlay: Overlay) -> None:
+        """Draw an overlay on what was last drawn beneath it."""
+        cells, height = self.app.size
+        box = overlay.draw(cells, height)
+        x = max((cells - row_width(box[0])) // 2, 0)
+        self.board.show(overlaid(self._under, box, x, max((height - len(box)) // 3, 1)))
 
     def _compose_rows(self, scene: Scene, cells: int, height: int) -> tuple[list[Row], list[Zone]]:
         foot = footer(self._foot_hints(), self.session.keymap.shown("everywhere.help"), cells)

@@ -38,12 +38,16 @@ class KeyedScreen(BoardScreen):
         event.prevent_default()
         self.fingered_at = monotonic()
         self._forget_chord_help()
-        key = key_name(event)
-        if self.overlay:
-            self._overlay_key(self.overlay, key, event.character)
+        key, overlay = key_name(event), self.overlay
+        if overlay:
+            self._overlay_key(overlay, key, event.character)
         else:
             self._screen_key(key)
-        self.draw()
+        if overlay and overlay is self.overlay and self._under:
+            self.draw_over(overlay)
+        else:
+            self.draw()
+        self.paint()
 
     def _screen_key(self, key: str) -> None:
         self.notice = ()

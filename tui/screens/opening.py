@@ -39,6 +39,12 @@ class PaintedScreen(Screen[None]):
         """Draw everything anew; the board paints what differs."""
         raise NotImplementedError
 
+    def paint(self) -> None:
+        """Put on the terminal now what was drawn: a key is not to wait for the next frame."""
+        if self.is_current:
+            self._dirty_widgets.add(self.board)
+            self._on_timer_update()
+
 
 class OpeningScreen(PaintedScreen):
     """Where the console will be in a moment."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from engine.commands import RetryWorker, Steer
 from engine.events import Answered, Asked, Told, WorkerMoved
@@ -27,6 +28,7 @@ from tui.bridge import LogGrew
 from tui.keys import SCREENS
 from tui.present.ink import Row, Zone, text_of
 from tui.screens.base import BoardScreen
+from tui.screens.keyed import KeyedScreen
 from tui.screens.opening import OpeningScreen
 from tui.screens.worker import WorkerScreen
 
@@ -346,7 +348,13 @@ async def test_help_lists_keys_greys_with_reasons_and_searches():
 async def test_a_worker_is_picked_by_name():
     async with opened() as console:
         await console.do("pick")
-        await console.type("sniff\n")
+        screen = console.screen
+        assert isinstance(screen, KeyedScreen)
+        below = screen._under
+        screen.on_key(events.Key("s", "s"))
+        assert screen._under is below, "what lies beneath is not drawn again for each letter"
+        assert not screen.board._repaint_regions, "a key is painted at once, not in the next frame"
+        await console.type("niff\n")
         assert console.app.session.worker == "port/worker_3"
 
 
