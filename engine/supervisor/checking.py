@@ -83,7 +83,7 @@ class Checking:
         proof = self._tools.proof
         before = await proof.look(state, job.attempt)
         end = await self._tools.starter.run_command(state, job, command)
-        found = await proof.compare(state, effect.worker, before)
+        found = await proof.compare(self._run, effect.worker, before)
         tell(self._run, found, attempt, at=self._tools.clock.now())
         return end
 

@@ -190,7 +190,7 @@ class Performer:
 
     async def _collect(self, effect: e.Collect) -> None:
         attempt = self._attempt(effect)
-        found = await self._tools.proof.end(self._run.state, attempt)
+        found = await self._tools.proof.end(self._run, attempt)
         tell(self._run, found, attempt, at=self._tools.clock.now())
         kept = await self._tools.workshop.collect(self._run.state, effect)
         self._run.feed(f.Collected(**self._base(effect), change=kept.change, error=kept.error))

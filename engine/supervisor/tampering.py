@@ -10,14 +10,11 @@ It cannot tell what was written into a tree in which somebody else was working a
 """
 
 import json
-import os
-import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import anyio
 import anyio.to_thread
 
 from engine.core.state import RunState
@@ -25,48 +22,20 @@ from engine.core.talk_facts import ViolationSeen
 from engine.events import OutsideChanged
 from engine.git.objects import refs_below
 from engine.ids import AttemptId, RunId, WorkerId
-from engine.phases import Phase
-from engine.sandbox.tamper import (
-    News,
-    changed_since,
-    executed_by_git,
-    fingerprint,
-    violations,
-)
-from engine.supervisor.in_thread import is_in_thread
+from engine.supervisor.looking import Asked, Before, Known, Seen, Sight
 from engine.supervisor.place import Place
+from engine.supervisor.resting import RestingTrees
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Shelter
-from engine.supervisor.written_once import EndedAttempts, rewritten
+from engine.supervisor.together import Together
+from engine.supervisor.written_once import EndedAttempts
 
 _FILE = "before.json"
-_TICK_NS = 10_000_000
-"""The clock of a file system may be that far behind."""
-_MOST_LOOKED_AT = 100_000
 _MOST_NAMED = 20
 _ELSEWHERE = "its sandbox does not reach there: it was you, or another program"
 _NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
 _FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
 _TOO_MUCH = "there was too much to look at all of it"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Before:
-    """How things were when something of a worker's began.
-
-    Attributes:
-        since_ns: When that was.
-        digests: What git executes, by path.
-        refs: The user's branches and tags; empty where nobody could have moved them.
-        resting: Trees in which nobody worked.
-        ended: Attempts that were over, and so will never be written to again.
-    """
-
-    since_ns: int
-    digests: dict[str, str]
-    refs: dict[str, str]
-    resting: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,176 +47,168 @@ class Found:
     remark: str = ""
 
 
-class _Seen(NamedTuple):
-    """What a look after an attempt found; nothing was rewritten by whom it could not be."""
+class _Question(NamedTuple):
+    """What changed since something of a worker's began; None where only its note tells that."""
 
-    executed: tuple[str, ...]
-    trees: News
-    rewritten: tuple[str, ...] | None
+    run: RunPort
+    worker: WorkerId
+    before: Before | None
+    note: Path | None = None
 
 
 class Proof:
-    """Looks before and after; what this engine itself moves in the meantime is told to it."""
+    """Looks before and after; what this engine itself moves in the meantime is told to it.
+
+    What ends during a look is looked after together, by the next one.
+    """
 
     def __init__(self, place: Place, shelter: Shelter) -> None:
         self._place = place
-        self._shelter = shelter
-        self._common = place.layout.common_dir
+        self._sight = Sight(place, shelter)
         self._before: dict[AttemptId, Before] = {}
-        self._moved: dict[str, int] = {}
-        self._ended: dict[RunId, EndedAttempts] = {}
+        self._known: dict[RunId, Known] = {}
+        self._looks: Together[_Question, Found] = Together(self._answer)
 
     def moved(self, branch: str) -> None:
         """This engine has just moved a branch, and whatever is checked out of it."""
-        self._moved[f"refs/heads/{branch.removeprefix('refs/heads/')}"] = time.time_ns()
+        self._sight.moved(f"refs/heads/{branch.removeprefix('refs/heads/')}")
 
     def forget(self, run: RunId) -> None:
         """This engine no longer holds a run; another one may work on it."""
-        self._ended.pop(run, None)
+        self._known.pop(run, None)
+
+    def _of(self, state: RunState) -> Known:
+        known = self._known.get(state.run)
+        if known is None:  # several may look for the first time at once: one of them is kept
+            ended = EndedAttempts(self._place.layout.run(state.run))
+            known = self._known.setdefault(state.run, Known(ended, RestingTrees(state)))
+        return known
+
+    def _note(self, attempt: AttemptId) -> Path:
+        return self._place.layout.attempt(attempt) / _FILE
+
+    # ------------------------------------------------------------------ before
 
     async def begin(self, state: RunState, attempt: AttemptId) -> None:
         """Look before anything of an attempt runs; kept for whichever engine sees its end."""
-        file = Path(self._place.layout.attempt(attempt), _FILE)
-        begun = await anyio.to_thread.run_sync(self._begin, state, attempt, file)
+        note = self._note(attempt)
+        begun = await anyio.to_thread.run_sync(self._begin, state, attempt, note)
         if begun is None:
             return
         before, is_whole = begun
         if not is_whole:
-            before = replace(before, refs=await self._refs(state))
-            await anyio.to_thread.run_sync(self._keep, file, before)
+            before = replace(before, refs=_users(state, await self._refs()))
+            await anyio.to_thread.run_sync(self._keep, note, before)
         self._before[attempt] = before
 
-    def _begin(self, state: RunState, attempt: AttemptId, file: Path) -> tuple[Before, bool] | None:
+    def _begin(self, state: RunState, attempt: AttemptId, note: Path) -> tuple[Before, bool] | None:
         """How things are, and whether that is all and kept; None if it was noted before."""
-        if file.exists():
+        if note.exists():
             return None
         before, is_open = self._look(state, attempt)
         is_whole = not is_open or self._place.repo is None
         if is_whole:
-            self._keep(file, before)
+            self._keep(note, before)
         return before, is_whole
 
-    def _keep(self, file: Path, before: Before) -> None:
-        self._place.layout.make(file.parent)
-        file.write_text(json.dumps(vars(before)))
-
-    async def end(self, state: RunState, attempt: AttemptId) -> Found:
-        """What is not as it was when the attempt began."""
-        file = Path(self._place.layout.attempt(attempt), _FILE)
-        known = self._before.pop(attempt, None)
-        end = partial(self._end, state, attempt.worker, file, known)
-        found = await anyio.to_thread.run_sync(end)
-        return found if isinstance(found, Found) else await self._judged(state, *found)
-
-    def _end(
-        self, state: RunState, worker: WorkerId, file: Path, known: Before | None
-    ) -> Found | tuple[Before, _Seen]:
-        try:
-            kept: dict[str, Any] = json.loads(file.read_text())
-            before = known or Before(**kept)
-        except (OSError, ValueError, TypeError):
-            if self._is_open(state, worker, self._common):
-                return Found(violations=(str(file),))
-            return Found(mentioned=(str(file),), remark=_FORGOTTEN)
-        return before, self._see(state, worker, before)
+    def _keep(self, note: Path, before: Before) -> None:
+        self._place.layout.make(note.parent)
+        note.write_text(json.dumps(vars(before)))
 
     async def look(self, state: RunState, attempt: AttemptId) -> Before:
         """How things are before this attempt begins, which may be one of a command's."""
         before, is_open = await anyio.to_thread.run_sync(self._look, state, attempt)
-        return replace(before, refs=await self._refs(state)) if is_open else before
+        return replace(before, refs=_users(state, await self._refs())) if is_open else before
 
     def _look(self, state: RunState, attempt: AttemptId) -> tuple[Before, bool]:
         """How things are now, but for the refs, and whether those are to be looked at."""
-        before = Before(since_ns=time.time_ns() - _TICK_NS, digests=self._digests(), refs={})
-        ended = self._ended_of(state.run)
-        ended.add(self._place.layout.attempt(attempt))
-        if not self._is_open(state, attempt.worker, self._common):
-            return before, False
-        resting = _resting(state, attempt.worker)
-        return replace(before, resting=resting, ended=ended.folders()), True
+        known = self._of(state)
+        known.ended.add(self._place.layout.attempt(attempt))
+        return self._sight.before(state, attempt.worker, known)
 
-    def _ended_of(self, run: RunId) -> EndedAttempts:
-        known = self._ended.get(run)
-        if known is None:  # several may look for the first time at once: one of them is kept
-            known = self._ended.setdefault(run, EndedAttempts(self._place.layout.run(run)))
-        return known
+    # ------------------------------------------------------------------ after
 
-    async def compare(self, state: RunState, worker: WorkerId, before: Before) -> Found:
+    async def end(self, run: RunPort, attempt: AttemptId) -> Found:
+        """What is not as it was when the attempt began."""
+        before = self._before.pop(attempt, None)
+        return await self._looks.ask(_Question(run, attempt.worker, before, self._note(attempt)))
+
+    async def compare(self, run: RunPort, worker: WorkerId, before: Before) -> Found:
         """What is not as it was then."""
-        seen = await anyio.to_thread.run_sync(self._see, state, worker, before)
-        return await self._judged(state, before, seen)
+        return await self._looks.ask(_Question(run, worker, before))
 
-    async def _judged(self, state: RunState, before: Before, seen: _Seen) -> Found:
+    async def _answer(self, several: Sequence[_Question]) -> list[Found]:
+        """The answers to all of them, run by run: mostly there is one run."""
+        found: dict[int, Found] = {}
+        for run in {id(each.run): each.run for each in several}.values():
+            asked = [n for n, each in enumerate(several) if each.run is run]
+            answers = await self._answer_of(run.state, [several[n] for n in asked])
+            found |= zip(asked, answers, strict=True)
+        return [found[n] for n in range(len(several))]
+
+    async def _answer_of(self, state: RunState, several: Sequence[_Question]) -> list[Found]:
+        seen = await anyio.to_thread.run_sync(self._see, state, several)
+        is_open = any(isinstance(each, tuple) and each[1].rewritten is not None for each in seen)
+        refs = _users(state, await self._refs()) if is_open else {}
+        return [each if isinstance(each, Found) else self._judged(*each, refs) for each in seen]
+
+    def _see(
+        self, state: RunState, several: Sequence[_Question]
+    ) -> list[Found | tuple[Before, Seen]]:
+        known = self._of(state)
+        noted = [self._noted(state, known, each) for each in several]
+        told = [found for found in noted if not isinstance(found, Found)]
+        seen = iter(self._sight.after(state, known, told) if told else ())
+        return [each if isinstance(each, Found) else (each.before, next(seen)) for each in noted]
+
+    def _noted(self, state: RunState, known: Known, question: _Question) -> Asked | Found:
+        """How things were; of an attempt, if what was noted of them is still there."""
+        _, worker, before, note = question
+        tree = state.workers[worker].workspace
+        if note is not None and tree is not None:  # from now on nobody has business there
+            known.trees.add(worker, tree)
+        try:
+            if note is not None:
+                kept: dict[str, Any] = json.loads(note.read_text())
+                before = before or Before(**kept)
+        except (OSError, ValueError, TypeError):
+            return self._gone(state, worker, note)
+        if before is None or before.ended > known.ended.known:
+            return self._gone(state, worker, known.ended.file)
+        return Asked(worker, before)
+
+    def _gone(self, state: RunState, worker: WorkerId, file: Path | None) -> Found:
+        if self._sight.is_open(state, worker):
+            return Found(violations=(str(file),))
+        return Found(mentioned=(str(file),), remark=_FORGOTTEN)
+
+    def _judged(self, before: Before, seen: Seen, refs: Mapping[str, str]) -> Found:
         written = tuple(map(str, seen.trees.paths))
         if seen.rewritten is None:
             mentioned = (*seen.executed, *written)
             return _found((), mentioned, _ELSEWHERE, is_whole=seen.trees.is_whole)
-        mentioned = (*await self._moved_refs(state, before), *written)
+        mentioned = (*self._moved_refs(before, refs), *written)
         accused = (*seen.executed, *seen.rewritten)
         return _found(accused, mentioned, _NOBODY_KNOWS, is_whole=seen.trees.is_whole)
 
-    def _see(self, state: RunState, worker: WorkerId, before: Before) -> _Seen:
-        executed = self._executed(before)
-        trees = self._trees(state, worker, before)
-        is_open = self._is_open(state, worker, self._common)
-        again = rewritten(before.ended, before.since_ns)
-        return _Seen(executed, trees, tuple(again) if is_open else None)
-
-    def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
-        """Whether nothing keeps this worker's attempts from writing there."""
-        return is_in_thread(state, worker) or self._shelter.may_write(state, path)
-
-    def _digests(self) -> dict[str, str]:
-        found = fingerprint(executed_by_git(self._common))
-        return {os.fsdecode(path): digest.hex() for path, digest in found.items()}
-
-    def _executed(self, before: Before) -> tuple[str, ...]:
-        """What git executes and is not as it was; worktrees come and go by themselves."""
-        trees = f"{self._common}/worktrees/"
-        then, now = (
-            {os.fsencode(path): bytes.fromhex(digest) for path, digest in digests.items()}
-            for digests in (before.digests, self._digests())
-        )
-        changed = (os.fsdecode(found.path) for found in violations(then, now))
-        both = {
-            path.removesuffix("/gitdir")
-            for path in before.digests
-            if path.startswith(trees) and path.endswith("/gitdir") and Path(path).exists()
-        }
-        return tuple(
-            path for path in changed if not path.startswith(trees) or str(Path(path).parent) in both
-        )
-
-    async def _refs(self, state: RunState) -> dict[str, str]:
-        """The user's branches and tags, without those that engines make."""
+    async def _refs(self) -> dict[str, str]:
         if self._place.repo is None:
             return {}
-        found = await refs_below(self._place.repo, "refs/heads", "refs/tags")
-        ours = f"refs/heads/{state.plan.runtime.branch_prefix}/"
-        return {ref: oid for ref, oid in found.items() if not ref.startswith(ours)}
+        return await refs_below(self._place.repo, "refs/heads", "refs/tags")
 
-    async def _moved_refs(self, state: RunState, before: Before) -> tuple[str, ...]:
-        now = await self._refs(state)
+    def _moved_refs(self, before: Before, now: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(
             ref
             for ref in sorted(before.refs.keys() | now.keys())
-            if before.refs.get(ref) != now.get(ref) and self._moved.get(ref, 0) < before.since_ns
+            if before.refs.get(ref) != now.get(ref)
+            and not self._sight.has_moved(ref, before.since_ns)
         )
 
-    def _trees(self, state: RunState, worker: WorkerId, before: Before) -> News:
-        """What was written since in the user's checkout, and in trees where nobody worked."""
-        still = set(_resting(state, worker))
-        tops = [(Path(tree), before.since_ns) for tree in before.resting if tree in still]
-        if self._is_open(state, worker, self._place.project):
-            since_ns = max((before.since_ns, *self._moved.values()))
-            tops.append((self._place.project.resolve(), since_ns))
-        left_out = {self._common, self._place.workspaces.resolve()}
-        news = [
-            changed_since([top], since, leave_out=left_out, at_most=_MOST_LOOKED_AT)
-            for top, since in tops
-        ]
-        paths = tuple(path for each in news for path in each.paths)
-        return News(paths=paths, is_whole=all(each.is_whole for each in news))
+
+def _users(state: RunState, refs: Mapping[str, str]) -> dict[str, str]:
+    """The user's branches and tags, without those that engines make."""
+    ours = f"refs/heads/{state.plan.runtime.branch_prefix}/"
+    return {ref: oid for ref, oid in refs.items() if not ref.startswith(ours)}
 
 
 def tell(run: RunPort, found: Found, attempt: AttemptId, *, at: float) -> None:
@@ -274,16 +235,4 @@ def _found(
         remark = f"{remark}; {_TOO_MUCH}"
     return Found(
         violations=accused, mentioned=mentioned, remark=remark if mentioned or not is_whole else ""
-    )
-
-
-def _resting(state: RunState, worker: WorkerId) -> tuple[str, ...]:
-    """The trees of other workers in which nothing of ours works."""
-    return tuple(
-        w.workspace
-        for w in state.workers.values()
-        if w.id != worker
-        and w.workspace is not None
-        and not w.phase.holds_slot
-        and w.phase is not Phase.LANDING
     )

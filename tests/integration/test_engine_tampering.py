@@ -171,9 +171,11 @@ async def test_what_the_user_does_meanwhile_is_mentioned_and_accuses_nobody(bare
 
 async def test_what_a_keeper_wrote_of_another_attempt_is_written_once(bare: Ground):
     alter = "for f in {git}/plait/runs/*/one/worker_1/attempt_1/recording; do echo x >> $f; done"
-    second = {"name": "two", "dependencies": ["one"], "run": alter + " && echo 2 > two.txt"}
+    tree = "echo x > ../../../one/worker_1/attempt_1/new.txt"
+    deed = f"{alter}; {tree}; echo 2 > two.txt"
+    second = {"name": "two", "dependencies": ["one"], "run": deed}
     seen = await bare.run(bare.plan(CALM, second), of="two")
-    assert names(seen.violations) == {"recording"}
+    assert (names(seen.violations), names(seen.mentioned)) == ({"recording"}, {"new.txt"})
 
 
 async def test_the_note_of_how_things_were_cannot_be_done_away_with(bare: Ground):

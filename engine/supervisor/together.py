@@ -1,0 +1,49 @@
+"""Answering together all who asked while others were being answered: one look serves many.
+
+It knows neither what is asked nor how it is answered. An answer was always begun after its question
+was put, so it is never older than what it is about.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import anyio
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+@dataclass(eq=False)
+class _Asked(Generic[Q, A]):
+    question: Q
+    answer: tuple[A] | None = None
+
+
+class Together(Generic[Q, A]):
+    """A question and its answer, where the answers to several cost hardly more than one."""
+
+    def __init__(self, answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]]) -> None:
+        """Begin; `answer` gets one question or more, and answers in their order."""
+        self._answer = answer
+        self._waiting: list[_Asked[Q, A]] = []
+        self._answering = anyio.Lock()
+
+    async def ask(self, question: Q) -> A:
+        """The answer; what goes wrong in finding it is told to one of those who asked."""
+        asked: _Asked[Q, A] = _Asked(question)
+        self._waiting.append(asked)
+        try:
+            async with self._answering:
+                if asked.answer is None:
+                    several = list(self._waiting)
+                    answers = await self._answer([each.question for each in several])
+                    for each, found in zip(several, answers, strict=True):
+                        each.answer = (found,)
+                        self._waiting.remove(each)
+        finally:
+            if asked.answer is None:  # cancelled, or failed: the others ask again
+                self._waiting.remove(asked)
+        if asked.answer is None:
+            raise AssertionError  # answered above, or an error was raised
+        return asked.answer[0]
