@@ -5,7 +5,9 @@ content says so: no git of the user's can commit meanwhile, and after a death no
 for a stranger's. Writing again from any point gives the same end.
 """
 
+import json
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -16,7 +18,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from engine.errors import WorktreeBusy
+from engine.errors import WorkspaceError, WorktreeBusy
 from engine.git.objects import scratch_folder
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import copy_index
@@ -79,10 +81,17 @@ def _unlock(place: Checkout, name: str) -> None:
 
 def is_ours(lock: Path, name: str) -> bool:
     """The lock was made by this landing."""
+    return lock_name(lock) == name
+
+
+def lock_name(lock: Path) -> str:
+    """What a lock of ours was made for; nothing for one that is somebody else's."""
     try:
-        return lock.read_bytes() == _TOKEN + name.encode() + b"\n"
+        content = lock.read_bytes()
     except OSError:
-        return False
+        return ""
+    is_whole = content.startswith(_TOKEN) and content.endswith(b"\n")
+    return content[len(_TOKEN) : -1].decode(errors="replace") if is_whole else ""
 
 
 async def write_files(repo: Repo, place: Checkout, moves: Moves) -> None:
@@ -190,20 +199,79 @@ class Trashed:
     copy: str
 
 
+COPIES = "copies.json"
+"""In a folder of copies: the working tree they are from, and which of its paths."""
+
+
 def keep_copies(worktree: str, paths: Iterable[bytes], trash: Path) -> tuple[Trashed, ...]:
-    """Copy what is at the paths into the trash; links are copied as links."""
+    """Copy what is at the paths into a folder of its own in the trash; links stay links."""
+    there = [path for path in sorted(paths) if _is_there(worktree, path)]
+    if not there:
+        return ()
+    folder = trash / f"edits-{secrets.token_hex(4)}"
+    folder.mkdir(mode=0o700, parents=True)
+    label = {"worktree": worktree, "paths": [os.fsdecode(path) for path in there]}
+    (folder / COPIES).write_text(json.dumps(label), encoding="utf-8")
     kept: list[Trashed] = []
-    for path in sorted(paths):
-        source, copy = Path(worktree, os.fsdecode(path)), trash / os.fsdecode(path)
-        if not os.path.lexists(source) or any(p.is_symlink() for p in _between(source, worktree)):
-            continue
+    for path in there:
+        source, copy = Path(worktree, os.fsdecode(path)), folder / "files" / os.fsdecode(path)
         copy.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir() and not source.is_symlink():
-            shutil.copytree(source, copy, symlinks=True, dirs_exist_ok=True)
+            shutil.copytree(source, copy, symlinks=True)
         else:
             shutil.copy2(source, copy, follow_symlinks=False)
         kept.append(Trashed(path, str(copy)))
     return tuple(kept)
+
+
+def copied(folder: Path) -> tuple[str, tuple[str, ...]]:
+    """The working tree that a folder's copies are from, and their paths in it.
+
+    Raises:
+        WorkspaceError: It says nothing that can be read.
+    """
+    try:
+        label = json.loads((folder / COPIES).read_bytes())
+        return str(label["worktree"]), tuple(map(str, label["paths"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WorkspaceError(f"{folder / COPIES} cannot be read: {error}") from error
+
+
+def put_back(folder: Path) -> tuple[str, ...]:
+    """Put copies back where they were, or beside what is there now, with `.restored` behind.
+
+    Raises:
+        WorkspaceError: Their working tree is gone, or a path leads elsewhere now.
+    """
+    worktree, paths = copied(folder)
+    if not Path(worktree).is_dir():
+        raise WorkspaceError(f"{worktree} is gone", hint=f"The copies lie in {folder / 'files'}.")
+    found: list[str] = []
+    for path in paths:
+        copy, target = folder / "files" / path, Path(worktree, path)
+        if not os.path.lexists(copy):
+            continue  # it was put back before, or whoever made it died over it
+        if any(parent.is_symlink() or parent.is_file() for parent in _between(target, worktree)):
+            raise WorkspaceError(
+                f"{target} lies behind something else now", hint=f"Copy it: {copy}"
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        free = _free(target)
+        shutil.move(copy, free)
+        found.append(str(free))
+    return tuple(found)
+
+
+def _free(target: Path) -> Path:
+    names = (f"{target.name}.restored{number}" for number in ("", *range(2, 1000)))
+    places = (target, *(target.with_name(name) for name in names))
+    return next(place for place in places if not os.path.lexists(place))
+
+
+def _is_there(worktree: str, path: bytes) -> bool:
+    source = Path(worktree, os.fsdecode(path))
+    is_behind_link = any(parent.is_symlink() for parent in _between(source, worktree))
+    return os.path.lexists(source) and not is_behind_link
 
 
 def _between(source: Path, worktree: str) -> list[Path]:

@@ -5,15 +5,17 @@ there. It never goes on by itself: that is the user's own command.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import psutil
 from anyio import to_thread
 
 from engine.errors import WorkspaceError
-from engine.git.checkout import is_ours, keep_copies, locked_index, write_files
+from engine.git.checkout import keep_copies, lock_name, locked_index, write_files
 from engine.git.merge3 import ConflictedPath, Sides, Stage
 from engine.git.objects import resolve
 from engine.git.runner import Call, Repo, Where
@@ -22,6 +24,9 @@ from engine.git.touched import Moves, Touched, Version, conversion, differing
 from engine.git.worktrees import Checkout
 
 _LOCK = "own merge"
+_OWNER = re.compile(rf"{_LOCK} (\d+) ([\d.]+)")
+_CLOCK_S = 5.0
+"""When a process began is counted from the boot, whose time shifts when the clock is set."""
 _STASHED = b">>>>>>> Stashed changes"
 
 
@@ -258,21 +263,43 @@ async def put(
     """
     place = _place(repo)
     touched = tuple(Touched(path, None, version) for path, version in results.items())
-    async with locked_index(repo, place, _LOCK) as guard:
+    await let_go(repo)
+    name = await to_thread.run_sync(_own_name)
+    async with locked_index(repo, place, name) as guard:
         other = await differing(repo, place, list(results.items()))
         known = [(path, version) for path, version in before.items() if path in other]
         edited = await differing(repo, place, known) | (other - before.keys())
         await to_thread.run_sync(keep_copies, place.path, edited, trash)
-        guard.is_kept = True  # files may be half written: the next one to put them takes it over
+        guard.is_kept = True  # a death over half written files leaves the lock, with its name
         await write_files(repo, place, Moves(touched, touched))
         guard.is_kept = False
 
 
 async def let_go(repo: Repo) -> None:
-    """Take away the lock of one that was killed while it put results; files are as they were."""
-    lock = Path(repo.git_dir, "index.lock")
-    if await to_thread.run_sync(is_ours, lock, _LOCK):
-        await to_thread.run_sync(lambda: lock.unlink(missing_ok=True))
+    """Take away locks of those that were killed while they put results; files are as they were.
+
+    A lock of ours names the process that holds it, and only that of a dead one is ever taken.
+    """
+    async with repo.lock.held():
+        await to_thread.run_sync(_let_go, Path(repo.common_dir))
+
+
+def _let_go(common: Path) -> None:
+    for lock in (common / "index.lock", *sorted(common.glob("worktrees/*/index.lock"))):
+        owner = _OWNER.fullmatch(lock_name(lock))
+        if owner is not None and not _is_alive(int(owner[1]), float(owner[2])):
+            lock.unlink(missing_ok=True)
+
+
+def _own_name() -> str:
+    return f"{_LOCK} {os.getpid()} {psutil.Process().create_time()}"
+
+
+def _is_alive(pid: int, start: float) -> bool:
+    try:
+        return abs(psutil.Process(pid).create_time() - start) < _CLOCK_S
+    except psutil.NoSuchProcess:
+        return False
 
 
 def lines_of(conflicts: Sequence[ConflictedPath]) -> Iterator[str]:

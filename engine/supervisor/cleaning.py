@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,11 @@ import anyio.to_thread
 from engine.core.effects import ReleaseWorkspace
 from engine.core.state import RunState, Worker
 from engine.errors import StoreError, WorkspaceError
+from engine.git.checkout import COPIES, copied, put_back
 from engine.git.removal import Removed, drop_missing, restore
 from engine.git.runner import Repo
 from engine.git.strays import examine_stray
+from engine.git.unfinished import let_go
 from engine.ids import AttemptId
 from engine.phases import Phase
 from engine.store.codec import from_json
@@ -67,6 +70,8 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
     ]
     items += await _clean_strays(tools, dry_run=dry_run)
     if not dry_run:
+        if tools.repo is not None:
+            await let_go(tools.repo)
         items += await _drop_branches(tools, states)
         for state in states:
             if all(w.phase.is_settled for w in state.workers.values()):
@@ -170,21 +175,29 @@ def trash_items(trash: Path) -> list[TrashItem]:
     """What the trash holds, the newest first."""
     items = []
     for folder in trash.iterdir() if trash.is_dir() else ():
-        label = folder / LABEL
+        label, copies = folder / LABEL, folder / COPIES
         if label.is_file():
-            removed = from_json(Removed, label.read_text())
-            at = label.stat().st_mtime
-            items.append(TrashItem(id=folder.name, origin=removed.workspace.path, at=at))
+            origin, at = from_json(Removed, label.read_text()).workspace.path, label.stat().st_mtime
+            items.append(TrashItem(id=folder.name, origin=origin, at=at))
+        elif copies.is_file():
+            with suppress(WorkspaceError):  # what is unreadable is for whoever opens the folder
+                worktree, paths = copied(folder)
+                origin = f"edits of {', '.join(paths)} in {worktree}"
+                items.append(TrashItem(id=folder.name, origin=origin, at=copies.stat().st_mtime))
     return sorted(items, key=lambda item: item.at, reverse=True)
 
 
 async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
-    """Put a workspace back where it was; its path.
+    """Put a workspace back where it was, or edits in the files they were of; the paths.
 
     Raises:
         WorkspaceError: There is none of that name, or something else is in its place now.
     """
     folder = trash / Path(name).name
+    if await anyio.Path(folder / COPIES).is_file():
+        back = await anyio.to_thread.run_sync(put_back, folder)
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+        return ", ".join(back)
     if repo is None or not await anyio.Path(folder / LABEL).is_file():
         raise WorkspaceError(
             f"the trash holds nothing called {name!r}", hint="`plait restore` lists what it holds."

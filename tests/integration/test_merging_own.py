@@ -5,10 +5,14 @@ import sys
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
+import psutil
 import pytest
 
 from engine import commands as c
-from engine.errors import WorkspaceError
+from engine.errors import WorkspaceError, WorktreeBusy
+from engine.git.unfinished import let_go
+from engine.supervisor.cleaning import bring_back, trash_items
 from engine.supervisor.merging.other_merges import BranchMerge, ToolFiles, ToolMerge
 from engine.supervisor.merging.own import OwnMerge
 from tests.support.merging_runs import SOURCE, changed
@@ -124,8 +128,13 @@ async def test_an_edit_made_while_deciding_is_taken_over_and_never_written_over(
     assert not view.files[0].is_edited
     await merge.resolve(c.FinishResolving())
     assert (built.path / "code").read_text() == MINE
-    copies = list((built.path / ".git/plait/trash").rglob("code"))
-    assert [copy.read_text() for copy in copies] == ["all by hand\n"]
+    trash = built.path / ".git/plait/trash"
+    (item,) = await anyio.to_thread.run_sync(trash_items, trash)
+    assert item.origin == f"edits of code in {built.path}"
+    back = await bring_back(merge.repo, trash, item.id)
+    assert back == f"{built.path}/code.restored"
+    assert (built.path / "code.restored").read_text() == "all by hand\n"
+    assert await anyio.to_thread.run_sync(trash_items, trash) == []
 
 
 async def test_an_edit_that_cannot_be_told_apart_is_named_and_kept(built: RepositoryBuilder):
@@ -218,6 +227,7 @@ async def test_the_files_of_a_mergetool_are_decided_and_written(
 _DIES = """
 import os, signal, sys
 import anyio
+import anyio.to_thread
 from engine import commands as c
 from engine.git.runner import Repo
 from engine.supervisor.merging import own
@@ -272,3 +282,18 @@ async def test_a_kill_at_any_moment_of_putting_results_in_place_loses_nothing(
         pytest.fail("it never came to its end")
     assert last > 3
     built.fsck()
+
+
+async def test_a_lock_of_one_that_lives_is_never_taken_away(built: RepositoryBuilder):
+    begin(built, "merge")
+    merge = await opened(built)
+    await merge.resolve(c.ChooseRest(choice="target"))
+    lock, me = built.path / ".git/index.lock", psutil.Process()
+    for living in (f"plait landing own merge {me.pid} {me.create_time() + 1}\n", "of some git\n"):
+        lock.write_text(living)
+        with pytest.raises(WorktreeBusy):
+            await merge.resolve(c.FinishResolving())
+        assert lock.read_text() == living
+    lock.write_text(f"plait landing own merge {me.pid} {me.create_time() - 60}\n")
+    await let_go(merge.repo)
+    assert not lock.exists()

@@ -164,11 +164,10 @@ class OwnMerge(MergeReview):
         results = {one.path for one in review.session.results() or ()}
         paths = sorted(results | {one.path for one in self._known[1].conflicts})
         entries = await entries_of(self.repo, tree, paths)
-        trash = self._layout.trash / f"own-{tree[:12]}"
         await put(
             self.repo,
             _versions(entries, paths),
-            trash=trash,
+            trash=self._layout.trash,
             before=await self._left(review, self._known[1], paths),
         )
         self._known = None
