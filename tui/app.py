@@ -66,6 +66,8 @@ class Options:
             options it is `$XDG_CONFIG_HOME/plait`.
         shell: The command that opens a shell inside a worker's sandbox, from run and worker.
         can_stay_alive: Whether agents go on when this console is left.
+        is_alone: Whether it was opened for the screen it begins on: there is no other, and leaving
+            that leaves the console.
         notifies: Whether the terminal is told when a human is needed: its bell, its title, a
             notification.
         begins_on: The screen that is seen first.
@@ -80,6 +82,7 @@ class Options:
     config: Path | None = None
     shell: Callable[[str, str], Sequence[str]] | None = None
     can_stay_alive: bool = True
+    is_alone: bool = False
     notifies: bool = False
     begins_on: str = "fleet"
     memory: Path | None = None
@@ -156,6 +159,7 @@ class PlaitApp(App[None]):
             is_read_only=self._is_read_only,
             is_ascii=options.is_ascii,
             can_stay_alive=options.can_stay_alive,
+            is_alone=options.is_alone,
             can_animate=not (self.is_remote or self.is_plain or _is_still()),
             key_file=str(self._key_file or ""),
             shell=options.shell,

@@ -97,7 +97,7 @@ async def unfinished(repo: Repo) -> Unfinished:
         doing=doing,
         head=head,
         sides=sides,
-        target=await _name(repo, head) or "HEAD",
+        target=await _name(repo, head) or await _name(repo, heads.get("onto", "")) or "HEAD",
         incoming=await _incoming(repo, doing, heads),
         wrote=await resolve(repo, "AUTO_MERGE", "tree"),
         conflicts=conflicts,
@@ -130,6 +130,8 @@ def _noted(git_dir: Path) -> Mapping[str, str]:
         (Doing.MERGE, "MERGE_HEAD"),
         ("branch", "rebase-merge/head-name"),
         ("branch", "rebase-apply/head-name"),
+        ("onto", "rebase-merge/onto"),
+        ("onto", "rebase-apply/onto"),
     ]
     for name, file in files:
         path = git_dir / file
@@ -167,14 +169,16 @@ async def _sides(repo: Repo, doing: Doing, head: str, noted: str) -> Sides | Non
 
 
 async def _name(repo: Repo, commit: str) -> str:
-    """A branch at a commit: the one that is checked out if it is that one."""
+    """A branch at a commit: the one that is checked out if it is that one; empty where none is."""
+    if not commit:
+        return ""
     here = await repo.read(
         "symbolic-ref", "-q", "--short", "HEAD", call=Call(ok=(0, 1)), where=_here(repo)
     )
     words = ("for-each-ref", "--points-at", commit, "--format=%(refname:short)", "refs/heads")
     at = os.fsdecode(await repo.read(*words)).split("\n")
     current = os.fsdecode(here).strip()
-    return current if current in at else at[0]
+    return current if current and current in at else at[0]
 
 
 async def _incoming(repo: Repo, doing: Doing, heads: Mapping[str, str]) -> str:

@@ -64,6 +64,7 @@ async def test_each_of_gits_own_conflicts_is_decided_and_put_in_place(
     merge = await opened(built)
     view = await merge.conflicts()
     assert (view.doing, view.next_step) == (doing, KINDS[doing][2])
+    assert view.target == ("side" if doing == "rebase" else "main")
     assert [(file.path, len(file.hunks)) for file in view.files] == [("code", 2)]
     first = "".join(line.text for line in view.files[0].hunks[0].incoming if line.sign == "+")
     await merge.resolve(c.ChooseHunk(path="code", hunk=0, choice="incoming"))

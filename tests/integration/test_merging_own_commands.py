@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.console_story import console_story
 from tests.support.merging_runs import SOURCE, changed
 from tests.support.repositories import RepositoryBuilder
+from tests.support.shells import Shell
 
 MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")
 FAKE_GH = """#!/bin/sh
@@ -60,6 +62,28 @@ def test_a_merge_is_decided_from_a_shell_and_going_on_is_offered(built: Reposito
     assert "to go on: git merge --continue" in done.stderr
     assert (built.path / "code").read_text() == changed(3, "mine\ntheirs")
     built.git("-c", "core.editor=true", "merge", "--continue")
+
+
+def test_the_screen_of_ones_own_merge_is_the_whole_program_and_says_what_it_wrote(
+    built: RepositoryBuilder, tmp_path: Path
+):
+    env = {**built.environment, "PYTHONPATH": str(Path(__file__).parents[2])}
+    shell = Shell(built.path, tmp_path / "state", env)
+    built.try_git("merge", "side")
+    with console_story(shell, "review", size=(80, 24)) as console:
+        console.shows("your merge", "conflict 1 of 1").do("everywhere.go_fleet")
+        console.shows("q leaves it").do("everywhere.back")
+        assert console.end() == 3
+        assert b"Nothing was written; still open: code." in console.written
+    with console_story(shell, "review", size=(80, 24)) as console:
+        console.shows("conflict 1 of 1").do("review.take_both")
+        assert "--continue" not in console.shows("L writes it to your files").text
+        console.do("review.land")
+        assert console.end() == 0
+        assert b"code: written to your files and staged." in console.written
+        assert b"To go on: git merge --continue" in console.written
+    built.git("-c", "core.editor=true", "merge", "--continue")
+    assert built.status() == ""
 
 
 def test_git_mergetool_is_served_and_told_whether_it_was_decided(built: RepositoryBuilder):

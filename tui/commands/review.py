@@ -83,12 +83,11 @@ async def show(merge: MergeReview) -> int:
     port = ReviewPort(merge)
     if not await _opened(port):
         return EXIT_USAGE
-    if not port.is_finished:
-        return EXIT_WAITS
+    from tui.present.review_own import ended  # noqa: PLC0415  the shell's own words need none of it
+
     view = await port.conflicts("", "")
-    if view.next_step:
-        say(f"everything is decided; to go on: {view.next_step}")
-    return EXIT_OK
+    put("\n".join(ended(view)))
+    return EXIT_OK if view.is_finished else EXIT_WAITS
 
 
 async def _opened(port: EnginePort, *, run: str = "", worker: str = "") -> bool:
@@ -98,7 +97,9 @@ async def _opened(port: EnginePort, *, run: str = "", worker: str = "") -> bool:
         return False
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
 
-    options = Options(config=config_home(), can_stay_alive=bool(run), begins_on="review")
+    options = Options(
+        config=config_home(), can_stay_alive=bool(run), is_alone=not run, begins_on="review"
+    )
     app = PlaitApp(port, options=options)
     app.session.run_id, app.session.worker = run, worker
     await app.run_async()

@@ -2,6 +2,7 @@
 
 from engine.results import RunView
 from tui.present.bars import tabs_bar
+from tui.present.cutting import cut_path
 from tui.present.figures import cost_of, lasting, memory
 from tui.present.ink import (
     BOLD,
@@ -28,6 +29,11 @@ _THIRD = 1 / 3
 
 def top_bar(scene: Scene, current: str, cells: int) -> Page:
     """Row 0: the screens with their keys, the inbox count, the run and its age."""
+    if scene.is_alone:
+        place = cut_path(scene.view.repository, cells // 2)
+        name = Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))
+        title = Span(f" your {scene.run.name if scene.run else ''} ", Ink(Role.TEXT, bold=True))
+        return Page((grounded(spread((name, title), words(place, " "), cells), Role.PANEL),))
     ending = _run_name(scene, has_repository=cells >= _WIDER)
     return tabs_bar(scene.keys, current, cells, ending=ending, count=_inbox_count(scene))
 

@@ -212,14 +212,30 @@ def _result(pane: ReviewPane, hunk: HunkView, look: Look, *, cells: int, height:
     file = pane.file
     if file is None or height < 2:  # noqa: PLR2004 - a heading and one line
         return []
-    inner = cells - 4
-    text = first_lines(pane.preview(), height)
-    rows = result_rows(file.path, hunk, text, inner, context=look.context, scroll=look.scroll)
+    inner, text = cells - 4, pane.preview()
+    some = first_lines(text, height)
+    rows = result_rows(file.path, hunk, some, inner, context=look.context, scroll=look.scroll)
     title, ending = result_title(pane, look)
     if height >= len(rows) + 2 or height > _LEAST_RESULT:
         size = (cells, min(height, len(rows) + 2))
-        return framed(rows[: height - 2], size, title=title, ending=ending)
-    return [spread(title, ending, cells), *rows[: height - 1]]
+        seen = _in_sight(rows, hunk, look, text=text, room=height - 2)
+        return framed(seen, size, title=title, ending=ending)
+    return [
+        spread(title, ending, cells),
+        *_in_sight(rows, hunk, look, text=text, room=height - 1),
+    ]
+
+
+def _in_sight(
+    rows: list[Row], hunk: HunkView, look: Look, *, text: str | None, room: int
+) -> list[Row]:
+    """The rows of a result for which there is room: what it is comes before what is round it."""
+    before, after = min(look.context, len(hunk.before)), min(look.context, len(hunk.after))
+    middle = len(rows) - before - after
+    top = max(min(before, before + middle - room), 0)
+    left_out = (text or "").count("\n") + 1 - room if middle > room else 0
+    seen = rows[top : top + room]
+    return [*seen[:-1], *_more(left_out, look)] if left_out > 0 else seen
 
 
 def _whole(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:

@@ -22,6 +22,7 @@ from tui.present.meters import heading
 from tui.present.review_left import who_rows
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import What
+from tui.present.review_own import writes
 from tui.present.review_pieces import file_page
 from tui.present.review_rows import side_head, side_rows, since
 
@@ -136,7 +137,7 @@ def sentence(pane: ReviewPane, keys: Mapping[str, str]) -> Row:
             f"{keys.get('mark', '')} picks a line, {keys.get('select', '')} takes the picked ones"
         )
         return words(Span(f"{said}, ", TEXT), "esc leaves them.")
-    return _changed_since(view) or _asked(pane) or _onward(view, keys)
+    return _changed_since(view) or _asked(pane) or onward(view, keys)
 
 
 def _changed_since(view: ConflictView) -> Row:
@@ -166,19 +167,18 @@ def _asked(pane: ReviewPane) -> Row:
     return ()
 
 
-def _onward(view: ConflictView, keys: Mapping[str, str]) -> Row:
+def onward(view: ConflictView, keys: Mapping[str, str]) -> Row:
     land, check = keys.get("land", ""), keys.get("check", "")
     if view.is_resolved and view.doing:
-        said = f"Everything is decided. {land} writes it to your files and stages it. "
-        return words(Span(said, TEXT), f"The {view.doing} itself you go on with.")
+        return words(Span(f"Everything is decided. {land} {writes(view)}.", TEXT))
     if view.is_resolved and view.is_of_base:
         said = f"Everything is decided. {land} lets the worker go on from it."
         return words(Span(said, TEXT))
     if view.is_resolved:
         said = f"Everything is decided. {check} checks exactly this"
         return words(Span(f"{said}, {land} lands it. ", TEXT))
-    onto = "your files" if view.doing else "the worker's base" if view.is_of_base else view.target
-    return words(
-        Span(f"Nothing is written to {onto} before you land. ", TEXT),
-        f"Every choice can be undone with {keys.get('undo', '')}, also after a restart.",
-    )
+    undo = f"Every choice can be undone with {keys.get('undo', '')}, also after a restart."
+    if view.doing:
+        return words(Span(f"Nothing is written before you press {land}. ", TEXT), undo)
+    onto = "the worker's base" if view.is_of_base else view.target
+    return words(Span(f"Nothing is written to {onto} before you land. ", TEXT), undo)

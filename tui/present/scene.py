@@ -29,6 +29,7 @@ class Scene:
         fresh: Workers whose output arrived within the last half second.
         risen: Workers that began to need a human a moment ago.
         keys: The key of each idea, as it is written on screen.
+        is_alone: There is nothing but the screen that the console began on.
         is_plain: Without colours, beads are the phases' glyphs instead of blocks.
     """
 
@@ -42,6 +43,7 @@ class Scene:
     risen: frozenset[str] = frozenset()
     keys: Mapping[str, str] = field(default_factory=dict)
     banner: Banner | None = None
+    is_alone: bool = False
     is_plain: bool = False
 
     def key(self, idea: str) -> str:

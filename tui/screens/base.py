@@ -247,6 +247,8 @@ class BoardScreen(PaintedScreen):
             self.session.is_read_only or self.session.view.is_read_only
         ):
             return "this console only watches"
+        if self.session.is_alone and idea.startswith("go_"):
+            return f"this was opened for one merge; {self._key('back')} leaves it"
         if idea in LATER and not hasattr(self, f"do_{idea}"):
             return LATER[idea]
         if not hasattr(self, f"do_{idea}"):

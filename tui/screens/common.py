@@ -63,7 +63,10 @@ class CommonScreen(KeyedScreen):
         self.go("runs")
 
     def do_back(self) -> None:
-        self.go(self.home)
+        if self.session.is_alone:
+            self.app.exit()
+        else:
+            self.go(self.home)
 
     def do_leave(self) -> None:
         """Escape: one thing after another, and never out of the console."""

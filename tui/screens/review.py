@@ -12,7 +12,7 @@ from tui.present.review_blocked import blocked_page, blocked_sentence
 from tui.present.review_card import Look, card
 from tui.present.review_columns import COLUMNS_FROM, columns, fits
 from tui.present.review_left import LEFT, Beside, left_pane
-from tui.present.review_page import review_subject, sentence, step_command, whole_page
+from tui.present.review_page import onward, review_subject, sentence, step_command, whole_page
 from tui.present.review_pieces import merged_page
 from tui.present.review_rows import edge_map
 from tui.present.scene import Scene
@@ -128,9 +128,9 @@ class ReviewScreen(ReviewBlocked):
         if self.pane.merged is not None:
             return ("down", "unit_down", "next", "edit_all", "more", "land", "check")
         if self.pane.shown.is_resolved:
-            return ("down", "land", "check", "undo", "next", "open", "edit_all", "no_wide")
+            return ("land", "check", "undo", "down", "open", "edit_all", "no_wide", "back")
         ideas = [idea for idea in _ORDER if idea not in _TAKING or self.pane.offer_of(idea)]
-        return ("down", *ideas)
+        return ("down", *ideas, "back")
 
     def why_not(self, idea: str) -> str:
         if idea in _NEVER:
@@ -164,7 +164,7 @@ class ReviewScreen(ReviewBlocked):
             return self.why_not_take("")
         offer = self.pane.offer
         if offer is None:
-            return "nothing is under the cursor: no proposal is sure enough to be"
+            return "no proposal is sure; j k choose one, or a side's key"
         return offer.reason
 
     def why_not_yes(self) -> str:
@@ -186,6 +186,10 @@ class ReviewScreen(ReviewBlocked):
         action, way = self.action(idea), self.way_of(idea)
         if way:
             return way.label
+        if self.pane.shown and self.pane.shown.doing and idea == "land":
+            return "write it"
+        if idea == "back":
+            return "leave" if self.session.is_alone else ""
         return action.label if action else ""
 
     def pointed(self, target: str, times: int) -> None:
@@ -222,11 +226,8 @@ class ReviewScreen(ReviewBlocked):
     def finish(self, *, is_despite_check: bool = False) -> None:
         """Go on with exactly the tree that the decisions make."""
         view = self.pane.shown
-        said = "landing exactly this"
-        if view is not None and view.doing:
-            said = "written to your files and staged"
-        elif view is not None and view.is_of_base:
-            said = "the worker goes on from it"
+        is_of_base = view is not None and view.is_of_base
+        said = "the worker goes on from it" if is_of_base else "landing exactly this"
         self.decide((FinishResolving(is_despite_check=is_despite_check),), said)
 
     def do_yes(self) -> None:
@@ -245,6 +246,9 @@ class ReviewScreen(ReviewBlocked):
         )
         command = Reject(worker=worker.worker, run=self.run_id)
         self.ask_first("no_wide", said, lambda: self.send(command, f"{worker.worker} is given up"))
+
+    def onward(self) -> Row:
+        return onward(self.pane.shown, keys_of(self)) if self.pane.shown else ()
 
     def do_back(self) -> None:
         self.top = None
@@ -285,7 +289,9 @@ def _why_not_redo(screen: ReviewScreen) -> str:
 
 
 def _why_not_give_up(screen: ReviewScreen) -> str:
-    worker = screen.session.worker_view
+    worker, view = screen.session.worker_view, screen.pane.shown
+    if view is not None and view.doing:
+        return "git's own abort gives up a merge of yours"
     return "" if worker and worker.phase is Phase.CONFLICTED else "it has no conflict any more"
 
 

@@ -1,4 +1,4 @@
-"""What Review asks of the engine, and the texts, lines and files that a reviewer makes."""
+"""What Review asks of the engine: the conflicts, decisions about them, the check, an agent."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -6,23 +6,19 @@ from typing import TYPE_CHECKING
 from engine.commands import (
     AskAgent,
     ChooseRest,
-    EditFile,
     PickLines,
     ResolutionAction,
-    SetFile,
-    WriteHunk,
 )
 from engine.errors import EngineError
 from engine.phases import Phase
 from tui.present.clean import clean_tree
-from tui.present.ink import TEXT, Ink, Role, Span
+from tui.present.ink import TEXT, Ink, Role, Row, Span
 from tui.present.pickers import Choice, Picker
 from tui.present.review_model import ReviewPane
-from tui.present.review_offers import shown_file, side_text
+from tui.present.review_offers import shown_file
 from tui.present.settings import split_settings
 from tui.screens.acting import ActingScreen
 from tui.screens.base import Writing
-from tui.screens.outside import edit_text
 from tui.screens.session import Session
 
 if TYPE_CHECKING:
@@ -187,6 +183,9 @@ class ReviewActs(ActingScreen):
                 self.say_refused("that", found)
                 return
             self.pane.show(found)
+            if found.is_finished and self.session.is_alone:
+                self.app.exit()  # what it was opened for is done; the shell says what is left to do
+                return
         if shows_changed:
             after = self.pane.matters
             changed = (
@@ -195,9 +194,13 @@ class ReviewActs(ActingScreen):
             self.pane.to(next(changed, self.pane.at))
         elif goes_on and self.pane.matter and not self.pane.matter.is_open:
             self.pane.to_open(1)
-        next_step = clean_tree(self.pane.raw.next_step) if self.pane.raw else ""
-        onward = f"   go on with: {next_step}" if next_step and self.pane.raw else ""
-        self.say(Span("✓ ", Ink(Role.DONE)), Span(clean_tree(said), TEXT), onward)
+        now = self.pane.raw
+        onward = self.onward() if now and now.is_resolved and not now.is_finished else ()
+        self.say(Span("✓ ", Ink(Role.DONE)), Span(f"{clean_tree(said)}   ", TEXT), *onward)
+
+    def onward(self) -> Row:
+        """What is to be done now that everything is decided."""
+        return ()
 
     async def check(self) -> None:
         """Run the check on exactly the tree that the decisions make."""
@@ -293,81 +296,6 @@ class ReviewActs(ActingScreen):
         asked = AskAgent(path=path, hunk=key, agent=settings.get("agent", ""), words=words)
         self.decide((asked,), "asked; the answer comes as one more proposal")
 
-    # Own text.
-
-    def do_edit(self) -> None:
-        """This hunk in a box, beginning with what it comes to so far."""
-        pane, matter, hunk = self.pane, self.pane.matter, self.pane.raw_hunk
-        if pane.raw is None or matter is None or hunk is None:
-            return
-        offer = pane.offer.text if pane.offer else None
-        draft = hunk.result if hunk.result is not None else offer
-        draft = side_text(hunk.target) if draft is None else draft
-        if not _can_be_typed(draft):
-            self.say_refused(
-                self._key("edit"),
-                "it holds characters that cannot be typed",
-                "t, i and b keep them",
-            )
-            return
-        path, line = pane.raw.files[matter.file].path, hunk.line
-        writing = Writing(
-            f"{clean_tree(path)}:{line}",
-            "this text stands in the conflict's place",
-            lambda text: self._write_hunk(path, hunk.key, text),
-            key=f"hunk {hunk.key}",
-            may_be_empty=True,
-            is_code=True,
-        )
-        self.write(writing, draft.removesuffix("\n"))
-
-    def _write_hunk(self, path: str, key: str, text: str) -> None:
-        if not _can_be_typed(text):
-            self.say_refused(self._key("edit"), "it holds characters that cannot be shown")
-            return
-        text = f"{text}\n" if text else ""
-        self.decide((WriteHunk(path=path, hunk=key, text=text),), "own text", goes_on=True)
-
-    def do_edit_all(self) -> None:
-        self.begin(self._edit_file)
-
-    async def _edit_file(self) -> None:
-        """The file in the user's editor; markers that are left are left open."""
-        raw, matter = self.pane.raw, self.pane.matter
-        if raw is None or matter is None:
-            return
-        await self._edit_path(self.pane.raw_path)
-
-    async def _edit_path(self, path: str) -> None:
-        """Any file of the result: conflicted, merged by git, or changed by nobody."""
-        raw = self.pane.raw
-        if raw is None:
-            return
-        found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
-        file = None if isinstance(found, str) else found.looked_at
-        if file is None or file.text is None or not _is_utf8(file.text):
-            why = found if isinstance(found, str) else "it is no text that an editor could keep"
-            self.say_refused(self._key("edit_all"), why)
-            return
-        edited, problem = await edit_text(self.app, file.text)
-        if problem:
-            self.say_refused(self._key("edit_all"), problem)
-        elif edited == file.text:
-            self.say("nothing was changed")
-        else:
-            action: ResolutionAction = EditFile(path=path, text=edited)
-            if all(one.path != path for one in raw.files):
-                action = SetFile(path=path, text=edited, mode=file.mode or "100644")
-            await self._decide((action,), "edited", goes_on=True, shows_changed=False)
-
-    def do_edit_other(self) -> None:
-        """A file that has no conflict, by its path."""
-        note = "the path of any file of the result"
-        self.write(Writing("edit", note, self._edit_named, key="edit other"))
-
-    def _edit_named(self, path: str) -> None:
-        self.begin(partial(self._edit_path, path.strip()))
-
     # Copying.
 
     def do_copy(self) -> None:
@@ -377,16 +305,3 @@ class ReviewActs(ActingScreen):
         file, hunk = self.pane.file, self.pane.hunk
         if file is not None:
             self.copy(f"{file.path}:{hunk.line}" if hunk else file.path)
-
-
-def _can_be_typed(text: str) -> bool:
-    """A box shows all of it, and gives the same back."""
-    return all(char.isprintable() or char in "\n\t" for char in text)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\r" not in text

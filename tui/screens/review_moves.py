@@ -9,14 +9,14 @@ from engine.commands import (
 )
 from tui.present.review_offers import Offer
 from tui.screens.common import CommonScreen
-from tui.screens.review_acts import ReviewActs
+from tui.screens.review_texts import ReviewTexts
 from tui.screens.session import Session
 
 _MODES = ("auto", "columns", "card")
 _MOST_CONTEXT = 300
 
 
-class ReviewMoves(ReviewActs):
+class ReviewMoves(ReviewTexts):
     """Where the eye goes, and what is taken from under it."""
 
     def __init__(self, session: Session) -> None:

@@ -72,6 +72,7 @@ class Session:
     is_read_only: bool = False
     is_ascii: bool = False
     can_stay_alive: bool = True
+    is_alone: bool = False
     can_animate: bool = True
     key_file: str = ""
     shell: Callable[[str, str], Sequence[str]] | None = None
@@ -149,6 +150,7 @@ class Session:
             risen=frozenset(worker for of, worker in self.risen if of == run_id),
             keys=self.keymap.shown_by_idea,
             banner=self._banner(now),
+            is_alone=self.is_alone,
             is_plain=self.palette.is_plain,
         )
 

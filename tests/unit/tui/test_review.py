@@ -124,7 +124,7 @@ async def test_space_takes_nothing_where_nothing_is_likely():
     given = port(io_py())
     async with Reviewing(given) as console:
         await console.do("mark")
-        await console.shows("space refused", "no proposal is sure enough")
+        await console.shows("space refused", "no proposal is sure")
         assert given.actions == []
         await console.do("down", "mark")
         assert decided(given)[0] is not None
@@ -546,7 +546,7 @@ async def test_what_git_merged_by_itself_is_looked_at_and_edited(monkeypatch: py
         await console.shows("both sides changed lines close to each other here")
         await console.do("take_target")
         await console.shows("t refused: git merged it")
-        monkeypatch.setattr("tui.screens.review_acts.edit_text", _edited)
+        monkeypatch.setattr("tui.screens.review_texts.edit_text", _edited)
         await console.do("edit_all")
         await console.until(lambda: bool(given.actions))
         await console.do("next")
