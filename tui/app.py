@@ -202,6 +202,10 @@ class PlaitApp(App[None]):
                     screen.board.wear(palette)
         self.redraw()
 
+    def _repaint(self, _: object) -> None:
+        """Back from the user's shell: the terminal has forgotten every cell."""
+        self.refresh(layout=True)
+
     # Living.
 
     def on_mount(self) -> None:
@@ -225,6 +229,7 @@ class PlaitApp(App[None]):
             gc.freeze()  # loaded code stays: collections, which hold keys up, need not visit it
         bridge: WorkType[None] = self.session.bridge.run
         self.theme_changed_signal.subscribe(self, self._wear)
+        self.app_resume_signal.subscribe(self, self._repaint)
         self.set_interval(_TICK_S, self.redraw)
         self.set_interval(_REMEMBER_S, self._remember)
         self._tell_terminal(self.living.begins)

@@ -1,15 +1,13 @@
 """A day at the console: the installed program in a real terminal, on an engine of its own."""
 
-import json
 import threading
 import time
 from collections.abc import Iterator
 
-import psutil
 import pytest
 
 from tests.support.console_story import StoryConsole, console_story
-from tests.support.shells import Shell
+from tests.support.shells import Shell, end_engine
 
 PLAN = """
 runtime: {max_concurrent_workers: 8, permissions: ask}
@@ -65,17 +63,7 @@ def day(repository: Shell) -> Iterator[Shell]:
     repository.git("add", ".")
     repository.git("commit", "-qm", "plan")
     yield repository
-    _end_engine(repository)
-
-
-def _end_engine(shell: Shell) -> None:
-    """End the detached engine and the agents it would leave alive."""
-    shell.plait("cancel", "--all", "--kill")
-    named = shell.folder / ".git" / "plait" / "engine.json"
-    if named.exists():
-        engine = psutil.Process(json.loads(named.read_text())["pid"])
-        engine.terminate()
-        psutil.wait_procs([engine], timeout=30)
+    end_engine(repository)
 
 
 def _pick(console: StoryConsole, worker: str) -> StoryConsole:

@@ -1,9 +1,12 @@
 """A human inside a worker's sandbox: what may be touched there, and what may not."""
 
+import shlex
+from collections.abc import Iterator
+
 import pytest
 
-from tests.support.console_story import console_story
-from tests.support.shells import Shell
+from tests.support.console_story import PLAIT, terminal_story
+from tests.support.shells import Shell, end_engine
 
 PLAN = """
 agents:
@@ -18,11 +21,12 @@ pipelines:
 
 
 @pytest.fixture
-def written(repository: Shell) -> Shell:
+def written(repository: Shell) -> Iterator[Shell]:
     """A repository in which a worker has written a file that waits for review."""
     (repository.folder / "plait.yaml").write_text(PLAN)
     assert repository.plait("run", "plait.yaml", "--headless").code == 3
-    return repository
+    yield repository
+    end_engine(repository)
 
 
 def test_a_program_runs_where_the_agent_ran_and_reaches_no_further(written: Shell) -> None:
@@ -36,18 +40,32 @@ def test_a_program_runs_where_the_agent_ran_and_reaches_no_further(written: Shel
     assert not outside.exists()
     assert written.plait("shell", "write/worker_1", "--", "test", "-f", "mine.txt").code == 0
 
-
-def test_a_shell_has_a_terminal_of_its_own(written: Shell) -> None:
-    with console_story(written, "shell", "write/worker_1", size=(90, 20)) as shell:
-        shell.shows("attempt_1$")
-        shell.press(b"echo $((6*7))-$(cat made.txt) $(stty size)\n")
-        shell.shows("42-made 20 90")
-        shell.press(b"exit 3\n")
-        assert shell.end() == 3
+    nobody = written.plait("shell", "nobody/worker_1", "true")
+    assert nobody.code == 2
+    assert "nobody" in nobody.err
+    assert "Traceback" not in nobody.err
 
 
-def test_who_has_no_workspace_is_told_so(written: Shell) -> None:
-    done = written.plait("shell", "nobody/worker_1", "true")
-    assert done.code == 2
-    assert "nobody" in done.err
-    assert "Traceback" not in done.err
+def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_back(
+    written: Shell,
+) -> None:
+    """E on the worktree, e on a file, T, ctrl+z and fg, as in a shell with job control."""
+    script = 'echo "editing $1"; read said; echo "$said" >> notes.txt'
+    written.env |= {"EDITOR": f"sh -c {shlex.quote(script)} sh", "PS1": "at-home% "}
+    with terminal_story(written, "bash", "--norc", "-i") as terminal:
+        terminal.shows("at-home%").press(f"{PLAIT} attach\r".encode())
+        terminal.shows("write/worker_1").do("fleet.edit_all").shows("editing .").enters("whole")
+        terminal.shows("What you did lies in the workspace of write/worker_1")
+
+        terminal.do("fleet.diff").shows("made.txt", "+1").do("diff.edit")
+        terminal.shows("editing ./made.txt").enters("part").shows("What you did lies")
+
+        terminal.do("diff.terminal").shows("attempt_1$")
+        terminal.press(b"echo $((6*7))-$(tr '\\n' , <notes.txt) $(stty size)\r")
+        terminal.shows("42-whole,part, 36 120").press(b"exit 3\r")
+        terminal.shows("What you did lies")
+
+        terminal.do("everywhere.to_shell").shows("Stopped", "at-home%").press(b"fg\r")
+        terminal.shows("made.txt", "hjkl move").do("everywhere.help").shows("undo what you did last")
+        terminal.do("everywhere.quit_now").shows("at-home%").press(b"exit\r")
+        assert terminal.end() == 0

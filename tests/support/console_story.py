@@ -20,7 +20,32 @@ from tests.support.shells import Shell
 from tui.keys import default_keymap
 
 PATIENCE_S = 30.0
-_BYTES = {"escape": b"\x1b", "enter": b"\r", "space": b" ", "ctrl+q": b"\x11", "tab": b"\t"}
+_ALT_SCREEN = 1049
+_BYTES = {
+    "escape": b"\x1b",
+    "enter": b"\r",
+    "space": b" ",
+    "tab": b"\t",
+    "ctrl+q": b"\x11",
+    "ctrl+z": b"\x1a",
+}
+PLAIT = str(Path(sys.executable).with_name("plait"))
+
+
+class _Grid(pyte.Screen):
+    """A screen that is empty when a program takes the whole of it, or gives it back."""
+
+    def set_mode(self, *modes: int, **how: bool) -> None:
+        super().set_mode(*modes, **how)
+        self._clear_for(modes)
+
+    def reset_mode(self, *modes: int, **how: bool) -> None:
+        super().reset_mode(*modes, **how)
+        self._clear_for(modes)
+
+    def _clear_for(self, modes: tuple[int, ...]) -> None:
+        if _ALT_SCREEN in modes:
+            self.erase_in_display(2)
 
 
 class StoryConsole(PtyConsole):
@@ -30,7 +55,7 @@ class StoryConsole(PtyConsole):
         self, process: "subprocess.Popen[bytes]", master: int, size: tuple[int, int]
     ) -> None:
         super().__init__(process, master)
-        self._screen = pyte.Screen(*size)
+        self._screen = _Grid(*size)
         self._stream = pyte.ByteStream(self._screen)
         self._fed = 0
 
@@ -71,10 +96,19 @@ def console_story(
     shell: Shell, *words: str, size: tuple[int, int] = (120, 36)
 ) -> Iterator[StoryConsole]:
     """`plait WORDS` in a terminal, in a shell's folder; killed with the block if it still lives."""
+    with terminal_story(shell, PLAIT, *words, size=size) as console:
+        yield console
+
+
+@contextmanager
+def terminal_story(
+    shell: Shell, *argv: str, size: tuple[int, int] = (120, 36)
+) -> Iterator[StoryConsole]:
+    """Any program in a terminal, as above."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
     process = subprocess.Popen(
-        [str(Path(sys.executable).with_name("plait")), *words],
+        argv,
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 PATIENCE_S = 60.0
 
 
@@ -84,6 +86,16 @@ class Shell:
             check=True,
         )
         return done.stdout
+
+
+def end_engine(shell: Shell) -> None:
+    """End the detached engine, if there is one, and the agents it would leave alive."""
+    named = shell.folder / ".git" / "plait" / "engine.json"
+    if named.exists():
+        shell.plait("cancel", "--all", "--kill")
+        engine = psutil.Process(json.loads(named.read_text())["pid"])
+        engine.terminate()
+        psutil.wait_procs([engine], timeout=30)
 
 
 def wait_event(process: subprocess.Popen[str], wanted: str, **fields: Any) -> dict[str, Any]:
