@@ -66,6 +66,8 @@ def test_editors_shells_and_the_users_own_shell_get_the_terminal_and_give_it_bac
         terminal.shows("What you did lies")
 
         terminal.do("everywhere.to_shell").shows("Stopped", "at-home%").press(b"fg\r")
-        terminal.shows("made.txt", "hjkl move").do("everywhere.help").shows("undo what you did last")
+        terminal.shows("made.txt", "hjkl move").do("everywhere.help").shows(
+            "undo what you did last"
+        )
         terminal.do("everywhere.quit_now").shows("at-home%").press(b"exit\r")
         assert terminal.end() == 0
