@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from engine.merge.both_sides import union_of_hunk
-from engine.merge.lists import united_items, united_lines
+from engine.merge.lists import lengthened, united_items, united_lines
 from engine.merge.rules import (
     Edit,
     Three,
@@ -59,6 +59,8 @@ class Idea(NamedTuple):
 
 _DOUBT = 0.15
 _FEW_EDITS = 40
+_IF_NOT_MOVED = 0.3
+"""Lines that a side took away may stand elsewhere now, and want the other side's change there."""
 _TOO_LONG = 150
 _TOO_MANY_TOKENS = 1000
 
@@ -123,6 +125,10 @@ def _of_lists(hunk: Hunk) -> Iterator[Idea]:
         text, ordered = lines
         reason = "a list; both sides' lines" + (", in its order" if ordered else "")
         yield Idea(Rule.LIST, text, reason, 0.62 if ordered else 0.45)
+    longer = lengthened(hunk)
+    if longer is not None:
+        reason = "a list; both sides' items at its end, the target side's first"
+        yield Idea(Rule.LIST, longer, reason, 0.65)
     items = united_items(hunk)
     if items:
         text, ordered = items
@@ -178,7 +184,7 @@ def _of_one_side(three: Three) -> Iterator[Idea]:
         yield Idea(Rule.CONTAINED, text, reason, 0.66)
     for side, text in superseded(three):
         reason = f"the {side} side rewrote all that the other changed a little"
-        yield Idea(Rule.SUPERSEDED, text, reason, 0.62)
+        yield Idea(Rule.SUPERSEDED, text, reason, 0.62 if text.strip() else _IF_NOT_MOVED)
     for side, text in renamed(three):
         reason = f"the {side} side only gave new names; the other's text with those names"
         yield Idea(Rule.RENAMED, text, reason, 0.78)

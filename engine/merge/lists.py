@@ -67,6 +67,26 @@ def united_items(hunk: Hunk) -> tuple[bytes, bool] | None:
     return first[:head] + comma.join(union) + first[len(first) - tail :], ordered
 
 
+def lengthened(hunk: Hunk) -> bytes | None:
+    """Both sides' items behind the last one, to which both gave the comma that it had to have."""
+    mine, theirs = (_behind_last(hunk.base, side) for side in (hunk.target, hunk.incoming))
+    if not mine or not theirs or {*map(_bare, mine)} & {*map(_bare, theirs)}:
+        return None
+    last = mine[-1].rstrip()
+    ended = mine[-1] if last.endswith(b",") else last + b"," + (mine[-1][len(last) :] or b"\n")
+    return b"".join((*hunk.target[: len(hunk.base)], *mine[:-1], ended, *theirs))
+
+
+def _behind_last(base: Lines, side: Lines) -> Lines:
+    at = len(base)
+    is_longer = at and len(side) > at and side[: at - 1] == base[:-1]
+    return side[at:] if is_longer and side[at - 1].rstrip() == base[-1].rstrip() + b"," else ()
+
+
+def _bare(line: bytes) -> bytes:
+    return line.strip(b" \t\r\n,")
+
+
 def _names(base: Lines, side: Lines) -> set[bytes]:
     """The settings that a side made or changed; one that both changed is no addition."""
     found = (_LINE_ITEM.fullmatch(line.rstrip()) for line in side if line not in base)

@@ -47,6 +47,13 @@ RULES: list[tuple[Rule, str, str, str, str]] = [
         "import os\nimport re\nimport sys  # and more\n",
         "import os\nimport re\nimport sys  # and more\n",
     ),
+    (
+        Rule.LIST,
+        '  "rich"\n',
+        '  "rich",\n  "pydantic"\n',
+        '  "rich",\n  "structlog"\n',
+        '  "rich",\n  "pydantic",\n  "structlog"\n',
+    ),
     (Rule.NEWER, 'v = "1.9.2"\n', 'v = "1.10.0"\n', 'v = "1.9.3"\n', 'v = "1.10.0"\n'),
     (Rule.NEWER, 'v = "1"\n', 'v = "2.0rc1"\n', 'v = "2.0"\n', 'v = "2.0"\n'),
 ]
@@ -93,6 +100,11 @@ def test_the_same_text_on_both_sides_is_offered_and_not_taken():
     assert first(hunk) == Proposal(
         Rule.ALIKE, b"q\n", "both sides wrote the same", likely=True, same_as=Pick.TARGET
     )
+
+
+def test_lines_that_a_side_took_away_are_not_taken_away_by_the_first_key():
+    whole = "def load(path):\n    with open(path) as file:\n        return parse(file)\n"
+    assert first(one_hunk(whole, "", whole.replace("open(path)", "open(path, 'rb')"))) is None
 
 
 def test_nothing_is_under_the_cursor_when_nothing_is_likely():
