@@ -65,6 +65,7 @@ class Options:
         config: The user's folder with `keys.toml` and `themes/`; None for none. Without any
             options it is `$XDG_CONFIG_HOME/plait`.
         shell: The command that opens a shell inside a worker's sandbox, from run and worker.
+        program: The command that runs a sub-command of plait on this repository, from its words.
         can_stay_alive: Whether agents go on when this console is left.
         is_alone: Whether it was opened for the screen it begins on: there is no other, and leaving
             that leaves the console.
@@ -81,6 +82,7 @@ class Options:
     has_truecolor: bool | None = None
     config: Path | None = None
     shell: Callable[[str, str], Sequence[str]] | None = None
+    program: Callable[..., Sequence[str]] | None = None
     can_stay_alive: bool = True
     is_alone: bool = False
     notifies: bool = False
@@ -163,6 +165,7 @@ class PlaitApp(App[None]):
             can_animate=not (self.is_remote or self.is_plain or _is_still()),
             key_file=str(self._key_file or ""),
             shell=options.shell,
+            program=options.program,
             player=options.player,
         )
         living = Living(session, is_in_tmux="TMUX" in os.environ)

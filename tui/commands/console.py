@@ -59,7 +59,12 @@ async def open_console(
         return EXIT_USAGE
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
 
-    options = Options(config=config_home(), shell=shell_words(repo), notifies=read_notify().is_on)
+    options = Options(
+        config=config_home(),
+        shell=shell_words(repo),
+        program=program_words(repo),
+        notifies=read_notify().is_on,
+    )
     app = PlaitApp(None, read_only=read_only, theme=theme, options=options)
     connecting = _Connecting(app, repo, plan, begun)
     async with anyio.create_task_group() as tasks:
@@ -104,7 +109,13 @@ class _Connecting:
             self._app.exit()
 
 
+def program_words(repo: str | PathLike[str]) -> Callable[..., Sequence[str]]:
+    """The command that runs a sub-command on a repository, from its name and its words."""
+    plait = (sys.executable, "-m", "tui.cli")
+    return lambda name, *words: (*plait, name, "-C", str(repo), *words)
+
+
 def shell_words(repo: str | PathLike[str]) -> Callable[[str, str], Sequence[str]]:
     """The command that opens a worker's sandbox, from run and worker."""
-    plait = (sys.executable, "-m", "tui.cli", "shell", "-C", str(repo))
-    return lambda run, worker: (*plait, "--run", run, worker)
+    plait = program_words(repo)
+    return lambda run, worker: plait("shell", "--run", run, worker)

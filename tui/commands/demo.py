@@ -62,12 +62,17 @@ async def _play(folder: Path, more: dict[str, str], *, is_headless: bool) -> int
 async def _in_console(folder: Path) -> int:
     from engine.api import Engine  # noqa: PLC0415  only the console needs one of its own
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  loaded only when shown
-    from tui.commands.console import shell_words  # noqa: PLC0415
+    from tui.commands.console import program_words, shell_words  # noqa: PLC0415
 
     async with Engine.open(folder) as engine:
         await engine.start(plan_from(folder / "plait.yaml", folder=folder))
         shell = shell_words(folder)
-        options = Options(config=config_home(), shell=shell, can_stay_alive=False)
+        options = Options(
+            config=config_home(),
+            shell=shell,
+            program=program_words(folder),
+            can_stay_alive=False,
+        )
         await PlaitApp(engine.port, options=options).run_async()
     return EXIT_OK
 

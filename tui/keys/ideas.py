@@ -113,6 +113,7 @@ PALETTE_ONLY = (
     Idea("forget", (), "never offer the remembered answer under the cursor again"),
     Idea("against", (), "hold the change against any branch or commit"),
     Idea("edit_other", (), "edit any other file of the result"),
+    Idea("export", (), "write the run as a folder of plain files"),
     Idea("interrupt", (), "break off what the agent does now, without ending it"),
 )
 """What is needed so seldom that it has no key of its own."""

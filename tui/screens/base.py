@@ -36,7 +36,7 @@ from tui.present.ink import (
 from tui.present.pickers import Picker
 from tui.present.scene import Scene
 from tui.screens.opening import PaintedScreen
-from tui.screens.reasons import LATER, PLAYED_OVER, READ_ONLY_IDEAS
+from tui.screens.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
 from tui.screens.session import Session
 from tui.widgets.textbox import TextBox
 
@@ -249,10 +249,9 @@ class BoardScreen(PaintedScreen):
             return "this console only watches"
         if self.session.is_alone and idea.startswith("go_"):
             return f"this was opened for one merge; {self._key('back')} leaves it"
-        if idea in LATER and not hasattr(self, f"do_{idea}"):
-            return LATER[idea]
         if not hasattr(self, f"do_{idea}"):
-            return "it does nothing here"
+            reason = ELSEWHERE.get(f"{self.kind}.{idea}") or ELSEWHERE.get(f"everywhere.{idea}")
+            return reason or "it does nothing here"
         return self.why_not(idea)
 
     # Saying, asking, writing, sending.

@@ -3,13 +3,15 @@
 from functools import partial
 from typing import ClassVar
 
+import anyio
+
 from engine.commands import Pause, Resume, SetCap, StopRun
 from engine.results import WorkerView
 from tui.keys import PLAYING, actions_on, shown
 from tui.keys.groups import GROUPS
 from tui.present.clean import clean_block
 from tui.present.help import HelpEntry, HelpPage
-from tui.present.ink import TEXT, Span, words
+from tui.present.ink import TEXT, Ink, Role, Span, words
 from tui.present.looks import look_of
 from tui.present.pickers import Choice, Picker
 from tui.present.standing import in_order, step_of, title_of
@@ -185,6 +187,29 @@ class CommonScreen(KeyedScreen):
 
     def do_show_keys(self) -> None:
         self.say(Span(f"Your key file is {self.session.key_file or 'not set'}.", TEXT))
+
+    # Other commands of ours.
+
+    def do_export(self) -> None:
+        run = self.session.run
+        if run is None:
+            self.say_refused("export", "there is no run")
+        else:
+            self.begin(partial(self._program, "the run is written into ", "export", run.run))
+
+    async def _program(self, said: str, *words: str) -> None:
+        """Run a sub-command beside the console; what it writes is told, or why it failed."""
+        program = self.session.program
+        if program is None:
+            self.say_refused(words[0], f"`plait {' '.join(words)}` does it in a shell")
+            return
+        done = await anyio.run_process(program(*words), check=False)
+        heard = done.stderr if done.returncode else done.stdout
+        lines = clean_block(heard.decode(errors="replace")).strip().split("\n")
+        if done.returncode:
+            self.say_refused(words[0], lines[0].removesuffix("."))
+        else:
+            self.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT), lines[-1])
 
     # Undoing.
 

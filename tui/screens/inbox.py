@@ -31,6 +31,8 @@ class InboxScreen(ActingScreen):
         self.shown: Detail | None = None
         self.room = 0
         self._of = ""
+        self.range_from = ""
+        self.is_zoomed = False
 
     def on_screen_resume(self) -> None:
         items = self.session.inbox()
@@ -73,7 +75,7 @@ class InboxScreen(ActingScreen):
         here = self._current()
         if here is None:
             return Page(tuple(nothing_waits(scene)))
-        is_beside = cells >= _SIDE_BY_SIDE_FROM
+        is_beside = cells >= _SIDE_BY_SIDE_FROM and not self.is_zoomed
         list_cells = LIST_CELLS if is_beside else cells - 2
         rows, places = item_list(
             self.session.inbox(),
@@ -85,7 +87,8 @@ class InboxScreen(ActingScreen):
         )
         width = cells - LIST_CELLS - 5 if is_beside else cells - 4
         self.shown = detail(here, scene, width)
-        above = min(_LIST_ROWS, len(rows), height // 2) if height >= _LEAST_FOR_LIST else 0
+        has_list = height >= _LEAST_FOR_LIST and not self.is_zoomed
+        above = min(_LIST_ROWS, len(rows), height // 2) if has_list else 0
         list_height = height if is_beside else above
         self.room = height if is_beside else height - list_height
         listed = self._listed(rows, places, here.worker, list_height)
@@ -197,6 +200,26 @@ class InboxScreen(ActingScreen):
         if here:
             self.session.marks.symmetric_difference_update({here.worker})
             self._move(1)
+
+    def do_select(self) -> None:
+        """Begin a range of items, or mark all from there to the cursor."""
+        names, here = [worker.worker for worker in self.session.inbox()], self._current()
+        if here is None:
+            return
+        if self.range_from not in names:
+            self.range_from = here.worker
+            self.say(f"a range begins at {here.worker}; {self._key('select')} again ends it")
+            return
+        one, other = sorted((names.index(self.range_from), names.index(here.worker)))
+        self.session.marks.update(names[one : other + 1])
+        self.range_from = ""
+
+    def do_leave(self) -> None:
+        self.range_from = ""
+        super().do_leave()
+
+    def do_zoom(self) -> None:
+        self.is_zoomed = not self.is_zoomed
 
     def do_pause(self) -> None:
         """Put the item off, or take it back."""

@@ -144,6 +144,16 @@ class PlanScreen(ActingScreen):
     def do_right(self) -> None:
         self._neighbour(1, 0)
 
+    def do_first(self) -> None:
+        self._to_end(0)
+
+    def do_last(self) -> None:
+        self._to_end(-1)
+
+    def _to_end(self, index: int) -> None:
+        if run := self.session.run:
+            self.step = run.steps[index].name if run.steps else ""
+
     def do_next(self) -> None:
         self._to_need(1)
 
@@ -265,6 +275,18 @@ class RunsScreen(CommonScreen):
 
     def do_last(self) -> None:
         self._move(len(self._ids()))
+
+    def do_page_down(self) -> None:
+        self._move(max(self.size.height - 6, 1))
+
+    def do_page_up(self) -> None:
+        self._move(-max(self.size.height - 6, 1))
+
+    def do_half_down(self) -> None:
+        self._move(max(self.size.height // 2 - 3, 1))
+
+    def do_half_up(self) -> None:
+        self._move(-max(self.size.height // 2 - 3, 1))
 
     def do_mark(self) -> None:
         self.marked.symmetric_difference_update({self.cursor})

@@ -9,7 +9,7 @@ from functools import partial
 
 from engine.phases import Phase
 from engine.results import StepView, WorkerView
-from tui.present.ink import TEXT, Ink, Role, Span
+from tui.present.ink import TEXT, Ink, Role, Span, words
 from tui.screens.common import CommonScreen
 from tui.screens.outside import editor_words, has_windows, open_copy, run_in_terminal
 
@@ -41,6 +41,8 @@ class OutwardScreen(CommonScreen):
             return f"no shell from here; `plait shell {worker.worker}` opens one"
         if idea in _GOES_OUT and worker.phase in _NO_TREE:
             return f"there is no tree of it; it is {phase}"
+        if idea == "publish" and not worker.branch:
+            return "it has no branch"
         if idea == "check" and step.check is None:
             return f"{step.name} has no check"
         if idea == "check" and worker.phase not in _CHECKED:
@@ -113,6 +115,15 @@ class OutwardScreen(CommonScreen):
         self.say(
             Span(mark, Ink(role)), Span(f"the check of {worker} {said} on {tree}  ", TEXT), summary
         )
+
+    # A pull request.
+
+    def do_publish(self) -> None:
+        run, worker = self.session.run, self._here()
+        target = run.target if run and run.target else "its target"
+        said = f"Push {worker.branch} as you, and ask that it be merged into {target}?"
+        ask = partial(self._program, "pull request ", "pr", "--run", self.run_id, worker.worker)
+        self.ask_first("publish", words(Span(said, TEXT)), partial(self.begin, ask))
 
     # Looking.
 

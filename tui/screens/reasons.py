@@ -22,6 +22,7 @@ READ_ONLY_IDEAS = frozenset(
         "terminal",
         "edit",
         "edit_all",
+        "publish",
     }
 )
 """What changes something: a console that only watches refuses these."""
@@ -29,7 +30,20 @@ READ_ONLY_IDEAS = frozenset(
 PLAYED_OVER = frozenset({"mark", "undo", "redo"})
 """What cannot be done in a replay because its keys are those of the player."""
 
-LATER = {
-    "publish": "this console opens no pull requests; `plait pr` does",
+_FROM_THE_DIFF = "comments are sent from where they stand; d opens the diff"
+ELSEWHERE = {
+    **dict.fromkeys(
+        (f"{screen}.send" for screen in ("fleet", "worker", "compare")), _FROM_THE_DIFF
+    ),
+    "review.send": "what is said here goes to its agent at once",
+    **dict.fromkeys(("everywhere.pane", "everywhere.pane_back"), "all panes hear their keys here"),
+    "worker.select": "y copies the line under the cursor; shift and the mouse select more",
+    "compare.select": "hunks are taken whole here",
+    "compare.zoom": "it fills the screen already",
+    "compare.more": "enter shows both sides of the hunk in full",
+    "compare.less": "enter shows both sides of the hunk in full",
+    "fleet.show_kinds": "its bands stand apart already; w finds a worker by name",
+    "review.show_space": "every byte is decided here, blanks too",
+    "runs.diff": "runs are not compared; in one of them 4 compares its candidates",
 }
-"""What no screen can do yet, with the reason that is shown."""
+"""What a key does on other screens and why it does not on this one."""

@@ -76,6 +76,7 @@ class Session:
     can_animate: bool = True
     key_file: str = ""
     shell: Callable[[str, str], Sequence[str]] | None = None
+    program: Callable[..., Sequence[str]] | None = None
     player: Player | None = None
     run_id: str = ""
     past_run: RunView | None = None

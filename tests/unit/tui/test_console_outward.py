@@ -76,6 +76,34 @@ async def test_a_worker_that_was_never_begun_has_no_tree_to_go_into():
         await console.shows("there is no tree of it; it is waiting")
 
 
+def _program(*words: str) -> tuple[str, ...]:
+    """A sub-command that says what it was asked for, and fails where it was asked for 'pr'."""
+    script = (
+        "import sys; print(*sys.argv[1:]); sys.exit(sys.argv[1] == 'pr' and '\\x1b[31mno remote.')"
+    )
+    return (sys.executable, "-c", script, *words)
+
+
+async def test_the_run_is_exported_and_a_pull_request_asked_for_by_the_sub_commands():
+    options = Options(clock=lambda: NOW, program=_program)
+    async with opened(options=options) as console:
+        console.screen.session.worker = REVIEW
+        await console.do("palette")
+        await console.type("folder of plain\n")
+        await console.shows("✓ the run is written into export 2f1c")
+        await console.do("publish")
+        await console.shows("Push ", "and ask that it be merged into")
+        await console.do("publish")
+        await console.shows("pr refused:", "no remote.")
+        assert "\x1b" not in console.text
+
+
+async def test_without_a_program_it_is_said_which_command_exports():
+    async with opened() as console:
+        console.screen.perform("export")
+        await console.shows("`plait export 2f1c` does it in a shell")
+
+
 def test_an_editor_is_told_the_line_where_it_understands_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", "nvim -R")
