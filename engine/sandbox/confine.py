@@ -44,7 +44,8 @@ def confine(machine: Machine, request: ConfineRequest, view: View | None = None)
     """
     rung = ladder.files_rung(machine)
     check_network(machine, request)
-    view = view or look(machine, request)
+    if view is None and rung is not None:
+        view = look(machine, request)
     link_into_home(request)
     caches.prepare(machine, request)
     places = ladder.limiters(machine)
@@ -62,6 +63,8 @@ def confine(machine: Machine, request: ConfineRequest, view: View | None = None)
         disk_paths=tuple(str(path) for path in _filled(request)),
         report=ladder.report(machine, request, read_back),
     )
+    if view is None:
+        return profile
     if rung is Mechanism.BWRAP:
         return _with_bubblewrap(machine, request, view, profile)
     if rung is Mechanism.LANDLOCK:

@@ -14,7 +14,7 @@ from engine.sandbox.holes import docker_socket
 from engine.sandbox.ladder import files_rung
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest
-from engine.sandbox.view import View, look
+from engine.sandbox.view import View, look, toolchains_for
 
 _KEPT = (
     *("LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI"),
@@ -53,7 +53,9 @@ def environment(
     found = {
         name: value for name, value in request.env.items() if is_kept(name) and not is_refused(name)
     }
-    found.update(_own(machine, request, view or look(machine, request)))
+    if view is None and files_rung(machine) is not None:
+        view = look(machine, request)
+    found.update(_own(machine, request, view))
     if request.holes.docker:
         found["DOCKER_HOST"] = f"unix://{docker_socket(request)}"
     if request.holes.ssh_agent and "SSH_AUTH_SOCK" in request.env:
@@ -62,13 +64,14 @@ def environment(
     return tuple(sorted(found.items()))
 
 
-def _own(machine: Machine, request: ConfineRequest, view: View) -> Iterator[tuple[str, str]]:
+def _own(machine: Machine, request: ConfineRequest, view: View | None) -> Iterator[tuple[str, str]]:
     is_mounted = files_rung(machine) is Mechanism.BWRAP
-    temp = view.temp if is_mounted or request.temp is None else request.temp
-    yield from view.toolchains.variables
+    toolchains = view.toolchains if view is not None else toolchains_for(request)
+    temp = view.temp if view is not None and (is_mounted or request.temp is None) else request.temp
+    yield from toolchains.variables
     yield from outlet.variables(request)
     yield from caches.variables(machine, request)
-    yield "PATH", view.toolchains.path
+    yield "PATH", toolchains.path
     yield "HOME", str(request.home.resolve())
     yield "TMPDIR", str(temp)
     # A worktree that has lost its `.git` must not turn into whatever repository lies above it.

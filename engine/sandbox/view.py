@@ -8,7 +8,9 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from engine.errors import WorkspaceError
 from engine.sandbox import outlet
@@ -29,7 +31,6 @@ SYSTEM_FOLDERS = tuple(
 """Programs and what they need, of many distributions. Not `/run`, nor the whole of `/var` or
 `/nix`: there lie the sockets of daemons that would do for an agent what it may not."""
 
-_SYSTEM = frozenset(SYSTEM_FOLDERS)
 _TMP = Path("/tmp")  # noqa: S108 - the attempt's own; nothing of the machine's is seen there
 _MADE = frozenset(map(Path, ("/proc", "/dev", "/var/run", "/var/lock", "/var/tmp")))  # noqa: S108
 """What every sandbox has of its own."""
@@ -76,11 +77,10 @@ def look(machine: Machine, request: ConfineRequest) -> View:
     Raises:
         WorkspaceError: The workspace's `.git` is a link.
     """
-    system = [folder for folder in SYSTEM_FOLDERS if folder.exists()]
+    system = tuple(folder for folder in SYSTEM_FOLDERS if folder.exists())
     toolchains = find_toolchains(request.env, system)
+    common = _common((*system, *toolchains.folders), toolchains.links)
     sights = [
-        *_same(system, Access.READ),
-        *_same(toolchains.folders, Access.READ),
         *_same((*request.read_only, *outlet.shown(machine, request)), Access.READ),
         *_name_resolution(request),
         *_same(request.git_objects, Access.READ),
@@ -95,15 +95,15 @@ def look(machine: Machine, request: ConfineRequest) -> View:
             # bubblewrap would follow it and make its mount point wherever it leads.
             raise WorkspaceError(f"{dot_git} is a link, which no git made: somebody tampered")
         sights.append(Sight(inside=dot_git, outside=request.git_file, access=Access.READ))
-    links = tuple(_links(toolchains, sights))
+    links = tuple(_links(common.links, sights))
     crowded = any(map(_is_inside_tmp, (*(sight.inside for sight in sights), *links)))
-    own_tmp = not crowded or request.temp is None
+    own_tmp = not (common.is_crowded or crowded) or request.temp is None
     if request.temp is not None:
         inside = _TMP if own_tmp else request.temp.resolve()
         sights.append(Sight(inside=inside, outside=request.temp.resolve(), access=Access.WRITE))
     temp = _TMP if own_tmp or request.temp is None else request.temp.resolve()
     return View(
-        sights=tuple(_in_order(sights)),
+        sights=tuple(_in_order((*common.sights, *sights))),
         links=links,
         toolchains=toolchains,
         temp=temp,
@@ -111,13 +111,43 @@ def look(machine: Machine, request: ConfineRequest) -> View:
     )
 
 
-def _links(toolchains: Toolchains, sights: Iterable[Sight]) -> Iterator[Path]:
-    """Those of PATH that lie in nothing that is shown, and in nobody's way."""
+def toolchains_for(request: ConfineRequest) -> Toolchains:
+    """The user's toolchains, where nothing is hidden and no view is made."""
+    return find_toolchains(request.env, SYSTEM_FOLDERS)
+
+
+class _Common(NamedTuple):
+    """What all attempts see alike; `links` are those that none of it is in the way of."""
+
+    sights: tuple[Sight, ...]
+    links: tuple[Path, ...]
+    is_crowded: bool
+
+
+@lru_cache(maxsize=16)
+def _common(folders: tuple[Path, ...], links: tuple[Path, ...]) -> _Common:
+    """Most of every view: making that anew for each attempt took longer than all the rest.
+
+    None of the folders goes through a link, but for those of the system (`/bin` to `usr/bin`),
+    which are shown under their own names.
+    """
+    sights = tuple(Sight(inside=path, outside=path, access=Access.READ) for path in folders)
+    is_crowded = any(map(_is_inside_tmp, folders))
+    return _Common(sights, tuple(_free(links, sights)), is_crowded)
+
+
+def _links(links: Iterable[Path], sights: Iterable[Sight]) -> Iterator[Path]:
+    """Those that lie in nothing that is shown, and in nobody's way."""
+    for link in _free(links, sights):
+        if link.is_symlink():  # it may be gone since PATH was looked at
+            yield link
+
+
+def _free(links: Iterable[Path], sights: Iterable[Sight]) -> Iterator[Path]:
     shown = {sight.inside for sight in sights if sight.access is not Access.HIDDEN}
     taken = {parent for sight in sights for parent in sight.inside.parents}
-    for link in toolchains.links:
-        is_free = link not in taken and not is_below(link, shown | _MADE)
-        if is_free and link.is_symlink():  # it may be gone since PATH was looked at
+    for link in links:
+        if link not in taken and not is_below(link, shown | _MADE):
             yield link
 
 
@@ -144,8 +174,7 @@ def _in_order(sights: Iterable[Sight]) -> list[Sight]:
 
 def _same(paths: Iterable[Path], access: Access) -> Iterator[Sight]:
     for path in paths:
-        # A system folder may be a link (`/bin` to `usr/bin`): it is shown under its own name.
-        real = path if path in _SYSTEM else path.resolve()
+        real = path.resolve()
         yield Sight(inside=real, outside=real, access=access)
 
 

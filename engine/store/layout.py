@@ -94,16 +94,25 @@ def make_private(folder: Path, *, below: Path) -> Path:
         raise ValueError(f"{folder} is not below {below}")
     if folder.is_dir():  # as nearly always
         return folder
-    levels = [folder, *folder.parents]
-    for each in reversed(levels[: levels.index(below)]):
-        try:
-            each.mkdir(PRIVATE, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"the folder {each} cannot be made: {error.strerror}",
-                hint="Look at free space and at the permissions of its parent.",
-            ) from error
+    try:
+        _make(folder, below)
+    except OSError as error:
+        raise StoreError(
+            f"the folder {folder} cannot be made: {error.strerror}",
+            hint="Look at free space and at the permissions of its parent.",
+        ) from error
     return folder
+
+
+def _make(folder: Path, below: Path) -> None:
+    """As `os.makedirs`, which would make what is missing on the way for everybody."""
+    try:
+        folder.mkdir(PRIVATE, exist_ok=True)
+    except FileNotFoundError:
+        if folder.parent == below:
+            raise
+        _make(folder.parent, below)
+        folder.mkdir(PRIVATE, exist_ok=True)
 
 
 def state_home(environment: Mapping[str, str]) -> Path:

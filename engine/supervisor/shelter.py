@@ -1,7 +1,7 @@
 """What stands around an attempt: its environment and its profile, made from plan and machine."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -66,6 +66,7 @@ class Shelter:
         self.environ = dict(environ)
         self._layout = layout
         self._project = project
+        self._reports: dict[Hashable, tuple[Enforcement, ...]] = {}
 
     @cached_property
     def report(self) -> tuple[Enforcement, ...]:
@@ -74,11 +75,16 @@ class Shelter:
 
     async def report_for(self, state: RunState, job: Job) -> tuple[Enforcement, ...]:
         """How each dimension holds for one attempt, with its own network and limits."""
-
-        def look() -> tuple[Enforcement, ...]:
-            return report(self.machine, self._request(state, job), {})
-
-        return await anyio.to_thread.run_sync(look)
+        clone = job.git.private if job.git else None
+        request = replace(
+            asked_by(state.plan, self.environ), private_clone=clone, limits=job.limits
+        )
+        if request.holes != Holes():  # each is looked for
+            return await anyio.to_thread.run_sync(report, self.machine, request, {})
+        alike = (clone is None, request.network, request.allowed_hosts, request.limits)
+        if alike not in self._reports:
+            self._reports[alike] = report(self.machine, request, {})
+        return self._reports[alike]
 
     @cached_property
     def can_confine(self) -> bool:
@@ -211,7 +217,8 @@ class Shelter:
             MechanismMissing: The run requires more than holds here; it may have begun elsewhere.
         """
         request = self._request(state, job, reads=reads, has_terminal=has_terminal)
-        view = look(self.machine, request)
+        is_fenced = files_rung(self.machine) is not None
+        view = look(self.machine, request) if is_fenced else None
         profile = confine(self.machine, request, view)
         required = {Dimension(name) for name in state.plan.runtime.require}
         if job.git is None:  # a command that is given no repository, and sees none
