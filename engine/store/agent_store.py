@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -105,25 +106,10 @@ class AgentStore:
         again does no harm. The offset never goes back.
         """
         with self._database.transaction() as connection:
-            read_before = _parsed(connection, attempt)
-            fresh = [row for row in rows if row.offset is None or row.offset >= read_before]
-            for table in {row.table for row in fresh}:
-                connection.executemany(
-                    f"INSERT INTO {table} (attempt, offset, at, kind, json)"  # noqa: S608 - an enum's word
-                    " VALUES (?, ?, ?, ?, ?)",
-                    [
-                        (attempt, row.offset, row.at, row.kind, row.json)
-                        for row in fresh
-                        if row.table is table
-                    ],
-                )
-            connection.execute(
-                "INSERT OR REPLACE INTO parsed VALUES (?, ?)",
-                (attempt, max(read_before, parsed_offset)),
-            )
-            if any(row.table is Table.SAMPLES for row in fresh):
+            count = _record(connection, attempt, parsed_offset, rows)
+            if any(row.table is Table.SAMPLES for row in rows):
                 _forget_samples(connection, self._samples_kept)
-        return len(fresh)
+        return count
 
     def parsed_offset(self, attempt: int) -> int:
         """Up to where this attempt's recording has been read."""
@@ -161,6 +147,43 @@ class AgentStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def write_down(path: Path, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]) -> None:
+    """Keep rows in a worker's database that nobody else has open; as `record` does.
+
+    Raises:
+        StoreError: it is damaged, foreign, of a newer plait, or cannot be written.
+    """
+    is_new = not path.exists() and not path.with_name(f"{path.name}-wal").exists()
+    if is_new and hasattr(sqlite3.Connection, "serialize"):
+        record = partial(_record, attempt=attempt, parsed_offset=parsed_offset, rows=rows)
+        Database.lay_down(path, SCHEMA, record)
+        return
+    with AgentStore.open(path) as store:
+        store.record(attempt, parsed_offset, rows)
+
+
+def _record(
+    connection: sqlite3.Connection, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]
+) -> int:
+    read_before = _parsed(connection, attempt)
+    fresh = [row for row in rows if row.offset is None or row.offset >= read_before]
+    for table in {row.table for row in fresh}:
+        connection.executemany(
+            f"INSERT INTO {table} (attempt, offset, at, kind, json)"  # noqa: S608 - an enum's word
+            " VALUES (?, ?, ?, ?, ?)",
+            [
+                (attempt, row.offset, row.at, row.kind, row.json)
+                for row in fresh
+                if row.table is table
+            ],
+        )
+    connection.execute(
+        "INSERT OR REPLACE INTO parsed VALUES (?, ?)",
+        (attempt, max(read_before, parsed_offset)),
+    )
+    return len(fresh)
 
 
 def _parsed(connection: sqlite3.Connection, attempt: int) -> int:

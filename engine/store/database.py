@@ -81,6 +81,33 @@ class Database:
         return created
 
     @classmethod
+    def lay_down(
+        cls, path: Path, schema: Schema, fill: Callable[[sqlite3.Connection], object]
+    ) -> None:
+        """A new file with what `fill` writes, closed again; for what is derived.
+
+        Made in memory and put in its place whole, which takes a tenth of the time: most workers
+        write one row in all their life.
+        """
+        made = cls(path, schema, mode="memory")
+        with made._as_store_error(), made._closed_on_error():
+            if schema not in _LAID_DOWN:
+                made._migrate(made._connection, 0)
+                _LAID_DOWN[schema] = made._connection.serialize()
+            made._connection.deserialize(_LAID_DOWN[schema])
+            with made.transaction() as connection:
+                fill(connection)
+            content = bytearray(made._connection.serialize())
+        made.close()
+        content[_WRITE_VERSION] = content[_READ_VERSION] = _WRITE_AHEAD
+        draft = path.with_name(f".{path.name}.new")
+        try:
+            draft.write_bytes(content)
+            draft.replace(path)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+    @classmethod
     def open(cls, path: Path, schema: Schema, *, read_only: bool = False) -> Self:
         """An existing file of this kind, brought to this program's version if it may be written."""
         if not path.exists():
@@ -210,6 +237,11 @@ class Database:
             hint = _HINTS.get(code & 0xFF, "")
             raise StoreError(f"{self.path}: {error}", hint=hint) from error
 
+
+_LAID_DOWN: dict[Schema, bytes] = {}
+"""A file of each kind with nothing in it."""
+_WRITE_VERSION, _READ_VERSION, _WRITE_AHEAD = 18, 19, 2
+"""Where the header of a file says that it has a write-ahead log, and how."""
 
 _HINTS = {
     sqlite3.SQLITE_FULL: "Free some disk space; what was committed is safe.",

@@ -15,7 +15,7 @@ import anyio.to_thread
 from engine.agents import agent_events as a
 from engine.errors import StoreError
 from engine.limits import Usage
-from engine.store.agent_store import AgentRow, AgentStore, Table
+from engine.store.agent_store import AgentRow, Table, write_down
 from engine.store.codec import to_json
 
 _BATCH = 64
@@ -72,8 +72,4 @@ def _record(path: Path, attempt: int, parsed_offset: int, rows: Sequence[AgentRo
     # The end of one attempt may be written down while the next of its worker already runs, and a
     # log that two connections write at once is not safe with every SQLite.
     with WRITING:
-        store = AgentStore.open(path)
-        try:
-            store.record(attempt, parsed_offset, rows)
-        finally:
-            store.close()
+        write_down(path, attempt, parsed_offset, rows)

@@ -15,7 +15,7 @@ import anyio.to_thread
 from engine.errors import StoreError
 from engine.ids import WorkerId
 from engine.results import LogKind
-from engine.store.agent_store import AgentRow, AgentStore, Table
+from engine.store.agent_store import AgentRow, AgentStore, Table, write_down
 from engine.supervisor.logbook import Remark
 from engine.supervisor.notebook import WRITING
 
@@ -63,7 +63,7 @@ def remarks_of(path: Path, attempt: int) -> list[Remark]:
 def _record(path: Path, attempt: int, remark: Remark) -> None:
     row = AgentRow(table=Table.NOTES, at=remark.at, kind=remark.kind, json=json.dumps(remark.text))
     try:
-        with WRITING, AgentStore.open(path) as store:
-            store.record(attempt, 0, [row])
+        with WRITING:
+            write_down(path, attempt, 0, [row])
     except StoreError:  # a full disk must end no agent; the remark is seen now, and lost later
         return

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StoreError
-from engine.store.agent_store import AgentRow, AgentStore, Table
+from engine.store.agent_store import AgentRow, AgentStore, Table, write_down
 
 
 @pytest.fixture
@@ -29,6 +29,24 @@ def test_rows_are_kept_with_how_far_was_read(store: AgentStore, tmp_path: Path):
         ]
         assert again.latest(Table.USAGE, attempt=1) == (1, 1, 10, 1.5, "Said", "c")
         assert again.latest(Table.USAGE, attempt=2) is None
+
+
+def test_what_is_written_down_at_once_is_as_if_it_had_been_recorded(tmp_path: Path):
+    path = tmp_path / "agent.db"
+    for _ in range(2):
+        write_down(path, 1, 30, [said(0), said(10)])
+    write_down(path, 2, 5, [said(None)])
+    with AgentStore.open(path) as kept:
+        assert [(row.attempt, row.offset) for row in kept.rows(Table.EVENTS)] == [
+            *((1, 0), (1, 10), (2, None))
+        ]
+        assert path.with_name("agent.db-wal").exists()
+        write_down(path.with_name("other.db"), 1, 0, [])
+        kept.record(2, 9, [])
+        assert (kept.parsed_offset(1), kept.parsed_offset(2)) == (30, 9)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["agent.db", "other.db"]
+    with pytest.raises(StoreError, match="cannot be written"):
+        write_down(tmp_path / "missing" / "agent.db", 1, 0, [])
 
 
 def test_a_replay_counts_no_line_twice(store: AgentStore):
