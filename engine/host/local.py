@@ -151,7 +151,6 @@ class LocalHost:
     async def _bear(self, spec: AttemptSpec, attempt: LocalAttempt) -> None:
         why = "no keeper could be started"
         try:
-            await to_thread.run_sync(partial(os.makedirs, spec.directory, 0o700, exist_ok=True))
             for is_cold in _WAYS:
                 said = await self._ask(spec, attempt, is_cold=is_cold)
                 if said is None:

@@ -160,6 +160,7 @@ def _open_descriptors() -> set[str]:
 
 def _claim(request: Request, wake_fd: int) -> files.Folder:
     """Become the keeper of this attempt, or be refused."""
+    os.makedirs(request.directory, 0o700, exist_ok=True)  # noqa: PTH103 - no pathlib here: memory
     fd = files.open_directory(request.directory)
     if not files.lock(fd):
         raise Refused("held", "another keeper holds it")

@@ -300,11 +300,11 @@ class Plan:
         """The step of that name."""
         return self._by_name[name]
 
-    @property
+    @cached_property
     def agents(self) -> tuple[AgentChoice, ...]:
-        """Every worker's agent, where it has one."""
-        workers = (planned for step in self.steps for planned in step.workers)
-        return tuple(planned.agent for planned in workers if planned.agent is not None)
+        """The agents of its workers, one that many share once."""
+        agents = (planned.agent for step in self.steps for planned in step.workers)
+        return tuple({id(agent): agent for agent in agents if agent is not None}.values())
 
     @cached_property
     def _by_name(self) -> dict[str, PlannedStep]:

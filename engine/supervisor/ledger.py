@@ -185,7 +185,8 @@ class Ledger:
         wanted = list(choices)
         async with self._writing:
             before = [self.hold(choice) for choice in wanted]
-            await anyio.to_thread.run_sync(partial(self._know, wanted))
+            if any(choice.login not in self._keys for choice in wanted):
+                await anyio.to_thread.run_sync(partial(self._know, wanted))
             for choice in wanted:
                 self._page(choice, self._today())
             for page in (*self._left, *self._pages.values()):

@@ -238,7 +238,10 @@ class LiveRun:
 
     def logins(self) -> dict[str, AgentChoice]:
         """The logins of this run's agents, and by which budget of the day each is held."""
-        agents = (self._state.agent_of(worker) for worker in self._state.workers)
+        state = self._state
+        if all(w.agent is None for w in state.workers.values()):  # nobody was given another one
+            return logins_of(state.plan.agents)
+        agents = (state.agent_of(worker) for worker in state.workers)
         return logins_of(agent for agent in agents if agent is not None)
 
     def login_views(self) -> tuple[LoginView, ...]:
