@@ -153,6 +153,8 @@ class Sight:
         return News(paths=paths, is_whole=all(each.is_whole for each in news))
 
     def _digests(self) -> dict[str, str]:
+        if self._place.repo is None:
+            return {}
         found = fingerprint(executed_by_git(self._common))
         return {os.fsdecode(path): digest.hex() for path, digest in found.items()}
 

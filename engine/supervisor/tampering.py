@@ -10,11 +10,13 @@ It cannot tell what was written into a tree in which somebody else was working a
 """
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anyio
 import anyio.to_thread
 
 from engine.core.state import RunState
@@ -32,6 +34,8 @@ from engine.supervisor.written_once import EndedAttempts
 
 _FILE = "before.json"
 _MOST_NAMED = 20
+_REST = 4.0
+"""After a look so many times as long nobody looks: what ends meanwhile shares the next one."""
 _ELSEWHERE = "its sandbox does not reach there: it was you, or another program"
 _NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
 _FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
@@ -147,19 +151,23 @@ class Proof:
         return [found[n] for n in range(len(several))]
 
     async def _answer_of(self, state: RunState, several: Sequence[_Question]) -> list[Found]:
-        seen = await anyio.to_thread.run_sync(self._see, state, several)
+        seen, spent_s = await anyio.to_thread.run_sync(self._see, state, several)
+        self._looks.not_before = anyio.current_time() + _REST * spent_s
         is_open = any(isinstance(each, tuple) and each[1].rewritten is not None for each in seen)
         refs = _users(state, await self._refs()) if is_open else {}
         return [each if isinstance(each, Found) else self._judged(*each, refs) for each in seen]
 
     def _see(
         self, state: RunState, several: Sequence[_Question]
-    ) -> list[Found | tuple[Before, Seen]]:
+    ) -> tuple[list[Found | tuple[Before, Seen]], float]:
+        """What is seen of each of them, and what looking cost."""
+        began = time.thread_time()
         known = self._of(state)
         noted = [self._noted(state, known, each) for each in several]
         told = [found for found in noted if not isinstance(found, Found)]
         seen = iter(self._sight.after(state, known, told) if told else ())
-        return [each if isinstance(each, Found) else (each.before, next(seen)) for each in noted]
+        answers = [each if isinstance(each, Found) else (each.before, next(seen)) for each in noted]
+        return answers, time.thread_time() - began
 
     def _noted(self, state: RunState, known: Known, question: _Question) -> Asked | Found:
         """How things were; of an attempt, if what was noted of them is still there."""

@@ -21,13 +21,19 @@ class _Asked(Generic[Q, A]):
 
 
 class Together(Generic[Q, A]):
-    """A question and its answer, where the answers to several cost hardly more than one."""
+    """A question and its answer, where the answers to several cost hardly more than one.
+
+    Attributes:
+        not_before: When the next may be looked for, on the event loop's clock. Whoever answers may
+            ask for a rest, so that more come together; then it never is always at work.
+    """
 
     def __init__(self, answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]]) -> None:
         """Begin; `answer` gets one question or more, and answers in their order."""
         self._answer = answer
         self._waiting: list[_Asked[Q, A]] = []
         self._answering = anyio.Lock()
+        self.not_before = 0.0
 
     async def ask(self, question: Q) -> A:
         """The answer; what goes wrong in finding it is told to one of those who asked."""
@@ -36,6 +42,7 @@ class Together(Generic[Q, A]):
         try:
             async with self._answering:
                 if asked.answer is None:
+                    await anyio.sleep_until(self.not_before)
                     several = list(self._waiting)
                     answers = await self._answer([each.question for each in several])
                     for each, found in zip(several, answers, strict=True):

@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 _END = "exit.json"
 _FILES = (_END, "recording")
@@ -22,23 +22,11 @@ class Rewritten(NamedTuple):
     path: str
 
 
-class _Ended(NamedTuple):
-    """One attempt that is over, and when each of its files was written last."""
+class _Written(NamedTuple):
+    """One file of an attempt that is over, and when it was written last."""
 
-    folder: str
-    written_ns: tuple[int, ...]
-
-    @classmethod
-    def at(cls, folder: str) -> Self:
-        return cls(folder, tuple(_changed_ns(f"{folder}/{name}") or 0 for name in _FILES))
-
-    @classmethod
-    def parse(cls, line: str) -> Self:
-        *written_ns, folder = line.split(" ", len(_FILES))
-        return cls(folder, tuple(map(int, written_ns)))
-
-    def __str__(self) -> str:
-        return " ".join((*map(str, self.written_ns), self.folder))
+    changed_ns: int
+    path: str
 
 
 class EndedAttempts:
@@ -50,12 +38,14 @@ class EndedAttempts:
 
     def __init__(self, run: Path) -> None:
         self.file = run / "ended.txt"  # no step can be called that
+        self._prefix = f"{run}/"
         self._looking = Lock()
-        self._ended: list[_Ended] = []
+        self._files: list[_Written] = []  # those of one attempt behind those of another
         with suppress(FileNotFoundError, ValueError):  # cut off, or altered: then some are missing
             for line in self.file.read_text().splitlines():
-                self._ended.append(_Ended.parse(line))
-        over = {each.folder for each in self._ended}
+                changed_ns, path = line.split(" ", 1)
+                self._files.append(_Written(int(changed_ns), f"{run}/{path}"))
+        over = {path.rpartition("/")[0] for _, path in self._files}
         self._going_on = set(map(str, run.glob("*/*/attempt_*"))) - over
 
     def add(self, attempt: Path) -> None:
@@ -68,34 +58,36 @@ class EndedAttempts:
         with self._looking:
             over = [folder for folder in self._going_on if os.path.lexists(f"{folder}/{_END}")]
             if over:
-                ended = list(map(_Ended.at, sorted(over)))
+                paths = [f"{folder}/{name}" for folder in sorted(over) for name in _FILES]
+                files = [_Written(_changed_ns(path), path) for path in paths]
                 with self.file.open("a") as file:
-                    file.writelines(f"{each}\n" for each in ended)
+                    file.writelines(
+                        f"{changed_ns} {path.removeprefix(self._prefix)}\n"
+                        for changed_ns, path in files
+                    )
                 self._going_on.difference_update(over)
-                self._ended += ended
-            return len(self._ended)
+                self._files += files
+            return self.known
 
     @property
     def known(self) -> int:
         """How many are known to be over; fewer than once were counted if the file was altered."""
-        return len(self._ended)
+        return len(self._files) // len(_FILES)
 
     def rewritten(self, count: int, since_ns: int) -> list[Rewritten]:
         """What was written to after a moment, of the first `count` that were over."""
         found = []
-        for place, (folder, written_ns) in enumerate(self._ended[:count]):
-            for name, last_ns in zip(_FILES, written_ns, strict=True):
-                path = f"{folder}/{name}"
-                changed_ns = _changed_ns(path)
-                # Its own last words may be of that moment too: the clock of files is a coarse one.
-                if changed_ns is not None and changed_ns != last_ns and changed_ns > since_ns:
-                    found.append(Rewritten(place, changed_ns, path))
+        for place, (last_ns, path) in enumerate(self._files[: count * len(_FILES)]):
+            changed_ns = _changed_ns(path)
+            # Its own last words may be of that moment too: the clock of files is a coarse one.
+            if changed_ns > since_ns and changed_ns != last_ns:
+                found.append(Rewritten(place // len(_FILES), changed_ns, path))
         return found
 
 
-def _changed_ns(path: str) -> int | None:
-    """When a file was written last, as only the kernel says it; None if it was cleaned away."""
+def _changed_ns(path: str) -> int:
+    """When a file was written last, as only the kernel says it; 0 if it was cleaned away."""
     try:
         return os.lstat(path).st_ctime_ns
     except OSError:
-        return None
+        return 0
