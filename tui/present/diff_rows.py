@@ -25,7 +25,7 @@ from tui.present.ink import (
     width_of,
     words,
 )
-from tui.present.syntax import Piece, code, inked_lines
+from tui.present.syntax import Piece, code, inked_change
 from tui.present.wording import Marks, changed_words, pairs
 
 _STRETCH = 100
@@ -157,7 +157,8 @@ class DiffPainter:
     def _pieces(self, file: FileDiff, hunk: int, line: int) -> tuple[Piece, ...]:
         start = line - line % _STRETCH
         stretch = file.hunks[hunk].lines[start : start + _STRETCH]
-        return inked_lines(file.path, tuple(each.text for each in stretch))[line - start]
+        signs, texts = tuple(each.sign for each in stretch), tuple(each.text for each in stretch)
+        return inked_change(file.path, signs, texts)[line - start]
 
     def _marks(self, hunk: Hunk, line: int) -> Marks:
         given = hunk.lines[line]

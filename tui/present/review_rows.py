@@ -28,7 +28,7 @@ from tui.present.ink import (
 from tui.present.lists import cursor_row
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import LETTERS, Offer, lines_of
-from tui.present.syntax import code, inked_lines
+from tui.present.syntax import code, inked_change, inked_lines
 from tui.present.wording import Marks, changed_words
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def side_rows(
     path: str, lines: Sequence[LineView], cells: int, *, scroll: int = 0, picked: Mapping[int, str]
 ) -> list[Row]:
     """A side's lines against the base; `picked` has a mark for those that are picked."""
-    pieces = inked_lines(path, tuple(line.text for line in lines))
+    signs = tuple(line.sign for line in lines)
+    pieces = inked_change(path, signs, tuple(line.text for line in lines))
     rows: list[Row] = []
     for at, line in enumerate(lines):
         ground = _GROUNDS.get(line.sign)

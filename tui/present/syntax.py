@@ -8,6 +8,7 @@ from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untype
 from pygments.token import Token  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
+from tui.present.grammars import coloured
 from tui.present.ink import Ink, Role, Row, Span
 from tui.present.wording import Marks
 
@@ -42,25 +43,56 @@ def _role(kind: object) -> Role:
     return next((role for known, role in _ROLES if kind in known), Role.TEXT)  # type: ignore[operator]
 
 
+Pieces = tuple[tuple[Piece, ...], ...]
+
+
 @lru_cache(maxsize=64)
-def inked_lines(path: str, lines: tuple[str, ...]) -> tuple[tuple[Piece, ...], ...]:
+def inked_lines(path: str, lines: tuple[str, ...]) -> Pieces:
     """Each line as pieces of text with their roles; plain where the language is not known."""
-    lexer = _lexer(path)
-    if lexer is None or any(len(line) > _LONGEST_LINE for line in lines):
+    if any(len(line) > _LONGEST_LINE for line in lines):
         return tuple(((line, Role.TEXT),) for line in lines)
+    text = "\n".join(lines)
+    parts = coloured(path, text) or _lexed(path, text)
+    if parts is None:
+        return tuple(((line, Role.TEXT),) for line in lines)
+    rows: list[list[Piece]] = [[] for _ in lines]
+    for row, pieces in zip(rows, parts, strict=False):
+        for piece in pieces:
+            _add(row, *piece)
+    return tuple(map(tuple, rows))
+
+
+@lru_cache(maxsize=64)
+def inked_change(path: str, signs: tuple[str, ...], lines: tuple[str, ...]) -> Pieces:
+    """Each line of a change as pieces: those taken away among the old text, others in the new."""
+    told = list(zip(signs, lines, strict=True))
+    new = iter(inked_lines(path, tuple(line for sign, line in told if sign != "-")))
+    if "-" not in signs:
+        return tuple(new)
+    older = [(sign, line) for sign, line in told if sign != "+"]
+    old = inked_lines(path, tuple(line for _, line in older))
+    gone = (pieces for pieces, (sign, _) in zip(old, older, strict=True) if sign == "-")
+    return tuple(next(gone) if sign == "-" else next(new) for sign in signs)
+
+
+def _lexed(path: str, text: str) -> list[list[Piece]] | None:
+    """The same by a lexer; None where there is none."""
+    lexer = _lexer(path)
+    if lexer is None:
+        return None
     rows: list[list[Piece]] = [[]]
-    for kind, text in lex("\n".join(lines), lexer):
-        for place, part in enumerate(text.split("\n")):
-            if place:
-                rows.append([])
-            if part:
-                _add(rows[-1], part, _role(kind))
-    rows += [[] for _ in range(len(lines) - len(rows))]
-    return tuple(map(tuple, rows[: len(lines)]))
+    for kind, token in lex(text, lexer):
+        first, *more = token.split("\n")
+        role = _role(kind)
+        rows[-1].append((first, role))
+        rows += [[(part, role)] for part in more]
+    return rows
 
 
 def _add(row: list[Piece], text: str, role: Role) -> None:
-    """One more piece; blanks have no colour, so they go along with what is beside them."""
+    """One more piece, if it is any; blanks go along with what is beside them."""
+    if not text:
+        return
     if row and (row[-1][1] is role or text.isspace()):
         row[-1] = (row[-1][0] + text, row[-1][1])
     elif row and row[-1][0].isspace():

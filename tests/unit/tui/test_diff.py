@@ -9,7 +9,6 @@ from tests.support.console_diffs import diff_of_reader
 from tui.present.diff_layout import Part, Shape, lay_out
 from tui.present.diff_pane import DiffPane
 from tui.present.ink import Role, row_width, text_of
-from tui.present.syntax import inked_lines
 from tui.present.wording import changed_words, pairs
 
 
@@ -160,15 +159,6 @@ def test_a_range_gives_its_lines_and_a_spot_for_a_comment():
     assert spot is not None
     assert len(spot.code.split("\n")) == 3
     assert spot.path == "src/csvlite/reader.py"
-
-
-def test_code_has_roles_and_unknown_languages_are_plain():
-    pieces = inked_lines("a.py", ("def f():", "    return 1  # why"))
-    roles = {text.strip(): role for line in pieces for text, role in line}
-    assert roles["def"] is Role.KEYWORD
-    assert roles["1"] is Role.NUMBER
-    assert roles["# why"] is Role.COMMENT
-    assert inked_lines("a.unknown-kind", ("def f():",)) == ((("def f():", Role.TEXT),),)
 
 
 def test_a_file_without_hunks_says_what_there_is_to_say():

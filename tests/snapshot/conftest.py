@@ -1,0 +1,17 @@
+"""Pictures are drawn with the colours of lexers, which are always there, whatever is installed."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tui.present import syntax
+
+
+@pytest.fixture(autouse=True)
+def colours_of_lexers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(syntax, "coloured", lambda *_: None)
+    for cached in (syntax.inked_lines, syntax.inked_change):
+        cached.cache_clear()
+    yield
+    for cached in (syntax.inked_lines, syntax.inked_change):
+        cached.cache_clear()

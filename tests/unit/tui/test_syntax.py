@@ -1,0 +1,83 @@
+"""Code in colours: by a grammar where one is installed, by a lexer else, and plain at last."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tui.present import grammars, syntax
+from tui.present.ink import Role
+from tui.present.syntax import Pieces, inked_change, inked_lines
+
+CODE = ("def f():", '    """Of two', '    lines."""', "    return g(1)  # why")
+
+
+@pytest.fixture(params=["grammar", "lexer"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Either way to colour."""
+    for cached in (inked_lines, inked_change):
+        cached.cache_clear()
+    if request.param == "lexer":
+        monkeypatch.setattr(syntax, "coloured", lambda *_: None)
+    else:
+        pytest.importorskip("tree_sitter_python")
+    yield request.param
+    for cached in (inked_lines, inked_change):
+        cached.cache_clear()
+
+
+def roles(pieces: Pieces) -> list[dict[str, Role]]:
+    return [{text.strip(): role for text, role in line} for line in pieces]
+
+
+def test_code_has_roles_and_loses_no_character(way: str):
+    pieces = inked_lines("a.py", CODE)
+    assert tuple("".join(text for text, _ in line) for line in pieces) == CODE
+    head, docs, more, end = roles(pieces)
+    assert (head["def"], head["f"]) == (Role.KEYWORD, Role.DEFINITION)
+    assert (docs, more) == ({'"""Of two': Role.COMMENT}, {'lines."""': Role.COMMENT})
+    assert (end["return"], end["1"], end["# why"]) == (Role.KEYWORD, Role.NUMBER, Role.COMMENT)
+
+
+def test_what_was_taken_away_colours_nothing_that_is_there(way: str):
+    lines = ("x = '''", "x = 1", "y = None", "'''")
+    gone, new, kept, end = roles(inked_change("a.py", ("-", "+", " ", "-"), lines))
+    assert Role.STRING in gone.values()
+    assert new["1"] is Role.NUMBER
+    assert kept["None"] is Role.KEYWORD
+    assert end["'''"] is Role.STRING
+
+
+@pytest.mark.parametrize("line", ["x = 'é'  # ü", "", "\t", "a\udce9b = 1", "def f(", "}" * 30])
+def test_any_line_comes_back_whole(way: str, line: str):
+    (pieces,) = inked_lines("a.py", (line,))
+    assert "".join(text for text, _ in pieces) == line
+
+
+def test_an_unknown_language_and_a_very_long_line_are_plain(way: str):
+    assert inked_lines("a.unknown-kind", ("def f():",)) == ((("def f():", Role.TEXT),),)
+    long = "def f(): " + "x" * 500
+    assert inked_lines("a.py", (long,)) == (((long, Role.TEXT),),)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "role"),
+    [
+        ("a.ts", "export function run(n: number) {", "run"),
+        ("a.go", "func (s *S) run(n int) error {", "run"),
+        ("a.rs", "pub fn run() {}", "run"),
+        ("a.java", "class run extends B {}", "run"),
+        ("a.c", "int run(char *s) { return 1; }", "run"),
+        ("a.js", "function run() {}", "run"),
+    ],
+)
+def test_a_grammar_knows_what_is_defined(name: str, line: str, role: str):
+    pytest.importorskip("tree_sitter")
+    assert grammars.coloured(name, line) is not None
+    (pieces,) = roles(inked_lines(name, (line,)))
+    assert pieces[role] is Role.DEFINITION
+
+
+@pytest.mark.parametrize("name", ["a.sh", "a.json", "a.toml", "a.yaml"])
+def test_the_extra_brings_a_grammar_for(name: str):
+    pytest.importorskip("tree_sitter")
+    assert grammars.coloured(name, "") == [[]]
