@@ -254,8 +254,8 @@ class PlaitApp(App[None]):
             self.screen.say_refused("your settings", self.problems[0] + more, "the defaults stay")
 
     def redraw(self) -> None:
-        """Draw the screen that is seen; the others cost nothing."""
-        if isinstance(self.screen, PaintedScreen):
+        """Draw the screen that is seen; the others cost nothing, and a closing console has none."""
+        if self.screen_stack and isinstance(self.screen, PaintedScreen):
             self.screen.draw()
 
     def on_engine_moved(self) -> None:

@@ -213,6 +213,13 @@ async def test_a_card_lights_up_for_a_moment_when_its_worker_begins_to_need_you(
         assert {name for risen in seen for name in risen} == {RUNNING}
 
 
+async def test_a_timer_that_goes_off_while_the_console_closes_harms_nothing():
+    async with opened() as console:
+        app = console.app
+    assert not app.screen_stack
+    app.redraw()
+
+
 async def test_nothing_lights_up_where_nothing_moves():
     async with opened(port=_port(), options=Options(clock=lambda: NOW, is_plain=True)) as console:
         await console.shows("NEEDS YOU")
