@@ -47,10 +47,10 @@ class Together(Generic[Q, A]):
                     answers = await self._answer([each.question for each in several])
                     for each, found in zip(several, answers, strict=True):
                         each.answer = (found,)
-                        self._waiting.remove(each)
-        finally:
-            if asked.answer is None:  # cancelled, or failed: the others ask again
-                self._waiting.remove(asked)
+        finally:  # one that failed or was cancelled goes; others whom it was to answer ask again
+            self._waiting = [
+                each for each in self._waiting if each is not asked and each.answer is None
+            ]
         if asked.answer is None:
             raise AssertionError  # answered above, or an error was raised
         return asked.answer[0]

@@ -40,6 +40,30 @@ async def test_those_who_ask_meanwhile_are_answered_together_each_its_own() -> N
     assert (oracle.rounds, found) == ([[1], [2, 3]], {1: 1, 2: 4, 3: 9})
 
 
+async def test_one_that_goes_away_while_it_is_answered_keeps_nobody_from_an_answer() -> None:
+    oracle, found = Oracle(), dict[int, int]()
+    together = Together(oracle.answer)
+
+    async def ask(n: int) -> None:
+        found[n] = await together.ask(n)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, 1)
+        await anyio.wait_all_tasks_blocked()
+        async with anyio.create_task_group() as leaving:
+            tasks.start_soon(ask, 2)
+            await anyio.wait_all_tasks_blocked()
+            leaving.start_soon(ask, 3)
+            await anyio.wait_all_tasks_blocked()
+            gate, oracle.gate = oracle.gate, anyio.Event()
+            gate.set()
+            await anyio.wait_all_tasks_blocked()
+            leaving.cancel_scope.cancel()
+        oracle.gate.set()
+    assert (oracle.rounds, found) == ([[1], [2, 3]], {1: 1, 2: 4})
+    assert await together.ask(5) == 25
+
+
 async def test_one_that_goes_away_or_fails_leaves_the_others_their_answer() -> None:
     oracle, found = Oracle(), dict[int, object]()
     together = Together(oracle.answer)
