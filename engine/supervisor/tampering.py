@@ -34,8 +34,9 @@ from engine.supervisor.written_once import EndedAttempts
 
 _FILE = "before.json"
 _MOST_NAMED = 20
-_REST = 4.0
-"""After a look so many times as long nobody looks: what ends meanwhile shares the next one."""
+_REST, _LONGEST_REST_S = 4.0, 0.02
+"""After a look so many times as long nobody looks: what ends meanwhile shares the next one. Whoever
+has a large checkout to be looked at waits long enough for that."""
 _ELSEWHERE = "its sandbox does not reach there: it was you, or another program"
 _NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
 _FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
@@ -152,7 +153,7 @@ class Proof:
 
     async def _answer_of(self, state: RunState, several: Sequence[_Question]) -> list[Found]:
         seen, spent_s = await anyio.to_thread.run_sync(self._see, state, several)
-        self._looks.not_before = anyio.current_time() + _REST * spent_s
+        self._looks.not_before = anyio.current_time() + min(_REST * spent_s, _LONGEST_REST_S)
         is_open = any(isinstance(each, tuple) and each[1].rewritten is not None for each in seen)
         refs = _users(state, await self._refs()) if is_open else {}
         return [each if isinstance(each, Found) else self._judged(*each, refs) for each in seen]
