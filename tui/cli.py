@@ -23,6 +23,7 @@ COMMANDS = {
     "choose": "choose one of a step's candidates",
     "approve": "mark a change as good",
     "reject": "give a change up; it stays on its ref",
+    "drop": "leave hunks or files out of a change before it lands",
     "preview": "the conflicts of a merge, in memory, nothing written",
     "check": "run the check again, on the exact tree that would land",
     "shell": "a shell inside a worker's sandbox",

@@ -47,6 +47,7 @@ def test_a_run_is_exported_as_plain_files(repository: Shell) -> None:
     assert (repository.folder / "a.txt").read_text() == "one\nTWO\nthree\n"
     assert (repository.folder / "new.txt").exists()
 
+    drops(repository)
     again = repository.plait("export")
     assert again.code == 2
     assert "nothing is written over" in again.err
@@ -92,6 +93,16 @@ def read_cast(path: Path) -> tuple[dict[str, int], str]:
     times = [at for at, _, _ in rows]
     assert times == sorted(times)
     return head, "".join(text for _, _, text in rows)
+
+
+def drops(repository: Shell) -> None:
+    """Leave a hunk out of the change that waits for review, from a shell."""
+    dropped = repository.plait("drop", "write/worker_1", "new.txt:1")
+    assert dropped.out == "1 hunk left out; to land: 1 file, +1 -1\n", dropped.err
+    listed = repository.plait("drop", "write/worker_1").out.splitlines()
+    assert [line.split("  ")[0].strip() for line in listed] == ["", "left out"]
+    assert ["a.txt:1" in listed[0], "new.txt:1" in listed[1]] == [True, True]
+    assert "lists what it has" in repository.plait("drop", "write/worker_1", "b.txt").err
 
 
 LOST = """

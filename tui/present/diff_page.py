@@ -7,7 +7,7 @@ from engine.results import StepView, WorkerView
 from tui.present.cutting import cut_end, cut_path
 from tui.present.diff_layout import Comment, Shape, file_sign, left_out_of, seen_of
 from tui.present.diff_pane import DiffPane
-from tui.present.figures import MINUS
+from tui.present.figures import MINUS, some
 from tui.present.ink import (
     BOLD,
     KEY,
@@ -51,7 +51,7 @@ def diff_subject(
     right = words(
         *((Span(f"✗ {out} left out   ", Ink(Role.REMOVED, bold=True)),) if out else ()),
         Span(f"{known}", BOLD),
-        f" of {whole} hunks seen ",
+        f" of {some(whole, 'hunk')} seen ",
         Span("━" * full, Ink(Role.ACCENT)),
         Span("─" * (_SEEN_BAR - full), Ink(Role.LINE)),
         " ",

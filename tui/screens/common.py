@@ -10,6 +10,7 @@ from engine.results import WorkerView
 from tui.keys import PLAYING, actions_on, shown
 from tui.keys.groups import GROUPS
 from tui.present.clean import clean_block
+from tui.present.figures import some
 from tui.present.help import HelpEntry, HelpPage
 from tui.present.ink import TEXT, Ink, Role, Span, words
 from tui.present.looks import look_of
@@ -255,7 +256,8 @@ class CommonScreen(KeyedScreen):
             self.say_refused(self._key("no_wide"), "no run is going on")
             return
         live = sum(not worker.phase.is_settled for worker in run.workers)
-        said = words(Span(f"Stop the run? {live} workers end; their work is kept.", TEXT))
+        ending = "ends; its" if live == 1 else "end; their"
+        said = words(Span(f"Stop the run? {some(live, 'worker')} {ending} work is kept.", TEXT))
         self.ask_first("no_wide", said, lambda: self.send(StopRun(run=run.run), "stopping the run"))
 
     def do_cap(self) -> None:
@@ -272,14 +274,14 @@ class CommonScreen(KeyedScreen):
             self.say_refused("cap", f"{text!r} is no number of slots")
             return
         before, cap = run.cap, int(text)
-        said = f"{cap} workers may hold a slot"
+        said = f"{some(cap, 'worker')} may hold a slot"
 
         def remember() -> None:
             undo = SetCap(run=run.run, cap=before)
             self.session.remember(
                 Undoable(
                     said,
-                    lambda: self.send(undo, f"{before} workers may hold a slot"),
+                    lambda: self.send(undo, f"{some(before, 'worker')} may hold a slot"),
                     lambda: self.send(SetCap(run=run.run, cap=cap), said),
                 )
             )

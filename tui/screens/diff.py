@@ -8,6 +8,7 @@ from typing import NamedTuple
 from engine.phases import Phase
 from engine.results import WorkerView
 from tui.present.diff_page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
+from tui.present.figures import some
 from tui.present.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
 from tui.present.scene import Scene
 from tui.present.sentences import nothing_here, sentence_of
@@ -193,8 +194,8 @@ class DiffScreen(DiffDrops):
     def sentence(self, scene: Scene) -> Row:
         if self.pane.anchor is not None:
             return words(
-                Span(f"{len(self.pane.range())} lines. ", TEXT),
-                "c comments on them, esc leaves them.",
+                Span(f"{some(len(self.pane.range()), 'line')}. ", TEXT),
+                "c comments there, esc leaves the range.",
             )
         if self.pane.query:
             hits = self.pane.hits()

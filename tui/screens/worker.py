@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from engine.results import WorkerView
 from tui.bridge import LogGrew, LogName
+from tui.present.figures import some
 from tui.present.happened import events_tab
 from tui.present.ink import KEY, TEXT, Ink, Page, Role, Row, Span, Zone, fit, words
 from tui.present.logs import LogPane
@@ -138,7 +139,7 @@ class WorkerScreen(ActingScreen):
             return [
                 (),
                 words(
-                    f" None of its {len(pane.lines)} lines is of a kind that is shown. ",
+                    f" {some(len(pane.lines), 'line')}, none of a kind that is shown. ",
                     Span(self._key("more"), KEY),
                     " shows more.",
                 ),

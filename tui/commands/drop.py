@@ -1,0 +1,82 @@
+"""`plait drop`: leave hunks or whole files of a change out before it lands, or take them back."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from engine.api import reach
+from engine.diffs import ChangeDiff, file_key
+from engine.errors import WorkspaceError
+from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
+from tui.present.clean import clean
+from tui.present.figures import some
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whose change, and what of it stays behind."""
+    add_repo(parser)
+    parser.add_argument("worker", metavar="WORKER")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="PATH[:N]",
+        help="a file, or its Nth hunk: exactly these stay behind; without any, all are listed",
+    )
+    parser.add_argument("--nothing", action="store_true", help="take everything back")
+    parser.add_argument("--run", default="", help="which run; the latest where none is named")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the hunks of the change, or say which of them stay behind."""
+    part_name(args)
+    return in_loop(partial(_drop, args))
+
+
+async def _drop(args: argparse.Namespace) -> int:
+    async with reach(args.repo) as (port, _):
+        view = await port.view(args.run)
+        diff = await port.diff(view.run, args.worker)
+        if args.names or args.nothing:
+            keys = () if args.nothing else _named(diff, args.names)
+            left = await port.leave_out(view.run, args.worker, keys)
+            out = f"{some(len(keys), 'hunk')} left out" if keys else "nothing is left out"
+            put(f"{out}; to land: {some(left.files, 'file')}, +{left.insertions} -{left.deletions}")
+            return EXIT_OK
+        found = [
+            w for w in view.workers if w.worker.endswith(args.worker) or w.label == args.worker
+        ]
+        out_now = {key for w in found for key in w.left_out}
+    for name, key, said in _hunks(diff):
+        put(f"{'left out' if key in out_now else '':<9} {clean(name)}  {clean(said)}")
+    say("`plait drop WORKER PATH[:N] …` leaves exactly these out, `--nothing` takes all back")
+    return EXIT_OK
+
+
+def _hunks(diff: ChangeDiff) -> Iterator[tuple[str, str, str]]:
+    """Every hunk by its name, its key and what it is; a file without any is one."""
+    for file, keys in zip(diff.files, diff.keys, strict=True):
+        if not keys:
+            yield file.path, file_key(file), file.note or str(file.kind)
+        for number, (hunk, key) in enumerate(zip(file.hunks, keys, strict=True), 1):
+            counts = f"+{hunk.added} -{hunk.removed}"
+            yield f"{file.path}:{number}", key, f"{counts}  {hunk.where}".strip()
+
+
+def _named(diff: ChangeDiff, names: Sequence[str]) -> tuple[str, ...]:
+    """The keys of what is named: a file is all of its hunks.
+
+    Raises:
+        WorkspaceError: The change has no such file or hunk.
+    """
+    hunks = {name: (key,) for name, key, _ in _hunks(diff)}
+    files = {
+        file.path: keys or (file_key(file),)
+        for file, keys in zip(diff.files, diff.keys, strict=True)
+    }
+    known = {**hunks, **files}
+    for name in names:
+        if name not in known:
+            raise WorkspaceError(
+                f"the change has no {clean(name)}", hint="`plait drop WORKER` lists what it has."
+            )
+    return tuple(dict.fromkeys(key for name in names for key in known[name]))
