@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,15 @@ def loops() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "plait"}
 
 
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """A shell that starts something in the background has it ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_cancels_what_is_waited_for(bench: Workbench) -> None:
     options = script({"write": {"path": "b.txt", "text": "x"}}, {"hang": True})
 
