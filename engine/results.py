@@ -364,34 +364,3 @@ class EngineView:
     machine: Machine = field(default_factory=Machine)
     is_read_only: bool = False
     at: float = 0.0
-
-
-class LogKind(StrEnum):
-    """What a line of a worker's log is."""
-
-    SAYS = "says"
-    THOUGHT = "thought"
-    TOOL = "tool"
-    TOOL_END = "tool_end"
-    OUTPUT = "output"
-    ERROR = "error"
-    NOTE = "note"
-    YOU = "you"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogLine:
-    """One line of a worker's log; `at` is wall-clock seconds."""
-
-    at: float
-    kind: LogKind
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogChunk:
-    """A stretch of a worker's log; `is_end` where its attempt has ended and nothing follows."""
-
-    lines: tuple[LogLine, ...] = ()
-    next_offset: int = 0
-    is_end: bool = False

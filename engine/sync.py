@@ -23,10 +23,11 @@ from engine.library.loops import LoopThread, nothing
 from engine.library.replies import Reply, Turn
 from engine.library.seats import LoopSeat
 from engine.library.session import SessionWords, Work
+from engine.logs import LogChunk
 from engine.patterns import Outcome as Ended
 from engine.patterns import Progress
 from engine.plan.model import Plan
-from engine.results import EngineView, LogChunk, RunReport, RunView, StepResult
+from engine.results import EngineView, RunReport, RunView, StepResult
 from engine.store.history import RunSummary
 
 T = TypeVar("T")

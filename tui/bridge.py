@@ -19,7 +19,8 @@ from engine.commands import Command, Refused, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import ConflictsDecided, OutputAppended, Told, UsageSampled
-from engine.results import Change, CheckResult, EngineView, LogLine, RunView, WorkerView
+from engine.logs import LogLines
+from engine.results import Change, CheckResult, EngineView, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
 from tui.present.runs import PastRun
 
@@ -46,7 +47,7 @@ LogName = tuple[str, str, int | None]
 class LogGrew(Message):
     """A log that is watched has new lines; `of` says which, for the eye may have gone on."""
 
-    def __init__(self, of: LogName, lines: tuple[LogLine, ...], *, is_new: bool) -> None:
+    def __init__(self, of: LogName, lines: LogLines, *, is_new: bool) -> None:
         super().__init__()
         self.of = of
         self.lines = lines

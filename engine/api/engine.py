@@ -19,10 +19,11 @@ from engine.events import Landed, Told
 from engine.git.recovery import recover_repository
 from engine.host.local import LocalHost
 from engine.ids import RunId, WorkerId
+from engine.logs import LogChunk
 from engine.plan.make import PlanDefaults
 from engine.plan.model import Plan
 from engine.remote.server import Door, serving
-from engine.results import EngineView, LogChunk, RunReport, RunView, StepResult
+from engine.results import EngineView, RunReport, RunView, StepResult
 from engine.sandbox.probe import probe
 from engine.store.files import EngineLock
 from engine.store.history import RunSummary

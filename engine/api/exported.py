@@ -18,7 +18,7 @@ from engine.api.replaying import Replay, read_journal
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError, NoSuchRun, StoreError
 from engine.ids import RunId
-from engine.results import LogChunk
+from engine.logs import LogChunk
 from engine.store.codec import from_json, to_json
 from engine.store.run_store import RunStore
 

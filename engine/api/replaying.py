@@ -23,7 +23,8 @@ from engine.core.state import RunState
 from engine.errors import StoreError
 from engine.events import OutputAppended, Told
 from engine.ids import RunId
-from engine.results import EngineView, LogChunk, LogLine, RunView, WorkerView
+from engine.logs import LogChunk, LogLine, LogLines
+from engine.results import EngineView, RunView, WorkerView
 from engine.supervisor.journal import Journal
 from engine.supervisor.place import find_place
 from engine.supervisor.view import view_of
@@ -146,7 +147,7 @@ class Replay:
         now = self.now()
         shown = next(w for w in view_of(self._state(now), {}).workers if w.worker == worker)
         lines = await self._lines(worker, attempt or shown.attempt, now)
-        return LogChunk(lines=lines[after:], next_offset=max(len(lines), after))
+        return LogChunk(lines=LogLines.of(lines[after:]), next_offset=max(len(lines), after))
 
     async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
         """What happened, when its time comes; between, that time goes on."""
@@ -175,7 +176,7 @@ class Replay:
         lines = self._logs.get((worker, attempt))
         if lines is None:
             chunk = await self._port.log(self.run, worker, attempt)
-            lines = self._logs[worker, attempt] = chunk.lines
+            lines = self._logs[worker, attempt] = tuple(chunk.lines)
         return lines[: bisect_right(lines, now, key=lambda line: line.at)]
 
 

@@ -25,18 +25,10 @@ from engine.commands import Command, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import Told
+from engine.logs import LogChunk
 from engine.plan.model import Plan
 from engine.remote.protocol import VERSION, ProtocolError, Wire
-from engine.results import (
-    Change,
-    CheckResult,
-    EngineView,
-    Entrance,
-    LogChunk,
-    Moment,
-    RunReport,
-    RunView,
-)
+from engine.results import Change, CheckResult, EngineView, Entrance, Moment, RunReport, RunView
 from engine.store.codec import dump, load
 from engine.store.layout import Layout
 

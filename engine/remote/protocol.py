@@ -18,7 +18,7 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from engine.errors import EngineError
 
-VERSION = 1
+VERSION = 2
 LONGEST_LINE = 64 << 20
 _PEER = struct.Struct("3i")
 _CHUNK = 1 << 16

@@ -7,9 +7,9 @@ from engine.core.outcome import offers
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
 from engine.ids import WorkerId
+from engine.logs import LogKind, LogLine
 from engine.plan.model import RetryMode
 from engine.plan.prompts import StepOutput, fill, prompt_values
-from engine.results import LogKind, LogLine
 
 TOLD_CHECK_OUTPUT = 8 * 1024
 TOLD_DIFF = 16 * 1024

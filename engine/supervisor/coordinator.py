@@ -20,9 +20,10 @@ from engine.errors import EngineError, NoSuchRun, WorkspaceError
 from engine.events import Landed, Told
 from engine.host.threads import REPORT
 from engine.ids import AttemptId, RunId
+from engine.logs import LogChunk
 from engine.phases import Phase
 from engine.plan.model import Plan
-from engine.results import EngineView, Entrance, LogChunk, Machine, RunReport, RunView
+from engine.results import EngineView, Entrance, Machine, RunReport, RunView
 from engine.store.history import RunSummary, Standing, list_runs
 from engine.supervisor.allotment import admitted, allot
 from engine.supervisor.cleaning import CleanItem, TrashItem, bring_back, clean, trash_items

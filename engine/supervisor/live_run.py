@@ -17,9 +17,10 @@ from engine.core.state import RunState, Worker
 from engine.errors import StoreError
 from engine.events import EgressDecided, LatestWins, Told
 from engine.ids import AttemptId, RunId, WorkerId
+from engine.logs import LogKind
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
-from engine.results import Badge, LoginView, LogKind, RunReport
+from engine.results import Badge, LoginView, RunReport
 from engine.supervisor.activities import Activities
 from engine.supervisor.egress import EgressLog
 from engine.supervisor.journal import Journal

@@ -5,14 +5,14 @@ Made from the attempt's events as they come; it can always be made again from th
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from typing import NamedTuple
 
 from engine.agents import agent_events as a
 from engine.limits import Usage
-from engine.results import LogChunk, LogKind, LogLine
+from engine.logs import LogChunk, LogKind, LogLines, LogPiece
 
 KEPT_LINES = 10_000
 TAIL_LINES = 12
@@ -127,22 +127,18 @@ class Logbook:
         while self._next - self.first - self._kept[0][3] >= KEPT_LINES:
             self.first += self._kept.popleft()[3]
 
-    def _from(self, number: int) -> list[LogLine]:
+    def _from(self, number: int) -> LogLines:
         """The lines from one that is still kept on."""
-        pieces: list[_Piece] = []
+        pieces: list[LogPiece] = []
         begin = self._next
-        for piece in reversed(self._kept):
+        for at, kind, text, count in reversed(self._kept):
             if begin <= number:
                 break
-            pieces.append(piece)
-            begin -= piece[3]
-        lines: list[LogLine] = []
-        for at, kind, text, _ in reversed(pieces):
-            texts = text.split("\n")
-            skipped = max(0, number - begin)
-            begin += len(texts)
-            lines += _lines(at, kind, texts[skipped:] if skipped else texts)
-        return lines
+            begin -= count
+            if begin < number:
+                text = text.split("\n", number - begin)[-1]  # noqa: PLW2901 - its end alone
+            pieces.append(LogPiece(at, kind, text))
+        return LogLines(tuple(reversed(pieces)))
 
     @singledispatchmethod
     def note(self, event: a.AgentEvent, at: float) -> None:
@@ -256,22 +252,13 @@ class Logbook:
 
     def read(self, after: int) -> LogChunk:
         """The lines from number `after` on, as far as they are kept."""
-        lines = tuple(self._from(max(after, self.first)))
+        lines = self._from(max(after, self.first))
         return LogChunk(lines=lines, next_offset=self.next, is_end=self.is_ended)
 
     def tail(self) -> tuple[str, ...]:
         """The last lines, for a tile."""
         newest = self._from(max(self.first, self._next - TAIL_LINES))
         return tuple(line.text for line in newest)
-
-
-def _lines(at: float, kind: LogKind, texts: Iterable[str]) -> Iterator[LogLine]:
-    """What the constructor makes of each, in half the time: a flood is millions of them."""
-    for text in texts:
-        line = object.__new__(LogLine)
-        fields = line.__dict__
-        fields["at"], fields["kind"], fields["text"] = at, kind, text
-        yield line
 
 
 def raw_text(events: Iterable[a.AgentEvent]) -> str:

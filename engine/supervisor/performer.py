@@ -17,8 +17,9 @@ from engine.errors import EngineBug, EngineError, HostLost
 from engine.host.threads import REPORT
 from engine.ids import AttemptId
 from engine.limits import Enforcement
+from engine.logs import LogKind
 from engine.phases import Phase, StopCause
-from engine.results import CheckResult, LogKind
+from engine.results import CheckResult
 from engine.supervisor.activities import Activities, Activity
 from engine.supervisor.agent_work import run_agent
 from engine.supervisor.briefing import feedback_for, prompt_for, wants_prior_diff

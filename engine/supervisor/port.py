@@ -13,17 +13,9 @@ if TYPE_CHECKING:
     from engine.commands import Command, Reply, ResolutionAction
     from engine.diffs import ChangeDiff
     from engine.events import Told
+    from engine.logs import LogChunk
     from engine.plan.model import Plan
-    from engine.results import (
-        Change,
-        CheckResult,
-        EngineView,
-        Entrance,
-        LogChunk,
-        Moment,
-        RunReport,
-        RunView,
-    )
+    from engine.results import Change, CheckResult, EngineView, Entrance, Moment, RunReport, RunView
     from engine.store.history import RunSummary
     from engine.supervisor.cleaning import CleanItem, TrashItem
     from engine.supervisor.merging.batch import BatchCheck

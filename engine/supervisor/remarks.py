@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from engine.errors import StoreError
 from engine.ids import WorkerId
-from engine.results import LogKind
+from engine.logs import LogKind
 from engine.store.agent_store import AgentRow, AgentStore, Table, write_down
 from engine.supervisor.logbook import Remark
 from engine.supervisor.notebook import WRITING

@@ -13,7 +13,7 @@ from engine.core.state import RunState, Worker
 from engine.errors import EngineError
 from engine.ids import AttemptId
 from engine.keeper.recording import ERR, IN, NOTE, OUT, TRUNCATED, began_at, parse
-from engine.results import LogKind
+from engine.logs import LogKind
 from engine.supervisor.agent_work import parser_for
 from engine.supervisor.briefing import story_of, wants_story
 from engine.supervisor.logbook import AT_ITS_CAP, Logbook, raw_text

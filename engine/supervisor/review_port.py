@@ -11,6 +11,7 @@ from engine.commands import Command, Refused, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.events import Told
+from engine.logs import LogChunk
 from engine.phases import Phase
 from engine.plan.model import Plan
 from engine.results import (
@@ -18,7 +19,6 @@ from engine.results import (
     CheckResult,
     EngineView,
     Entrance,
-    LogChunk,
     Moment,
     Outcome,
     RunReport,

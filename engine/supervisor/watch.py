@@ -22,8 +22,9 @@ from engine.host.seam import AttemptExit, Chunk, Frame, Stream, Watched
 from engine.ids import AttemptId
 from engine.keeper.recording import TRUNCATED, began_at
 from engine.limits import LimitHit, Limits, over_budget
+from engine.logs import LogKind
 from engine.phases import StopCause
-from engine.results import Badge, LogKind, Question
+from engine.results import Badge, Question
 from engine.supervisor.clock import Clock
 from engine.supervisor.logbook import AT_ITS_CAP, Logbook, heard_note, raw_text
 from engine.supervisor.notebook import Notebook

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
-from engine.results import LogKind, LogLine
+from engine.logs import LogKind, LogLine
 from tests.support.console_pty import FIRST_SCREEN, process_in_pty
 from tests.support.consoles import NOW, many
 from tests.support.measuring import cpu_seconds, read_for, said

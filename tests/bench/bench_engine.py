@@ -235,7 +235,8 @@ async def flood() -> list[Row]:
                     after, seen[event.worker] = seen.get(event.worker, 0), event.offset
                     if is_read:
                         chunk = await opened.port.log(run.id, event.worker, after=after)
-                        got, seen[event.worker] = got + len(chunk.lines), chunk.next_offset
+                        texts = (piece.text.split("\n") for piece in chunk.lines.pieces)
+                        got, seen[event.worker] = got + sum(map(len, texts)), chunk.next_offset
             spent = time.perf_counter() - began
         what, count = "handed to a subscriber", got if is_read else sum(seen.values())
         what = what if is_read else "split and indexed"

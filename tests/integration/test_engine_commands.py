@@ -11,9 +11,10 @@ from engine import commands as c
 from engine.api import Engine, Run, plan_from
 from engine.events import LimitHitSeen
 from engine.limits import Dimension, Limits
+from engine.logs import LogKind
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
-from engine.results import Badge, LogKind, Outcome, WorkerResult
+from engine.results import Badge, Outcome, WorkerResult
 from engine.supervisor import attempts, coordinator
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker

@@ -13,8 +13,9 @@ import pytest
 from engine import commands as c
 from engine.api import Engine
 from engine.events import OutputAppended, OutsideChanged, Told
+from engine.logs import LogKind
 from engine.phases import Phase
-from engine.results import Badge, LogKind
+from engine.results import Badge
 from tests.support.engine_runs import Place
 from tests.support.repositories import RepositoryBuilder
 

@@ -12,6 +12,7 @@ from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.events import OutputAppended, Told
 from engine.limits import Dimension, Enforcement, Level, LimitHit, Limits, Usage
+from engine.logs import LogChunk, LogKind, LogLine, LogLines
 from engine.phases import Phase, StopCause
 from engine.results import (
     Badge,
@@ -19,9 +20,6 @@ from engine.results import (
     CheckResult,
     Clash,
     EngineView,
-    LogChunk,
-    LogKind,
-    LogLine,
     Machine,
     Outcome,
     Question,
@@ -358,7 +356,7 @@ class FakePort:
         del run, attempt
         self._fail_if_gone()
         lines = self.logs.get(worker, ())[after : after + self.chunk]
-        return LogChunk(lines=lines, next_offset=after + len(lines))
+        return LogChunk(lines=LogLines.of(lines), next_offset=after + len(lines))
 
     async def diff(
         self,

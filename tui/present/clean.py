@@ -64,6 +64,8 @@ def clean_block(text: str) -> str:
     """Foreign text of several lines; its line ends are kept."""
     if "\n" not in text and "\r" not in text:
         return clean(text)
+    if len(text) <= LONGEST and text.isascii() and text.replace("\n", "").isprintable():
+        return text
     return "\n".join(clean(line) for line in text.replace("\r\n", "\n").split("\n"))
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from engine.results import LogKind, LogLine
+from engine.logs import LogKind, LogLine, LogLines
 from tui.present.cutting import cut_end, wrap
 from tui.present.figures import lasting
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, words
@@ -71,9 +71,14 @@ class LogPane:
     def take(self, lines: Iterable[LogLine]) -> None:
         """More lines at the end; the oldest go when the ring is full."""
         before = len(self.items)
-        for line in lines:
-            self.lines.append(line)
-            self._add(line, self._dropped + len(self.lines) - 1)
+        for piece in (lines if isinstance(lines, LogLines) else LogLines.of(lines)).pieces:
+            number, made = self._dropped + len(self.lines), list(piece)
+            self.lines += made
+            if piece.kind is LogKind.OUTPUT:
+                self._add_output(made, number)
+            else:
+                for place, line in enumerate(made, number):
+                    self._add(line, place)
         if len(self.lines) > CAPACITY * 1.2:
             self._drop(len(self.lines) - CAPACITY)
         if self.is_following:
@@ -85,18 +90,40 @@ class LogPane:
         del self.lines[:count]
         self._dropped += count
         gone = sum(item.number < self._dropped for item in self.items)
+        if left := self._left_of(gone):
+            gone -= 1
+            self.items[gone] = left
         del self.items[:gone]
         self.cursor, self._top = max(self.cursor - gone, 0), max(self._top - gone, 0)
 
+    def _left_of(self, gone: int) -> Item | None:
+        """What is left of the last item that has lost its beginning: output is one item."""
+        if not gone or self.items[gone - 1].line.kind is not LogKind.OUTPUT:
+            return None
+        end = self.items[gone].number - self._dropped if gone < len(self.items) else None
+        kept = [line for line in self.lines[:end] if line.kind is LogKind.OUTPUT]
+        if not kept:
+            return None
+        is_open = self.items[gone - 1].is_open
+        return Item(kept[0], self._dropped, folded=kept[1:], is_open=is_open)
+
+    def _add_output(self, lines: list[LogLine], number: int) -> None:
+        """Put lines of output on the log, all at once."""
+        if LogKind.OUTPUT not in DETAILS[self.detail]:
+            return
+        last = self.items[-1] if self.items else None
+        if last and last.line.kind is LogKind.OUTPUT:
+            last.folded += lines
+        else:
+            self.items.append(Item(lines[0], number, folded=lines[1:]))
+
     def _add(self, line: LogLine, number: int) -> None:
-        """Put a line on the log: folded into the output before it, joined to its tool, or alone."""
+        """Put a line that is no output on the log: joined to its tool, or alone."""
         if line.kind not in DETAILS[self.detail]:
             return
         last = self.items[-1] if self.items else None
         if last and _joins(line, last):
             last.result = line.text
-        elif last and line.kind is LogKind.OUTPUT and last.line.kind is LogKind.OUTPUT:
-            last.folded.append(line)
         else:
             self.items.append(Item(line, number))
 
@@ -104,9 +131,12 @@ class LogPane:
         """Another level of detail; the cursor stays near the line it was on."""
         here = self.items[self.cursor].number if self.items else 0
         self.detail = max(min(detail, len(DETAILS) - 1), 0)
-        lines, self.items = self.lines, []
-        for number, line in enumerate(lines, self._dropped):
-            self._add(line, number)
+        self.items = []
+        for number, line in enumerate(self.lines, self._dropped):
+            if line.kind is LogKind.OUTPUT:
+                self._add_output([line], number)
+            else:
+                self._add(line, number)
         near = [index for index, item in enumerate(self.items) if item.number <= here]
         self.cursor = max(len(self.items) - 1, 0) if self.is_following else (near or [0])[-1]
         self._top = self.cursor

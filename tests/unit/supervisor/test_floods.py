@@ -8,8 +8,8 @@ import pytest
 from engine.agents.agent_events import AgentEvent, Printed, Raw
 from engine.agents.contract import Ending
 from engine.agents.own_stream import OwnStream
+from engine.logs import LogKind, LogLines
 from engine.plan.model import AgentChoice
-from engine.results import LogKind
 from engine.supervisor.logbook import KEPT_LINES, Logbook, raw_text
 from tests.support.agent_runs import launch_request
 
@@ -69,6 +69,10 @@ def test_numbers_of_lines_go_on_when_a_flood_passes_what_is_kept() -> None:
     texts = [line.text for line in chunk.lines]
     assert texts == [str(n) for n in range(40_000 - len(texts), 40_000)]
     assert [line.text for line in logbook.read(40_000).lines] == ["39999"]
+    for after in (30_000, 34_999, 39_998, 40_001, 50_000):
+        read = logbook.read(after).lines
+        assert read == LogLines.of(list(chunk.lines)[after - logbook.first :])
+        assert len(read) == max(40_001 - after, 0)
     assert logbook.tail()[-1] == "39999"
 
 

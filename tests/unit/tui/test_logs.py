@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.results import LogKind, LogLine
+from engine.logs import LogKind, LogLine
 from tests.support.consoles import NOW, log_lines
 from tui.present.ink import row_width, text_of
 from tui.present.logs import CAPACITY, LogPane
@@ -125,6 +125,16 @@ def test_a_full_ring_drops_the_oldest_and_keeps_the_eye_where_it_was():
     assert len(pane.lines) == CAPACITY
     assert pane.here is not None
     assert pane.here.line.text == here
+
+
+def test_of_output_that_fills_the_ring_what_is_left_stays_on_the_log():
+    pane = LogPane()
+    for n in range(CAPACITY + CAPACITY // 2):
+        pane.take([_line(LogKind.OUTPUT, f"line {n}")])
+    assert len(pane.items) == 1
+    kept = [pane.items[0].line, *pane.items[0].folded]
+    assert kept == pane.lines
+    assert kept[-1].text == f"line {CAPACITY + CAPACITY // 2 - 1}"
 
 
 def test_times_and_wrapping_can_be_turned_off():
