@@ -75,9 +75,11 @@ def compare_rows(pane: ComparePane, cells: int, height: int) -> tuple[list[Row],
     figures = _figures(pane, cells)
     is_tall = height >= len(figures) + _PAIR + 8
     gap: list[Row] = [()] if is_tall else []
-    pair = pair_rows(pane, cells, _PAIR if is_tall else max(height // 4, 3))
-    room = height - len(figures) - len(pair) - 2 - 2 * len(gap)
     listed, at, marks = _hunk_rows(pane, cells)
+    least = _PAIR if is_tall else max(height // 4, 3)
+    whole = height - len(figures) - 2 - 2 * len(gap)
+    room = min(max(whole - least, 0), len(listed))
+    pair = pair_rows(pane, cells, whole - room)
     top = max(min(at - room // 2, len(listed) - room), 0)
     note = "alike ones share a row"
     head = (blank(1), *heading("HUNKS", cells - 2, figure=str(len(pane.spots)), note=note))
@@ -87,8 +89,7 @@ def compare_rows(pane: ComparePane, cells: int, height: int) -> tuple[list[Row],
         for y, spot in marks
         if 0 <= y - top < room
     ]
-    body = listed[top : top + room]
-    rows = [*figures, *gap, head, *body, *[()] * (room - len(body)), *gap, *pair]
+    rows = [*figures, *gap, head, *listed[top : top + room], *gap, *pair]
     return [*rows, result_row(pane, cells)][:height], zones
 
 

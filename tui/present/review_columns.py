@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui.present.cutting import cut_end, cut_path
@@ -13,6 +14,7 @@ from tui.present.review_offers import What
 from tui.present.review_rows import (
     first_lines,
     offer_rows,
+    own_lines,
     result_rows,
     side_head,
     side_rows,
@@ -20,6 +22,8 @@ from tui.present.review_rows import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine.api import ConflictFileView, HunkView
 
 COLUMNS_FROM = 160
@@ -27,6 +31,8 @@ _OFFERS = 7
 _LEAST = 12
 _MOST = 200
 _ABOVE = 2
+_STEADY = 20
+"""So many rows lie above the proposals of a short conflict: they are near, and do not jump."""
 _BAR: Row = (Span(" │ ", LINE),)
 
 
@@ -52,10 +58,11 @@ def columns(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
     body = rows[top : top + room]
     offered = sum(not offer.idea for offer in pane.offers)
     head = heading("PROPOSALS", cells, figure=str(offered), note="none is taken by itself")
+    blank_rows = min(max(_STEADY - len(body), 1), room - len(body))
     return [
         *_heads(pane, file, look, widths),
         *body,
-        *[()] * (room - len(body)),
+        *[()] * blank_rows,
         head,
         *offer_rows(pane, cells, offers, look.keys),
     ]
@@ -115,11 +122,28 @@ def _conflicts(
             break
         start = len(rows)
         is_here = place == looked_at
-        rows += _conflict(pane, (place, hunk), look, widths)
+        rows += _conflict(pane, (place, _apart(hunks, place, look.context)), look, widths)
         if is_here:
             here = (start, len(rows))
-        rows.append(())
+        if place + 1 == len(hunks) or _gap(hunk, hunks[place + 1]) > 2 * look.context:
+            rows.append(())
     return rows, here
+
+
+def _gap(hunk: HunkView, following: HunkView) -> int:
+    """How many lines lie between two conflicts."""
+    return following.line - hunk.line - len(own_lines(hunk.target))
+
+
+def _apart(hunks: Sequence[HunkView], place: int, context: int) -> HunkView:
+    """A conflict with so much round it that no line is seen twice."""
+    hunk, before, after = hunks[place], context, context
+    if place:
+        before = max(min(_gap(hunks[place - 1], hunk) - context, context), 0)
+    if place + 1 < len(hunks):
+        after = max(min(_gap(hunk, hunks[place + 1]), context), 0)
+    kept = max(len(hunk.before) - before, 0)
+    return replace(hunk, before=hunk.before[kept:], after=hunk.after[:after])
 
 
 def _conflict(
@@ -134,8 +158,7 @@ def _conflict(
         return []
     is_here = bool(pane.matter and pane.matter.hunk == place)
     text = first_lines(pane.preview() if is_here else hunk.result, _MOST)
-    before = hunk.before[len(hunk.before) - min(look.context, len(hunk.before)) :]
-    after = hunk.after[: look.context]
+    before, after = hunk.before, hunk.after
     marks = picked_marks(pane) if is_here else ({}, {})
     sides = [
         side_rows(file.path, lines[:_MOST], width, scroll=look.scroll, picked=marks[at])
@@ -194,6 +217,7 @@ def _rule(
     if is_here:
         title, ending = result_title(pane, look)
         row.append(Span(dash * max(cells // 3 - row_width(row) + 2, 1), ink))
-        row += [Span(" "), *title[1:], Span(" "), *ending, Span(" ")]
+        said = [Span(" result"), *title[1:], Span(", ", MUTED)] if title[1:] else [Span(" ")]
+        row += [*said, *ending, Span(" ")]
     row.append(Span(dash * max(cells - row_width(row), 0), ink))
     return fit(row, cells)

@@ -187,6 +187,8 @@ def _queue_rows(run: RunView, here: str, queue: Sequence[PlannedLanding]) -> lis
 
 
 def _check_rows(pane: ReviewPane, view: ConflictView, command: str) -> list[Row]:
+    if view.doing:
+        return []  # only steps of a run have a check
     role, state = Role.MUTED, "not run"
     if view.check is not None:
         role, state = (Role.DONE, "passed") if view.check.passed else (Role.FAILED, "failed")

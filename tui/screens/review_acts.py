@@ -11,9 +11,11 @@ from engine.commands import (
 )
 from engine.errors import EngineError
 from engine.phases import Phase
+from engine.results import WorkerView
 from tui.present.clean import clean_tree
 from tui.present.ink import TEXT, Ink, Role, Row, Span
 from tui.present.pickers import Choice, Picker
+from tui.present.review_blocked import is_blocked
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import shown_file
 from tui.present.settings import split_settings
@@ -54,8 +56,17 @@ class ReviewActs(ActingScreen):
 
     def on_screen_resume(self) -> None:
         self._loaded = _NOTHING
+        self._look_for_conflicts()
         self.load_if_moved()
         super().on_screen_resume()
+
+    def _look_for_conflicts(self) -> None:
+        """Where the worker on screen has nothing to decide, look at one that has."""
+        run, here = self.session.run, self.session.worker_view
+        if run is None or here is None or _has_to_decide(here):
+            return
+        waiting = (worker for worker in run.workers if _has_to_decide(worker))
+        self.session.worker = next(waiting, here).worker
 
     def load_if_moved(self) -> None:
         """Ask for the conflicts when the worker, its attempt or its conflicts are others."""
@@ -305,3 +316,8 @@ class ReviewActs(ActingScreen):
         file, hunk = self.pane.file, self.pane.hunk
         if file is not None:
             self.copy(f"{file.path}:{hunk.line}" if hunk else file.path)
+
+
+def _has_to_decide(worker: WorkerView) -> bool:
+    """Its conflicts are decided here, or how its landing gets past edits of the user's."""
+    return worker.phase is Phase.CONFLICTED or is_blocked(worker)
