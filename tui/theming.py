@@ -185,6 +185,7 @@ def contrast_problems(theme: Theme) -> list[str]:
         ("muted", ("muted",), _GROUNDS, strict),
         ("state", _STATES, _GROUNDS, strict),
         ("accent", ("accent",), _GROUNDS, 4.5),
+        ("frames and rules", ("line",), ("background", "surface"), 3.0),
         ("syntax", _SYNTAX, _LINE_GROUNDS, 4.5),
         ("text on a changed word", ("text",), _WORDS, 4.5),
         ("text on a fill", ("on_waiting",), ("waiting_fill",), 4.5),

@@ -159,9 +159,7 @@ def beads_of(run: RunView, *, is_plain: bool) -> Row:
 
 
 def _bead_role(role: Role, *, is_settled: bool) -> Role:
-    """A bead is a fill: amber shines there in light themes too; what is to come is faint."""
-    if role is Role.WAITING:
-        return Role.WAITING_FILL
+    """What is to come is faint."""
     return Role.LINE if role is Role.MUTED and not is_settled else role
 
 

@@ -111,7 +111,7 @@ def _file_row(diff: ChangeDiff, index: int, shape: Shape, *, is_here: bool, is_c
         f"{MINUS}{file.removed}".rjust(5) if file.removed else " " * 5, Ink(Role.REMOVED)
     )
     row = spread(left, (added, removed, Span(count.rjust(5), MUTED if is_done else TEXT)), FILES)
-    return grounded((Span("▌", Ink(Role.LINE)), *row[1:]), Role.PANEL) if is_here else row
+    return grounded((Span("▌", MUTED), *row[1:]), Role.PANEL) if is_here else row
 
 
 def _comment_rows(comments: Sequence[Comment], send_key: str) -> list[Row]:

@@ -76,7 +76,7 @@ def _file_row(file: ConflictFileView, left: int, *, is_here: bool) -> Row:
 
 
 def _here(row: Row) -> Row:
-    return grounded((Span("▌", Ink(Role.LINE)), *row[1:]), Role.PANEL)
+    return grounded((Span("▌", MUTED), *row[1:]), Role.PANEL)
 
 
 def _merged_rows(pane: ReviewPane, view: ConflictView) -> tuple[list[Row], list[int]]:
