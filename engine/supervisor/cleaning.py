@@ -20,11 +20,13 @@ from engine.git.unfinished import let_go
 from engine.ids import AttemptId
 from engine.phases import Phase
 from engine.store.codec import from_json
+from engine.store.files import remove_tree
 from engine.supervisor.tools import Tools
 from engine.supervisor.trash import LABEL, discard
 
 KEPT_S = 30 * 24 * 3600.0
 """How long the trash keeps what was put there."""
+_GOING = ".going-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +176,8 @@ async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool)
 def trash_items(trash: Path) -> list[TrashItem]:
     """What the trash holds, the newest first."""
     items = []
-    for folder in trash.iterdir() if trash.is_dir() else ():
+    there = trash.iterdir() if trash.is_dir() else ()
+    for folder in (one for one in there if not one.name.startswith(_GOING)):
         label, copies = folder / LABEL, folder / COPIES
         if label.is_file():
             origin, at = from_json(Removed, label.read_text()).workspace.path, label.stat().st_mtime
@@ -213,7 +216,11 @@ async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
 
 
 def _purge(trash: Path, now: float) -> None:
-    """Let go of what has been in the trash for long enough."""
+    """Let go of what has been in the trash for long enough, and of what an earlier purge left."""
     for item in trash_items(trash):
         if now - item.at > KEPT_S:
-            shutil.rmtree(trash / item.id, ignore_errors=True)
+            # Renamed first: half of it must never look like something that could be restored.
+            (trash / item.id).rename(trash / f"{_GOING}{item.id}")
+    for folder in trash.glob(f"{_GOING}*"):
+        with suppress(OSError):  # the next clean tries again
+            remove_tree(folder)

@@ -11,8 +11,10 @@ import pytest
 
 from engine import commands as c
 from engine.errors import WorkspaceError, WorktreeBusy
+from engine.git.checkout import keep_copies
 from engine.git.unfinished import let_go
-from engine.supervisor.cleaning import bring_back, trash_items
+from engine.supervisor import cleaning
+from engine.supervisor.cleaning import KEPT_S, bring_back, trash_items
 from engine.supervisor.merging.other_merges import BranchMerge, ToolFiles, ToolMerge
 from engine.supervisor.merging.own import OwnMerge
 from tests.support.merging_runs import SOURCE, changed
@@ -138,6 +140,20 @@ async def test_an_edit_made_while_deciding_is_taken_over_and_never_written_over(
     assert await anyio.to_thread.run_sync(trash_items, trash) == []
 
 
+def test_copies_are_kept_for_so_long_and_halves_of_a_purge_are_never_offered(
+    built: RepositoryBuilder,
+):
+    trash = built.path / ".git/trash"
+    (copy,) = keep_copies(str(built.path), [b"code", b"missing"], trash)
+    assert Path(copy.copy).read_text() == MINE
+    (trash / ".going-half").mkdir()
+    (kept,) = trash_items(trash)
+    for now, left in ((kept.at + KEPT_S - 9, [kept]), (kept.at + KEPT_S + 9, [])):
+        cleaning._purge(trash, now)
+        assert trash_items(trash) == left
+        assert len(list(trash.iterdir())) == len(left)
+
+
 async def test_an_edit_that_cannot_be_told_apart_is_named_and_kept(built: RepositoryBuilder):
     begin(built, "merge")
     code = built.path / "code"
@@ -259,11 +275,11 @@ anyio.run(main, *sys.argv[1:])
 async def test_a_kill_at_any_moment_of_putting_results_in_place_loses_nothing(
     built: RepositoryBuilder,
 ):
-    """Killed before every other of its commands in turn, and at last not at all."""
+    """Killed before every third of its commands in turn, and at last not at all."""
     built.commit({"other": changed(2, "mine too")}, "a second conflict")
     done = changed(3, "mine\ntheirs", changed(9, "mine 9\ntheirs 9"))
     env = {**built.environment, "PYTHONPATH": str(Path(__file__).parents[2])}
-    for last in range(0, 20, 2):
+    for last in range(0, 21, 3):
         built.git("reset", "-q", "--hard")
         begin(built, "merge")
         wrote = (built.path / "code").read_text()

@@ -15,9 +15,6 @@ import pytest
 
 from engine.errors import LockHeld, StoreError
 from engine.store.files import EngineLock, write_atomically
-from engine.store.trash import Trash
-
-DAY = 86_400.0
 
 
 def test_bytes_are_put_in_place_whole_and_private(tmp_path: Path):
@@ -162,51 +159,14 @@ def test_a_lock_that_cannot_be_made_says_so(tmp_path: Path):
         EngineLock.take(tmp_path / "missing" / "engine.lock", socket="")
 
 
-@pytest.fixture
-def trash(tmp_path: Path) -> Trash:
-    return Trash(tmp_path / "trash")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    tree = tmp_path / "work" / "tree"
-    (tree / "src").mkdir(parents=True)
-    (tree / "src" / "a.py").write_bytes(b"print()\n")
-    (tree / "link").symlink_to("/nowhere")
-    return tree
-
-
-def test_what_is_discarded_is_listed_and_comes_back(trash: Trash, tree: Path):
-    entry = trash.discard(tree, why="the run ended", at=1_000.0)
-    assert not tree.exists()
-    assert (entry.origin, entry.at, entry.why) == (tree, 1_000.0, "the run ended")
-    assert trash.entries() == [entry]
-    assert trash.restore(entry.id) == tree
-    assert (tree / "src" / "a.py").read_bytes() == b"print()\n"
-    assert (tree / "link").is_symlink()
-    assert trash.entries() == []
-    assert list((tree.parent.parent / "trash").iterdir()) == []
-
-
-def test_a_link_or_a_file_is_moved_itself(trash: Trash, tree: Path):
-    for path in (tree / "link", tree / "src" / "a.py"):
-        entry = trash.discard(path, why="", at=1.0)
-        assert not os.path.lexists(path)
-        assert trash.restore(entry.id) == path
-        assert os.path.lexists(path)
-
-
-def test_folders_that_may_not_be_written_come_and_go_all_the_same(tmp_path: Path):
+def test_folders_that_may_not_be_written_go_all_the_same(tmp_path: Path):
     script = (
-        "import os, sys; from pathlib import Path; from engine.store.trash import Trash\n"
+        "import os, sys; from pathlib import Path; from engine.store.files import remove_tree\n"
         "os.geteuid() or os.setuid(65534)\n"
         "tree = Path(sys.argv[1], 'tree'); inner = tree / 'inner'; inner.mkdir(parents=True)\n"
-        "(inner / 'file').touch(); inner.chmod(0o500); tree.chmod(0o500)\n"
-        "trash = Trash(Path(sys.argv[1], 'trash'))\n"
-        "trash.restore(trash.discard(tree, why='', at=0).id)\n"
-        "print(oct(tree.stat().st_mode & 0o777), (inner / 'file').exists())\n"
-        "trash.discard(tree, why='', at=0); trash.purge(now=1e9)\n"
-        "print(os.listdir(sys.argv[1]), os.listdir(sys.argv[1] + '/trash'))\n"
+        "(inner / 'file').touch(); inner.chmod(0o500)\n"
+        "remove_tree(tree)\n"
+        "print(os.listdir(sys.argv[1]))\n"
     )
     folder = Path("/tmp") / f"plait-trash-{os.getpid()}"  # noqa: S108 - others cannot enter tmp_path
     folder.mkdir()
@@ -217,63 +177,4 @@ def test_folders_that_may_not_be_written_come_and_go_all_the_same(tmp_path: Path
         )
     finally:
         shutil.rmtree(folder)
-    assert done.stdout == "0o500 True\n['trash'] []\n", done.stderr
-
-
-def test_nothing_is_restored_over_what_is_there(trash: Trash, tree: Path):
-    entry = trash.discard(tree, why="", at=1.0)
-    tree.mkdir()
-    with pytest.raises(StoreError, match="is there already"):
-        trash.restore(entry.id)
-    elsewhere = tree.with_name("elsewhere") / "deep"
-    assert trash.restore(entry.id, to=elsewhere) == elsewhere
-    assert (elsewhere / "src" / "a.py").exists()
-    with pytest.raises(StoreError, match="nothing called"):
-        trash.restore(entry.id)
-
-
-def test_only_what_is_old_is_deleted(trash: Trash, tree: Path):
-    (tree / "src").chmod(0o500)
-    old = trash.discard(tree, why="", at=0.0)
-    tree.mkdir()
-    young = trash.discard(tree, why="", at=2 * DAY)
-    assert trash.purge(now=29 * DAY) == []
-    assert trash.entries() == [young, old]
-    assert trash.purge(now=31 * DAY) == [old]
-    assert trash.entries() == [young]
-    assert not old.content.exists()
-
-
-def test_a_purge_that_was_cut_off_is_completed_and_offers_no_halves(trash: Trash, tree: Path):
-    entry = trash.discard(tree, why="", at=0.0)
-    entry.content.parent.rename(entry.content.parent.with_name(f".going-{entry.id}"))
-    assert trash.entries() == []
-    trash.purge(now=0.0)
-    assert list(entry.content.parent.parent.iterdir()) == []
-
-
-def test_what_has_lost_its_label_is_still_offered(trash: Trash, tree: Path):
-    entry = trash.discard(tree, why="", at=5.0)
-    (entry.content.parent / "entry.json").write_bytes(b"{")
-    (found,) = trash.entries()
-    assert (found.id, found.origin) == (entry.id, None)
-    with pytest.raises(StoreError, match="not known"):
-        trash.restore(entry.id)
-    assert trash.restore(entry.id, to=tree) == tree
-
-
-def test_what_cannot_be_moved_stays_where_it_is(trash: Trash, tree: Path):
-    with pytest.raises(StoreError, match="cannot be moved"):
-        trash.discard(tree / "missing", why="", at=0.0)
-    shared = Path("/dev/shm")  # noqa: S108 - the one other file system every Linux has
-    if not shared.is_dir() or shared.stat().st_dev == tree.stat().st_dev:
-        pytest.skip("there is no second file system")
-    far = Trash(shared / f"plait-trash-{os.getpid()}")
-    try:
-        with pytest.raises(StoreError) as caught:
-            far.discard(tree, why="", at=0.0)
-        assert "another file system" in caught.value.hint
-        assert (tree / "src" / "a.py").exists()
-        assert far.entries() == []
-    finally:
-        (shared / f"plait-trash-{os.getpid()}").rmdir()
+    assert done.stdout == "[]\n", done.stderr

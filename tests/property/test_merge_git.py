@@ -27,7 +27,7 @@ def assert_like_git(texts: Texts) -> None:
     assert both_sides(ours) == git.union
 
 
-@settings(patient, max_examples=80)
+@settings(patient, max_examples=40)
 @given(three_texts())
 def test_conflicts_and_picks_are_those_of_git(texts: Texts):
     assert_like_git(texts)
