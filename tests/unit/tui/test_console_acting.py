@@ -151,6 +151,18 @@ async def test_settings_that_are_no_figures_are_refused():
         await console.press("enter")
         assert console.port.commands == []
         await console.shows("memory_mb=lots: not a number")
+        await console.do("retry_with")
+        console.screen.textbox.text = "at=noon"
+        await console.press("enter")
+        assert console.port.commands == []
+        await console.shows("at=noon: expected 14:32")
+        await console.do("retry_with")
+        console.screen.textbox.text = "at=1970-01-02T00:00:09+00:00\nless of it"
+        await console.press("enter")
+        (command,) = console.port.commands
+        assert isinstance(command, RetryWorker)
+        assert command.at == pytest.approx(86_409, abs=1)
+        assert (command.mode, command.feedback) == (BeginFrom.FRESH, "less of it")
 
 
 async def test_steering_sends_the_text_and_keeps_a_draft_that_was_left():
