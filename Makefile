@@ -28,10 +28,10 @@ demo: $(VENV)/.installed  ## the guided sample; without a terminal it runs headl
 	@if [ -t 1 ]; then $(BIN)/plait demo; else $(BIN)/plait demo --headless; fi
 
 test: $(VENV)/.installed-dev  ## the whole suite
-	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not real_agents and not bench"
+	$(BIN)/pytest -q -n 3 --dist loadfile -m "not real_agents and not bench"
 
 test-thorough: $(VENV)/.installed-dev  ## the same with ten thousand seeds and all kill moments
-	PLAIT_THOROUGH=1 $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not real_agents and not bench"
+	PLAIT_THOROUGH=1 $(BIN)/pytest -q -n 3 --dist loadfile -m "not real_agents and not bench"
 
 check: $(VENV)/.installed-dev  ## format, lint, types, contracts, dead code
 	$(BIN)/ruff format --check .
