@@ -41,6 +41,10 @@ def test_candidates_are_chosen_stacked_upon_and_landed(repository: Shell):
     assert waiting.code == 3, waiting.err
     assert any("choose" in want for want in waiting.events[-1]["report"]["waits_for"])
     assert (repository.folder / "a.txt").read_text() == "one\ntwo\nthree\n"
+    diff = repository.plait("diff", "shout/worker_1").out
+    assert "-two" in diff
+    assert "+TWO" in diff
+    assert "by1.txt" in repository.plait("diff", "shout/worker_1", "--stat").out
 
     assert repository.plait("choose", "shout/worker_2").code == 0
     refused = repository.plait("land", "grow/worker_1")
@@ -75,14 +79,6 @@ def test_a_branch_where_the_workers_would_go_is_named_before_anything_starts(rep
 
     repository.git("branch", "-m", "plait", "mine")
     assert repository.plait("run", "plait.yaml", "--headless").code == 3
-
-
-def test_a_diff_shows_what_a_worker_changed(repository: Shell):
-    repository.plait("run", "plait.yaml", "--headless")
-    done = repository.plait("diff", "shout/worker_1")
-    assert "-two" in done.out
-    assert "+TWO" in done.out
-    assert "by1.txt" in repository.plait("diff", "shout/worker_1", "--stat").out
 
 
 def test_a_full_name_means_the_same_worker_and_attempt_to_every_command(repository: Shell):

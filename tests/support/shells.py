@@ -1,4 +1,8 @@
-"""A shell for end-to-end stories: the installed command, in a folder and a state of its own."""
+"""A shell for end-to-end stories: the installed program, in a folder and a state of its own.
+
+A command that is waited for comes from a process that has the program loaded already; one that goes
+on while others are typed is started as a user starts it.
+"""
 
 import json
 import os
@@ -8,11 +12,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import psutil
 
+from tests.support.warm import run_warm
+
 PATIENCE_S = 60.0
+
+
+def _text_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
 
 
 @dataclass
@@ -47,17 +59,17 @@ class Shell:
         return [sys.executable, "-m", "tui.cli", *words]
 
     def plait(self, *words: str, stdin: str = "") -> Done:
-        done = subprocess.run(
-            self._argv(words),
-            cwd=self.folder,
-            env=self._environment(),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+            given.write(stdin.encode())
+            given.seek(0)
+            code = run_warm(
+                words,
+                (given, out, err),
+                cwd=self.folder,
+                env=self._environment(),
+                timeout_s=PATIENCE_S,
+            )
+            return Done(code, *map(_text_of, (out, err)))
 
     @contextmanager
     def running(self, *words: str) -> Iterator[subprocess.Popen[str]]:
