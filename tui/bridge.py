@@ -1,6 +1,7 @@
 """Between the engine and the screens: the only place where engine events become messages.
 
-Events say that something moved; the view is then asked for once per frame, cleaned, and handed on.
+Events say that something moved; the view is then asked for once per frame, sooner where it was more
+than output, cleaned, and handed on.
 An engine that is gone is told, not raised: agents go on without a console.
 """
 
@@ -31,6 +32,7 @@ _KEPT_EVENTS = 500
 _KEPT_SAMPLES = 120
 _SAMPLE_EVERY_S = 1.0
 _LONGEST_PAUSE_S = 5.0
+_SOON_S = 1 / 15
 _CHUNKS_PER_FRAME = 20
 GONE = (EngineError, OSError, anyio.EndOfStream, anyio.ClosedResourceError)
 """What a port raises when its engine cannot be reached any more."""
@@ -96,6 +98,7 @@ class Bridge:
         self._clock = clock
         self._cpu: dict[str, _CpuHistory] = {}
         self._moved = anyio.Event()
+        self._happened = anyio.Event()
         self._watched: Watched | None = None
         self._after_seq = 0
         self.decided: dict[tuple[str, str], int] = {}
@@ -271,8 +274,11 @@ class Bridge:
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen)
             while True:
+                self._happened = anyio.Event()
                 await self._look()
-                await anyio.sleep(self.pace_s)
+                await anyio.sleep(min(self.pace_s, _SOON_S))
+                with anyio.move_on_after(max(self.pace_s - _SOON_S, 0.0)):
+                    await self._happened.wait()
                 await self._moved.wait()
                 self._moved = anyio.Event()
 
@@ -300,6 +306,7 @@ class Bridge:
         if isinstance(told.event, UsageSampled):
             return
         self.told.append(clean_tree(told))
+        self._happened.set()  # output can wait for its frame, a worker that has moved cannot
         if isinstance(told.event, ConflictsDecided):
             key = (told.run, told.event.worker)
             self.decided[key] = self.decided.get(key, 0) + 1

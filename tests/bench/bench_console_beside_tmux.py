@@ -2,6 +2,8 @@
 
 Read ratios, not milliseconds: the machine is whatever it is. Both record: plait by its keepers,
 tmux by `pipe-pane`. Both show: each draws into a terminal of 200 by 50, read as fast as it can.
+The programs of a flood stand ready on both sides and are let go at one moment; plait is done when
+its screen says that all have settled, tmux when all its panes are dead.
 """
 
 import json
@@ -18,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import pyte
 
 from tests.support.console_pty import PtyConsole, process_in_pty
 from tests.support.measuring import cpu_seconds, read_for, said
@@ -27,6 +30,7 @@ LINES, AT_ONCE, MANY = 200_000, 8, 20
 PACED_LINES, PACED_S, KEYS = 5_000, 14.0, 60
 SIZE = (200, 50)
 _FLOOD = (
+    ": > {1}/ready.$$; until [ -e {1}/go ]; do sleep 0.02; done; "
     "awk 'BEGIN {{ for (i = 0; i < {0}; i++) print i, \"== 0123456789 0123456789 0123456789\" }}'"
 )
 _PACED = (
@@ -81,15 +85,36 @@ def _pid_in(keeper: Path) -> int:
 def _console(shell: Shell) -> Iterator[PtyConsole]:
     env = {"PLAIT_STATE_HOME": str(shell.state), **shell.env}
     with process_in_pty(_ATTACH, str(shell.folder), size=SIZE, **env) as console:
-        _wait(console, b"Fleet")
+        _wait(console, b"Nothing has been written")  # its engine is there
         yield console
 
 
 def _wait(console: PtyConsole, found: bytes, seconds: float = 60) -> None:
-    """Wait for something on the terminal, and keep nothing of what came before."""
-    console.read_until(found, seconds)
-    assert found in console.written, console.written[-2000:]
-    console.written = b""
+    """Wait for something new on the terminal."""
+    begin, deadline = len(console.written), time.monotonic() + seconds
+    while found not in console.written[begin:] and time.monotonic() < deadline:
+        console.read_until(b"\0never", 0.1)
+    assert found in console.written[begin:], console.written[-2000:]
+
+
+def _shown_at(console: PtyConsole, text: str, seconds: float) -> float:
+    """When a text stood on the terminal; read first and looked at later, to take nobody's time."""
+    screen = pyte.Screen(*SIZE)
+    stream = pyte.ByteStream(screen)
+    stream.feed(console.written)
+    read: list[tuple[float, bytes]] = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if select.select([console.master], [], [], 0.3)[0]:
+            data = os.read(console.master, 65_536)
+            read.append((time.monotonic(), data))
+            continue
+        for at, data in read:
+            stream.feed(data)
+            if any(text in row for row in screen.display):
+                return at
+        read.clear()
+    raise TimeoutError(text, *screen.display)
 
 
 def _start(shell: Shell, command: str, count: int) -> None:
@@ -98,12 +123,29 @@ def _start(shell: Shell, command: str, count: int) -> None:
     assert done.code == 0, done.err
 
 
+@contextmanager
+def _gate() -> Iterator[Path]:
+    """A folder in which the programs of a flood say that they are ready, and wait for `go`."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+def _let_go(gate: Path, count: int) -> float:
+    """Wait until so many are ready; when they were let go."""
+    deadline = time.monotonic() + 60
+    while len(list(gate.glob("ready.*"))) < count:
+        assert time.monotonic() < deadline, "not all of them are ready"
+        select.select([], [], [], 0.02)
+    began = time.monotonic()
+    (gate / "go").touch()
+    return began
+
+
 def _flood_of_plait() -> float:
-    with _project() as shell, _console(shell) as console:
-        began = time.monotonic()
-        _start(shell, _FLOOD.format(LINES), AT_ONCE)
-        _wait(console, f"{AT_ONCE} of {AT_ONCE}".encode(), 180)
-        return time.monotonic() - began
+    with _gate() as gate, _project() as shell, _console(shell) as console:
+        _start(shell, _FLOOD.format(LINES, gate), AT_ONCE)
+        began = _let_go(gate, AT_ONCE)
+        return _shown_at(console, f"{AT_ONCE} of {AT_ONCE} settled", 180) - began
 
 
 def _tmux(*words: str) -> None:
@@ -111,7 +153,7 @@ def _tmux(*words: str) -> None:
 
 
 def _flood_of_tmux() -> float:
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, _gate() as gate:
         _tmux("-f", os.devnull, "new-session", "-d", "-x", "200", "-y", "50", "cat")
         _tmux("set", "-g", "remain-on-exit", "on")
         for _ in range(AT_ONCE - 1):
@@ -120,14 +162,11 @@ def _flood_of_tmux() -> float:
         try:
             with process_in_pty(_TMUX, size=SIZE) as terminal:
                 read_for(terminal.master, 1.0)
-                began = time.monotonic()
                 for pane in range(AT_ONCE):
-                    _tmux(
-                        "respawn-pane", "-k", "-t", f":.{pane}", f"read go; {_FLOOD.format(LINES)}"
-                    )
+                    flood = _FLOOD.format(LINES, gate)
+                    _tmux("respawn-pane", "-k", "-t", f":.{pane}", flood)
                     _tmux("pipe-pane", "-t", f":.{pane}", f"cat > {folder}/{pane}")
-                for pane in range(AT_ONCE):
-                    _tmux("send-keys", "-t", f":.{pane}", "Enter")
+                began = _let_go(gate, AT_ONCE)
                 while not _all_dead() and time.monotonic() - began < 300:
                     read_for(terminal.master, 0.05)
                 took = time.monotonic() - began
@@ -193,8 +232,9 @@ def paced() -> None:
 
 def memory() -> None:
     """Twenty workers that have written 200,000 lines each, the log of each one visited."""
-    with _project() as shell, _console(shell) as console:
-        _start(shell, _FLOOD.format(LINES), MANY)
+    with _gate() as gate, _project() as shell, _console(shell) as console:
+        _start(shell, _FLOOD.format(LINES, gate), MANY)
+        _let_go(gate, MANY)
         while shell.plait("status", "--json").json()["ended_at"] is None:
             read_for(console.master, 0.5)
         console.press(b"2")

@@ -467,6 +467,17 @@ async def test_plain_mode_draws_without_colours_and_ascii_without_signs():
         assert any(style.reverse for style in styles)
 
 
+async def test_what_has_happened_is_shown_without_waiting_for_the_next_frame():
+    async with opened() as console:
+        console.app._pace = lambda: 3600.0  # type: ignore[method-assign]
+        console.app.session.bridge.pace_s = 3600.0
+        moved = WorkerMoved(worker=RUNNING, attempt=1, before=Phase.RUNNING, after=Phase.COLLECTING)
+        for at in (1, 2):
+            view = changed(csvlite(at=NOW + at), RUNNING, tool=f"tool {at}")
+            console.port.tell(Told(run="2f1c", seq=90 + at, at=NOW, event=moved), view=view)
+            await console.shows(f"tool {at}")
+
+
 async def test_events_are_kept_for_the_run_on_screen():
     async with opened(size=(200, 50)) as console:
         asked = Asked(worker=RUNNING, attempt=1, question=Question(id="q", text="?"))
