@@ -14,6 +14,7 @@ from tui.present.ink import (
     Span,
     fit,
     grounded,
+    row_width,
     spread,
     words,
 )
@@ -66,7 +67,9 @@ def run_line(scene: Scene, cells: int) -> Row:
     if scene.run is None:
         return fit((), cells)
     if cells < _WIDE:
-        return spread(_counts(scene.run), words(*_use(scene, is_wide=False), " "), cells)
+        counts, use = _counts(scene.run), words(*_use(scene, is_wide=False), " ")
+        has_room = row_width(counts) + row_width(use) + 2 <= cells
+        return spread(counts, use if has_room else (), cells)
     settled = sum(worker.phase.is_settled for worker in scene.run.workers)
     beads = beads_of(scene.run, is_plain=scene.is_plain)
     told = words(Span(f"  {settled}", BOLD), f" of {len(scene.run.workers)} settled")

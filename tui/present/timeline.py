@@ -9,7 +9,8 @@ from tui.present.looks import look_of
 from tui.present.meters import heading
 from tui.present.standing import Band, band_of, clock_of, short_name, waits_since
 
-_NAMES = 24
+_LEAST_NAMES = 20
+_STEP = 11
 _CLOCK = 10
 _NICE = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 
@@ -17,15 +18,20 @@ _NICE = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 def timeline(run: RunView, now: float, cells: int, rows: int) -> list[Row]:
     """The timeline in at most so many rows."""
     end = run.ended_at or now
-    width = max(cells - _NAMES - _CLOCK, 10)
+    steps = min(max((len(step.name) for step in run.steps), default=0), _STEP) + 2
+    longest = max((len(short_name(w, step)) for step in run.steps for w in step.workers), default=0)
+    names = max(min(steps + longest + 2, cells // 3), _LEAST_NAMES)
+    width = max(cells - names - _CLOCK, 10)
     drawn: list[Row] = [heading("TIMELINE", cells, figure=lasting(end - run.started_at))]
-    drawn.append(_scale(end - run.started_at, width))
+    drawn.append((Span(" " * names), *_scale(end - run.started_at, width)))
     before = ""
     for step in run.steps:
         for worker in step.workers:
             name = step.name if step.name != before else ""
             before = step.name
-            drawn.append(_row(worker, step, run, (name, now, width)))
+            told = Span(f" {cut_end(name, _STEP):<{steps}}", MUTED)
+            label = fit((told, Span(short_name(worker, step), TEXT)), names)
+            drawn.append((*label, *_row(worker, step, run, (now, width))))
     if len(drawn) <= rows:
         return drawn
     return [*drawn[: rows - 1], words(f" ► {len(drawn) - rows + 1} more")]
@@ -42,14 +48,11 @@ def _scale(whole_s: float, width: int) -> Row:
             line[place : place + len(said)] = said
             free = place + len(said) + 1
         at += unit
-    return words(" " * _NAMES, "".join(line[: width - 4]), Span(" now", Ink(bold=True)))
+    return words("".join(line[: width - 4]), Span(" now", Ink(bold=True)))
 
 
-def _row(worker: WorkerView, step: StepView, run: RunView, seen: tuple[str, float, int]) -> Row:
-    name, now, width = seen
-    label = fit(
-        (Span(f" {cut_end(name, 11):<12}", MUTED), Span(short_name(worker, step), TEXT)), _NAMES
-    )
+def _row(worker: WorkerView, step: StepView, run: RunView, seen: tuple[float, int]) -> Row:
+    now, width = seen
     whole = max((run.ended_at or now) - run.started_at, 1.0)
 
     def place(at: float) -> int:
@@ -58,7 +61,7 @@ def _row(worker: WorkerView, step: StepView, run: RunView, seen: tuple[str, floa
     look = look_of(worker)
     clock = Span(clock_of(worker, now).rjust(_CLOCK - 1), Ink(look.role))
     if not worker.attempt:
-        return (*label, Span(" " * width), clock)
+        return (Span(" " * width), clock)
     begin, worked, end = _times(worker, step, run, now)
     start, turn, stop = place(begin), place(worked), place(end)
     stop = min(max(stop, start + 1), width - worker.phase.is_settled)
@@ -70,7 +73,7 @@ def _row(worker: WorkerView, step: StepView, run: RunView, seen: tuple[str, floa
         Span("▄" * (stop - max(turn, start)), Ink(look.role)),
         Span(look.glyph if worker.phase.is_settled else "", Ink(look.role)),
     )
-    return (*label, *fit(bars, width), clock)
+    return (*fit(bars, width), clock)
 
 
 def _times(
