@@ -150,6 +150,8 @@ class Engine:
             seeds=Seeds(place.workspaces / ".seeds"),
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
+        if place.repo is not None:
+            tasks.start_soon(place.repo.standing.serve)
         coordinator = Coordinator(tools, tasks, cap=max_workers)
         stack.callback(coordinator.close)
         stack.callback(tasks.cancel_scope.cancel)

@@ -11,9 +11,10 @@ from engine.git.composition import Composed
 from engine.git.landing import LandPrepared, LandRefused, checkout_of, prove
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, resolve, set_refs, sign_commit, tree_of, write_commit
+from engine.git.plainly import Version
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import private_index
-from engine.git.touched import Version, differing, index_lines, staged_paths, touched_paths
+from engine.git.touched import differing, index_lines, staged_paths, touched_paths
 from engine.git.worktrees import Checkout
 
 

@@ -10,22 +10,26 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 from anyio import to_thread
 
-from engine.errors import WorkspaceError, WorktreeBusy
+from engine.errors import GitFailed, WorkspaceError, WorktreeBusy
 from engine.git.objects import scratch_folder
+from engine.git.plainly import Version
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import copy_index
-from engine.git.touched import Moves, Touched, Version, conversion, index_lines, left_out
+from engine.git.touched import Moves, Touched, conversion, index_lines, left_out
 from engine.git.worktrees import Checkout
 
 _TOKEN = b"plait landing "
+_FEW = ("-c", "index.threads=1", "-c", "core.preloadIndex=false")
+"""For a few files of many: threads cost more than they save."""
 _LINK_TO_COMMIT = "160000"
 
 
@@ -50,8 +54,7 @@ async def locked_index(repo: Repo, place: Checkout, name: str) -> AsyncIterator[
         WorktreeBusy: Some other git has locked it.
     """
     guard = IndexGuard()
-    async with scratch_folder(repo) as scratch:
-        guard.was_left = await to_thread.run_sync(_lock, scratch / "lock", place, name)
+    guard.was_left = await to_thread.run_sync(_lock, repo.plait_dir / "git", place, name)
     try:
         yield guard
     finally:
@@ -60,16 +63,18 @@ async def locked_index(repo: Repo, place: Checkout, name: str) -> AsyncIterator[
                 await to_thread.run_sync(_unlock, place, name)
 
 
-def _lock(token: Path, place: Checkout, name: str) -> bool:
+def _lock(ours: Path, place: Checkout, name: str) -> bool:
     """Lock; whether this landing had done so before."""
     lock = Path(place.git_dir, "index.lock")
-    token.write_bytes(_TOKEN + name.encode() + b"\n")
-    try:
-        lock.hardlink_to(token)
-    except FileExistsError:
-        if not is_ours(lock, name):
-            raise WorktreeBusy(place.path, "another git (it holds index.lock)") from None
-        return True
+    with TemporaryDirectory(prefix="scratch-", dir=ours) as folder:
+        token = Path(folder, "lock")
+        token.write_bytes(_TOKEN + name.encode() + b"\n")
+        try:
+            lock.hardlink_to(token)
+        except FileExistsError:
+            if not is_ours(lock, name):
+                raise WorktreeBusy(place.path, "another git (it holds index.lock)") from None
+            return True
     return False
 
 
@@ -94,8 +99,14 @@ def lock_name(lock: Path) -> str:
     return content[len(_TOKEN) : -1].decode(errors="replace") if is_whole else ""
 
 
-async def write_files(repo: Repo, place: Checkout, moves: Moves) -> None:
-    """Bring the files and the index entries to their new versions."""
+async def write_files(
+    repo: Repo, place: Checkout, moves: Moves, *, commit: str | None = None
+) -> None:
+    """Bring the files and the index entries to their new versions, which are this commit's."""
+    if commit is not None and await _is_plain(repo, place, moves):
+        with suppress(GitFailed):  # it may have written some: the long way writes them again
+            await _write_at_once(repo, place, moves, commit)
+            return
     async with scratch_folder(repo) as scratch:
         index = scratch / "index"
         where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
@@ -115,6 +126,39 @@ async def write_files(repo: Repo, place: Checkout, moves: Moves) -> None:
         if there:
             await _check_out(repo, source, b"".join(path + b"\0" for path, _ in there))
         await to_thread.run_sync(_install, index, Path(place.git_dir, "index"))
+
+
+async def _is_plain(repo: Repo, place: Checkout, moves: Moves) -> bool:
+    """Files stay files and folders folders, and nothing says of any that it is to be different."""
+    if moves.files != moves.index or repo.settings.lfs or await left_out(repo, place):
+        return False
+    paths = {one.path for one in moves.index}
+    folders = {parent for path in paths for parent in _folders(path)}
+    return not folders & paths and not any(
+        _is_link(one.old)
+        or _is_link(one.new)
+        or one.path.rpartition(b"/")[2] in {b".gitattributes", b".gitmodules"}
+        for one in moves.index
+    )
+
+
+def _folders(path: bytes) -> Iterator[bytes]:
+    while path := path.rpartition(b"/")[0]:
+        yield path
+
+
+async def _write_at_once(repo: Repo, place: Checkout, moves: Moves, commit: str) -> None:
+    """The same by one git, for what it can be trusted with."""
+    real = Path(place.git_dir, "index")
+    async with scratch_folder(repo, lambda folder: _copy(real, folder / "index")) as scratch:
+        index = scratch / "index"
+        where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
+        words = ("checkout", "--quiet", "--no-overlay", "--pathspec-from-file=-")
+        paths = b"".join(one.path + b"\0" for one in moves.index)
+        flags = (*conversion(repo), *_FEW)
+        call = Call(stdin=paths, flags=flags, writes=True, timeout_s=1800)
+        await repo.run(*words, "--pathspec-file-nul", commit, call=call, where=where)
+        await to_thread.run_sync(_install, index, real)
 
 
 async def _check_out(repo: Repo, where: Where, paths: bytes) -> None:
@@ -164,7 +208,10 @@ def _install(index: Path, real: Path) -> None:
     if not index.exists():
         return
     near = real.with_name("index.plait")
-    copy_index(index, near)
+    try:
+        index.replace(near)
+    except OSError:  # it lies on another file system
+        copy_index(index, near)
     with near.open("rb") as file:
         os.fsync(file.fileno())
     near.replace(real)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from engine.errors import GitFailed, WorkspaceError
+from engine.git.ancestry import part_at
 from engine.git.diff import is_ancestor, merge_base
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, read_ref, resolve, sign_commit, tree_of
@@ -102,6 +103,8 @@ async def merged_since(repo: Repo, onto: str, *, base: str, head: str) -> str:
 
 async def _since(repo: Repo, onto: str, *, base: str, head: str) -> tuple[str, bool]:
     """The same, and whether the target holds the base: one question where they say each other."""
+    if await part_at(repo, base, onto, head):
+        return base, True
     last = await merge_base(repo, onto, head)
     if last == base:
         return base, True

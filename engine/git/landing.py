@@ -17,8 +17,18 @@ from engine.git.checkout import IndexGuard, Trashed, keep_copies, locked_index, 
 from engine.git.composition import Composed
 from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, stands_at
 from engine.git.runner import HERE, Call, Repo, Where
-from engine.git.touched import Moves, differing, staged_paths, touched_paths
+from engine.git.touched import (
+    IndexMove,
+    Moves,
+    differing,
+    follow_index,
+    index_of,
+    staged_paths,
+    touched_paths,
+)
 from engine.git.worktrees import Checkout, checkouts
+
+_SAY = "plait: land"
 
 
 class Refusal(StrEnum):
@@ -112,7 +122,7 @@ async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandRefused:
     if isinstance(found, LandRefused):
         return found
     # No branch holds these yet: a `git gc --prune=now` of the user's would take them away.
-    await set_refs(repo, _pins(plan), say="plait: about to land")
+    await set_refs(repo, _pins(plan), say=_SAY, is_one_of_many=True)
     if found is None:
         return plan
     moves = await _moves(repo, plan)
@@ -205,6 +215,7 @@ async def _land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
     async with locked_index(repo, found, prepared.name) as guard:
         if not await stands_at(repo, prepared.target, prepared.old):
             return LandRefused(reason=Refusal.MOVED)
+        found = replace(found, index=await index_of(found))
         await _prove_clean(repo, prepared, found, moves)
         return await _write(repo, prepared, (found, guard), moves)
 
@@ -223,10 +234,16 @@ async def _write(
     place, guard = where
     guard.is_kept = True
     with anyio.CancelScope(shield=True):
-        await write_files(repo, place, moves)
+        before = await index_of(place)
+        await write_files(repo, place, moves, commit=prepared.new)
         done = await _swap(repo, prepared, Where(git_dir=place.git_dir))
         if isinstance(done, LandRefused):
             await write_files(repo, place, moves.reversed)
+        else:
+            paths = frozenset(one.path for one in moves.index)
+            old, new = (commit or repo.empty_tree for commit in (prepared.old, prepared.new))
+            move = IndexMove(old=old, new=new, paths=paths)
+            await follow_index(repo, replace(place, index=None), before, move)
     guard.is_kept = False
     return done
 
@@ -235,10 +252,14 @@ async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> Landed | La
     move = RefMove(prepared.target, prepared.new, prepared.old)
     try:
         drops = [ref for ref, _ in _pins(prepared)]
-        await move_refs(repo, [move], say="plait: land", drops=drops, where=where)
+        await move_refs(repo, [move], say=_SAY, drops=drops, where=where, is_one_of_many=True)
     except RefMoved as moved:
-        if await resolve(repo, prepared.target) == prepared.old:
+        at = await resolve(repo, prepared.target)
+        if at == prepared.old:
             raise  # it stands where it stood: something else is wrong, and must be seen
+        if at == prepared.new:  # a git that was killed had done it before
+            await let_go(repo, prepared)
+            return Landed(target=prepared.target, commit=at)
         return LandRefused(reason=Refusal.MOVED, detail=moved.stderr.strip())
     return Landed(target=prepared.target, commit=prepared.new)
 

@@ -4,14 +4,16 @@ It knows nothing of the questions: a key names one completely, be it by the ids 
 stamps of the files that the answer was read from.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Sized
+from collections.abc import Awaitable, Callable, Hashable, Sequence, Sized
 from pathlib import Path
 from typing import TypeVar, cast
 
 _KEPT = 64
+_COMMITS = 4096
 _LARGEST = 4096
 """A longer answer is not kept: it is rare, and asking again costs less than its room."""
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", bound=Sized)
 
 
@@ -20,29 +22,51 @@ class Memory:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Sized] = {}
+        self._trees: dict[str, str] = {}
+        self._parents: dict[str, tuple[str, ...]] = {}
 
     async def of(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer that is known, or the one that asking gives."""
         if key in self._known:
             return cast("T", self._known[key])
         found = await ask()
-        if len(found) <= _LARGEST:
-            self._known[key] = found
-        self._forget()
+        self.put(key, found)
         return found
+
+    def known(self, key: Hashable) -> Sized | None:
+        """The answer, where it is known."""
+        return self._known.get(key)
+
+    def put(self, key: Hashable, answer: Sized) -> None:
+        """An answer that is known without asking."""
+        if len(answer) <= _LARGEST:
+            self._known[key] = answer
+        _shorten(self._known, _KEPT)
+
+    def learn_commit(self, commit: str, tree: str, parents: Sequence[str]) -> None:
+        """A commit, by its id, has this tree and these parents."""
+        self.learn_tree(commit, tree)
+        self._parents[commit] = tuple(parents)
+        _shorten(self._parents, _COMMITS)
 
     def learn_tree(self, commit: str, tree: str) -> None:
         """A commit, by its id, has this tree."""
-        self._known["tree", commit] = tree
-        self._forget()
+        self._trees[commit] = tree
+        _shorten(self._trees, _COMMITS)
 
     def tree(self, commit: str) -> str | None:
         """The tree of a commit, by its id, where it is known."""
-        return cast("str | None", self._known.get(("tree", commit)))
+        return self._trees.get(commit)
 
-    def _forget(self) -> None:
-        while len(self._known) > _KEPT:
-            del self._known[next(iter(self._known))]
+    def parents(self, commit: str) -> tuple[str, ...] | None:
+        """The parents of a commit, by its id, where they are known."""
+        return self._parents.get(commit)
+
+
+def _shorten(known: dict[K, T], most: int) -> None:
+    """Forget what was learned first."""
+    while len(known) > most:
+        del known[next(iter(known))]
 
 
 def stamp(file: Path) -> Hashable:

@@ -4,7 +4,7 @@ Stacking, landing, weaving, rebasing, previews and the radar all use it. Git doe
 three trees are dressed as commits whose dates never change, so the same question has one answer.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
+from engine.git import asking
 from engine.git.loose import write_commits
 from engine.git.objects import Wording, commit_bytes, object_id, scratch_folder
 from engine.git.runner import HERE, Call, Repo, Where
@@ -107,11 +108,16 @@ class Merger:
         """
         (sides,) = await self._trees([Sides(base, ours, theirs)])
         where = await self._where(sides.ours)
-        async with self._dressed([sides]) as ((pair,), lent):
-            words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
-            there = replace(where, lent=lent)
-            answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=there)
-        merged = _parse(iter(answer.split(b"\0")))
+        contents: dict[str, bytes] = {}
+        pair = self._dress(sides, contents)
+        fields = await asking.merge(self._repo, pair, where, contents)
+        if fields is None:
+            async with self._lent(contents) as lent:
+                words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
+                there = replace(where, lent=lent)
+                answer = await self._repo.read(*words, call=Call(ok=(0, 1)), where=there)
+            fields = answer.split(b"\0")
+        merged = _parse(iter(fields))
         touched = await touched_paths(self._repo, sides.ours, merged.tree, self.where)
         self._attributes.follow(sides.ours, merged.tree, touched)
         unsafe = unsafe_paths(touched)
@@ -122,7 +128,9 @@ class Merger:
         trees = await self._trees(questions)
         places = [await self._where(sides.ours) for sides in trees]
         found: list[MergedTrees | GitFailed | None] = [None] * len(questions)
-        async with self._dressed(trees) as (pairs, lent):
+        contents: dict[str, bytes] = {}
+        pairs = [self._dress(sides, contents) for sides in trees]
+        async with self._lent(contents) as lent:
             for place in dict.fromkeys(places):
                 numbers = [number for number, where in enumerate(places) if where == place]
                 asked = [pairs[number] for number in numbers]
@@ -180,12 +188,8 @@ class Merger:
                 raise WorkspaceError(f"{name!r} names no tree of this repository")
         return [line[0] for line in lines]
 
-    @asynccontextmanager
-    async def _dressed(
-        self, questions: Sequence[Sides]
-    ) -> AsyncIterator[tuple[list[tuple[str, str]], str]]:
-        """Both sides of each question as commits on a common base, and the folder to lend."""
-        contents: dict[str, bytes] = {}
+    def _dress(self, sides: Sides, contents: dict[str, bytes]) -> tuple[str, str]:
+        """Both sides as commits on a common base, by their ids; their bytes join `contents`."""
 
         def commit(tree: str, parents: list[str]) -> str:
             wording = Wording(message="merge\n", author=_NOBODY)
@@ -194,13 +198,15 @@ class Merger:
             contents[oid] = content
             return oid
 
-        pairs: list[tuple[str, str]] = []
-        for sides in questions:
-            base = commit(sides.base, [])
-            pairs.append((commit(sides.ours, [base]), commit(sides.theirs, [base])))
+        base = commit(sides.base, [])
+        return commit(sides.ours, [base]), commit(sides.theirs, [base])
+
+    @asynccontextmanager
+    async def _lent(self, contents: Mapping[str, bytes]) -> AsyncIterator[str]:
+        """A folder to lend, with some commits in it."""
         async with scratch_folder(self._repo) as folder:
             await to_thread.run_sync(write_commits, folder, contents)
-            yield pairs, str(folder)
+            yield str(folder)
 
 
 def _parse_many(answer: bytes) -> Iterator[MergedTrees]:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import shutil
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ import anyio
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
+from engine.git import asking
+from engine.git.loose import keep_commit
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
 
@@ -76,15 +78,27 @@ async def tree_of(repo: Repo, revision: str) -> str:
 
 
 @asynccontextmanager
-async def scratch_folder(repo: Repo) -> AsyncIterator[Path]:
-    """A folder of ours, gone afterwards, on the file system of the repository."""
-    parent = repo.plait_dir / "git"
-    folder = Path(await to_thread.run_sync(lambda: mkdtemp(prefix="scratch-", dir=parent)))
+async def scratch_folder(
+    repo: Repo, fill: Callable[[Path], None] | None = None
+) -> AsyncIterator[Path]:
+    """A folder of ours, filled as told, gone afterwards, on the file system of the repository."""
+    folder = await to_thread.run_sync(_scratch, repo.plait_dir / "git", fill)
     try:
         yield folder
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _scratch(parent: Path, fill: Callable[[Path], None] | None) -> Path:
+    folder = Path(mkdtemp(prefix="scratch-", dir=parent))
+    if fill is not None:
+        try:
+            fill(folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    return folder
 
 
 async def read_blobs(repo: Repo, oids: Sequence[str], where: Where = HERE) -> list[bytes]:
@@ -107,6 +121,9 @@ async def _read(
     """Ids and bytes of what some names mean, in order; None for one that means nothing."""
     if not names:
         return []
+    known = await asking.objects(repo, names, where)
+    if known is not None:
+        return known
     asked = "".join(f"{name}\n" for name in names).encode()
     answer = await repo.read("cat-file", "--batch", call=Call(stdin=asked), where=where)
     found: list[tuple[str, bytes] | None] = []
@@ -114,7 +131,7 @@ async def _read(
     for _ in names:
         end = answer.index(b"\n", place)
         words = answer[place:end].split(b" ")
-        if len(words) != 3:  # noqa: PLR2004 (id, kind, size; `<name> missing` otherwise)
+        if len(words) != 3 or not words[2].isdigit():  # noqa: PLR2004 (id, kind, size)
             found.append(None)
             place = end + 1
             continue
@@ -137,9 +154,16 @@ async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
     found = await _read(repo, [f"{name}^{{commit}}" for name in (ref, *unknown)])
     for one in found:
         if one is not None:
-            oid, content = one
-            repo.memory.learn_tree(oid, content.split(b"\n", 1)[0].removeprefix(b"tree ").decode())
+            learn_commit(repo, *one)
     return found[0][0] if found[0] is not None else None
+
+
+def learn_commit(repo: Repo, oid: str, content: bytes) -> tuple[str, ...]:
+    """Keep in mind what a commit says of its tree and its parents; the parents."""
+    lines = content.split(b"\n\n", 1)[0].decode(errors="replace").split("\n")
+    parents = tuple(line[7:] for line in lines if line.startswith("parent "))
+    repo.memory.learn_commit(oid, lines[0].removeprefix("tree "), parents)
+    return parents
 
 
 async def stands_at(repo: Repo, ref: str, commit: str | None) -> bool:
@@ -205,9 +229,16 @@ async def write_commit(
 ) -> str:
     """Store an unsigned commit; the same arguments always give the same id."""
     content = commit_bytes(tree, parents, wording)
-    words = ("hash-object", "-t", "commit", "-w", "--stdin")
-    oid = await repo.line(*words, call=Call(stdin=content), where=where)
-    repo.memory.learn_tree(oid, tree)
+    oid = object_id(repo, "commit", content)
+    try:
+        if repo.settings.is_shared:
+            raise PermissionError("git knows who is to read it")
+        folder = Path(where.objects or f"{repo.common_dir}/objects")
+        await to_thread.run_sync(keep_commit, folder, oid, content)
+    except OSError:
+        words = ("hash-object", "-t", "commit", "-w", "--stdin")
+        oid = await repo.line(*words, call=Call(stdin=content), where=where)
+    repo.memory.learn_commit(oid, tree, parents)
     return oid
 
 
@@ -239,10 +270,12 @@ async def move_refs(
     say: str,
     drops: Iterable[str] = (),
     where: Where = HERE,
+    is_one_of_many: bool = False,
 ) -> None:
     """Move refs together, each only from where it was seen, or none of them.
 
     `drops` are refs of ours that go in the same moment, wherever they stand, if they are there.
+    One of many such moves is left to a standing git, if there may be one.
 
     Raises:
         RefMoved: One was somewhere else.
@@ -258,18 +291,23 @@ async def move_refs(
     if not steps:
         return
     steps += [f"delete {ref}\0\0" for ref in drops]
-    call = Call(stdin="".join(steps).encode(), writes=True)
+    told = "".join(steps).encode()
+    if is_one_of_many and await asking.moves(repo, told, say, where):
+        return
+    call = Call(stdin=told, writes=True)
     try:
         await repo.run("update-ref", "--stdin", "-z", "-m", say, call=call, where=where)
     except GitFailed as failed:
         raise RefMoved(failed.argv, failed.exit_code, failed.stderr) from failed
 
 
-async def set_refs(repo: Repo, refs: Iterable[tuple[str, str]], *, say: str) -> None:
+async def set_refs(
+    repo: Repo, refs: Iterable[tuple[str, str]], *, say: str, is_one_of_many: bool = False
+) -> None:
     """Point refs of ours where they belong, wherever they were."""
-    steps = "".join(f"update {ref}\0{new}\0\0" for ref, new in refs)
-    if steps:
-        call = Call(stdin=steps.encode(), writes=True)
+    steps = "".join(f"update {ref}\0{new}\0\0" for ref, new in refs).encode()
+    if steps and not (is_one_of_many and await asking.moves(repo, steps, say, HERE)):
+        call = Call(stdin=steps, writes=True)
         await repo.run("update-ref", "--stdin", "-z", "-m", say, call=call)
 
 

@@ -4,10 +4,11 @@ A git that is killed leaves its `.lock` files behind and every later call refuse
 our own dead children are removed; a lock that may be somebody else's never is.
 """
 
+import functools
 import json
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ import psutil
 from anyio import to_thread
 
 _ENDING_S = 10
+_PASSING_S = 0.2
+"""No living git keeps such a lock for longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,8 @@ class Records:
     """
 
     VARIABLE = "PLAIT_GIT"
+    READS = "reads"
+    """The mark of all those that take no locks."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -45,7 +50,8 @@ class Records:
         return await to_thread.run_sync(self._begin, mark, words)
 
     def _begin(self, mark: str, words: Sequence[str]) -> str:
-        me = {"pid": os.getpid(), "start": _start_of(os.getpid()), "words": list(words)}
+        pid = os.getpid()
+        me = {"pid": pid, "start": _own_start(pid), "words": list(words)}
         (self.folder / f"{mark}.child").write_text(json.dumps(me), encoding="utf-8")
         return mark
 
@@ -54,6 +60,24 @@ class Records:
         record = self.folder / f"{mark}.child"
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(lambda: record.unlink(missing_ok=True))
+
+    async def end_killed(self, mark: str, common_dir: str) -> None:
+        """A child was killed, and its locks go with it: those that nobody takes away by himself.
+
+        Where one may be somebody else's the record stays: the next engine looks at them again.
+        """
+        with anyio.CancelScope(shield=True):
+            seen = await to_thread.run_sync(_seen, common_dir)
+            if seen:
+                await anyio.sleep(_PASSING_S)
+            await to_thread.run_sync(self._end_killed, mark, common_dir, seen)
+
+    def _end_killed(self, mark: str, common_dir: str, seen: Mapping[Path, int]) -> None:
+        record = self.folder / f"{mark}.child"
+        left = [lock for lock, number in _seen(common_dir).items() if seen.get(lock) == number]
+        stale = _removed(left, record.stat().st_mtime_ns, has_living=False)
+        if not stale.kept:
+            record.unlink(missing_ok=True)
 
     def orphans(self) -> dict[str, int]:
         """Marks of children whose engine is dead, each with the time (ns) it began after."""
@@ -98,23 +122,39 @@ class Records:
             return StaleLocks(removed=(), kept=())
         living = {mark for _, mark in _marked(self.VARIABLE)} & orphans.keys()
         since = min(orphans.values())
-        removed: list[str] = []
-        kept: list[tuple[str, str]] = []
-        for lock in _locks(common_dir, worktrees):
-            reason = _why_keep(lock, since, has_living=bool(living))
-            if reason:
-                kept.append((str(lock), reason))
-            else:
-                lock.unlink(missing_ok=True)
-                removed.append(str(lock))
-        for mark in orphans.keys() - living if not kept else ():
+        stale = _removed(_locks(common_dir, worktrees), since, has_living=bool(living))
+        for mark in orphans.keys() - living if not stale.kept else ():
             (self.folder / f"{mark}.child").unlink(missing_ok=True)
-        return StaleLocks(removed=tuple(removed), kept=tuple(kept))
+        return stale
+
+
+def _seen(common_dir: str) -> dict[Path, int]:
+    """The locks that are there, each by the number of its file."""
+    found: dict[Path, int] = {}
+    for lock in _locks(common_dir, ()):
+        with suppress(FileNotFoundError):
+            found[lock] = lock.stat().st_ino
+    return found
+
+
+def _removed(locks: Iterable[Path], since: int, *, has_living: bool) -> StaleLocks:
+    removed: list[str] = []
+    kept: list[tuple[str, str]] = []
+    for lock in locks:
+        reason = _why_keep(lock, since, has_living=has_living)
+        if reason:
+            kept.append((str(lock), reason))
+        else:
+            lock.unlink(missing_ok=True)
+            removed.append(str(lock))
+    return StaleLocks(removed=tuple(removed), kept=tuple(kept))
 
 
 def _locks(common_dir: str, worktrees: Iterable[str]) -> list[Path]:
     common = Path(common_dir)
-    found = [common / name for name in ("packed-refs.lock", "config.lock", "shallow.lock")]
+    names = ("HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock")
+    found = [common / name for name in names]
+    found += sorted((common / "worktrees").glob("*/HEAD.lock"))  # locked to write down its move
     found += sorted((common / "refs").rglob("*.lock"))
     for own in worktrees:
         found += sorted(Path(own).glob("*.lock"))
@@ -137,11 +177,17 @@ def _holder(lock: Path) -> int | None:
         try:
             if any(file.path == repository for file in process.open_files()):
                 return int(process.pid)
-            if (process.info["name"] or "").startswith("git") and _is_near(process.cwd(), lock):
+            is_git = (process.info["name"] or "").startswith("git")
+            if is_git and _is_near(process.cwd(), lock) and not _only_reads(process):
                 return int(process.pid)
         except (psutil.Error, OSError):
             continue
     return None
+
+
+def _only_reads(process: psutil.Process) -> bool:
+    """It is one of ours that takes no locks."""
+    return process.environ().get(Records.VARIABLE) == Records.READS
 
 
 def _is_near(folder: str, lock: Path) -> bool:
@@ -162,6 +208,12 @@ def _marked(variable: str) -> list[tuple[psutil.Process, str]]:
         except (psutil.Error, OSError):
             continue
     return found
+
+
+@functools.cache
+def _own_start(pid: int) -> float | None:
+    """The start of this process, asked once."""
+    return _start_of(pid)
 
 
 def _start_of(pid: int) -> float | None:

@@ -10,7 +10,7 @@ import shutil
 import stat
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -25,6 +25,7 @@ from engine.git.memory import Memory
 from engine.git.process import Completed, execute
 from engine.git.records import Records
 from engine.git.settings import UserSettings, parse_settings
+from engine.git.standing import Command, Kind, Standing
 
 OLDEST = (2, 38)
 """`merge-tree --write-tree` came with it."""
@@ -107,6 +108,7 @@ class Repo:
         object_format: `sha1` or `sha256`.
         settings: The user's git configuration, as data.
         memory: What git has said already and cannot say otherwise.
+        standing: Gits that stay, where somebody serves them.
     """
 
     def __init__(
@@ -123,6 +125,8 @@ class Repo:
         self.common_dir = common_dir
         self.worktree = worktree
         self.is_shallow = facts["shallow"] == "true"
+        self.has_grafts = False
+        self._unbuffered: str | None = None
         self.object_format = facts["format"]
         self.settings = settings
         self.version = version
@@ -132,6 +136,7 @@ class Repo:
         self.lock = RepositoryLock(self.plait_dir / "git.lock")
         self.records = Records(self.plait_dir / "git")
         self.memory = Memory()
+        self.standing: Standing[Where] = Standing(self.to_stand, self.records, common_dir)
         self._drivers: tuple[object, tuple[tuple[str, str], ...]] | None = None
 
     @classmethod
@@ -188,6 +193,7 @@ class Repo:
         other.git_dir = other.common_dir = git_dir
         other.worktree = None
         other.memory = Memory()
+        other.standing = Standing(other.to_stand, other.records, git_dir)
         other.forget_configuration()
         return other
 
@@ -199,6 +205,8 @@ class Repo:
         self.plait_dir.mkdir(mode=0o700, exist_ok=True)
         self.records.folder.mkdir(mode=0o700, exist_ok=True)
         Path(self.void).mkdir(mode=0o700, exist_ok=True)
+        self._unbuffered = shutil.which("stdbuf", path=self.program_path)
+        self.has_grafts = Path(self.common_dir, "info", "grafts").exists()
 
     @cached_property
     def void(self) -> str:
@@ -240,12 +248,10 @@ class Repo:
         raise AssertionError("the last try has neither an answer nor an error")
 
     async def _run_once(self, words: tuple[str, ...], call: Call, where: Where) -> Completed:
-        flags, variables = await self._overrides()
-        env = self._environment(where, {**variables, **(call.env or {})})
-        argv = [self.program, *hardening.FLAGS, *flags, *call.flags, *words]
+        argv, env = await self._hardened(words, call, where)
         mark = await self.records.begin(words) if call.writes else None
-        if mark is not None:
-            env[self.records.VARIABLE] = mark
+        env[self.records.VARIABLE] = mark or self.records.READS
+        was_killed = True
         try:
             done = await execute(
                 argv,
@@ -255,10 +261,30 @@ class Repo:
                 timeout_s=call.timeout_s,
                 max_bytes=call.max_bytes,
             )
+            was_killed = done.exit_code < 0
         finally:
-            if mark is not None:
+            if mark is not None and was_killed:
+                await self.records.end_killed(mark, self.common_dir)
+            elif mark is not None:
                 await self.records.end(mark)
         return done
+
+    async def _hardened(
+        self, words: tuple[str, ...], call: Call, where: Where
+    ) -> tuple[list[str], dict[str, str]]:
+        flags, variables = await self._overrides()
+        env = self._environment(where, {**variables, **(call.env or {})})
+        return [self.program, *hardening.FLAGS, *flags, *call.flags, *words], env
+
+    async def to_stand(self, kind: Kind, where: Where, lent: Path | None) -> Command | None:
+        """How a git is started that stays; None where it would keep its answers to itself."""
+        place = replace(where, lent=str(lent)) if lent else where
+        argv, env = await self._hardened(kind.words, READ, place)
+        if self.version < kind.flushes_since:
+            if self._unbuffered is None:
+                return None
+            argv[:0] = [self._unbuffered, "-o0"]
+        return Command(argv=tuple(argv), env=env, cwd=where.worktree or self.void)
 
     async def read(self, *words: str, call: Call = READ, where: Where = HERE) -> bytes:
         """What a command writes."""

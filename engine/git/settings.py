@@ -14,6 +14,7 @@ _CONVERSION = ("core.autocrlf", "core.eol")
 _FILE_SYSTEM = ("core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode")
 _NETWORK = re.compile(r"credential\.|http\.|url\.|core\.sshcommand$|core\.gitproxy$")
 _SIGNERS = {"openpgp": "gpg", "ssh": "ssh-keygen", "x509": "gpgsm"}
+_NOT_SHARED = frozenset({"umask", "false", "no", "off", "0"})
 _LFS = {
     "filter.lfs.clean": "git-lfs clean -- %f",
     "filter.lfs.smudge": "git-lfs smudge -- %f",
@@ -81,6 +82,7 @@ class UserSettings:
         signing: How to sign, when the user signs commits.
         network: How the user reaches remotes: proxies, credential helpers, the ssh command.
         promisor: The remote that has what a partial clone lacks; None for a whole one.
+        is_shared: Others write to the repository too, so git gives each file a mode of its own.
         environment: The few variables that such programs need to find their keys.
     """
 
@@ -92,6 +94,7 @@ class UserSettings:
     signing: Signing | None = None
     network: tuple[tuple[str, str], ...] = ()
     promisor: str | None = None
+    is_shared: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -134,6 +137,7 @@ def parse_settings(listing: bytes, environment: Mapping[str, str]) -> UserSettin
         signing=_signing(every, own),
         network=tuple((k, v) for s, k, v in entries if s in _OWN_SCOPES and _NETWORK.match(k)),
         promisor=_promisor(every),
+        is_shared=every.get("core.sharedrepository", "umask").lower() not in _NOT_SHARED,
         environment={
             key: environment[key]
             for key in ("HOME", "GNUPGHOME", "GPG_TTY", "SSH_AUTH_SOCK", "PATH")

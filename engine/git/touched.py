@@ -11,7 +11,9 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from engine.git import asking
 from engine.git.memory import stamp
+from engine.git.plainly import Version, is_as_said
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.staging import private_index
 from engine.git.worktrees import Checkout
@@ -19,14 +21,6 @@ from engine.git.worktrees import Checkout
 _ABSENT = "000000"
 _LINK_TO_COMMIT = "160000"
 _CHECKSUM = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A file as a tree has it."""
-
-    mode: str
-    oid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +64,24 @@ class Moves:
         return [(one.path, one.new) for one in self.files]
 
 
+@dataclass(frozen=True, kw_only=True)
+class IndexMove:
+    """From which commit to which an index is brought, and the paths that this is about."""
+
+    old: str
+    new: str
+    paths: frozenset[bytes]
+
+
 async def touched_paths(repo: Repo, old: str, new: str, where: Where = HERE) -> tuple[Touched, ...]:
     """Every path that differs between two commits or trees, by their ids."""
     trees = [repo.memory.tree(one) or one for one in (old, new)]
 
     async def ask() -> tuple[Touched, ...]:
-        words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
-        return _parse((await repo.read(*words, *trees, "--", where=where)).split(b"\0"))
+        answer = await asking.difference(repo, trees[0], trees[1], where)
+        if answer is None:
+            answer = await repo.read(*asking.DIFF, *trees, "--", where=where)
+        return _parse(answer.split(b"\0"))
 
     return await repo.memory.of(("touched", *trees), ask)
 
@@ -118,7 +123,7 @@ async def left_out(repo: Repo, place: Checkout) -> frozenset[bytes]:
         listing = (await repo.read("ls-files", "-t", "-z", where=where)).split(b"\0")
         return [record[2:] for record in listing if record[:1] == b"S"]
 
-    names = await repo.memory.of(("skipped", await _index(place)), ask)
+    names = await repo.memory.of(_skipped(await index_of(place)), ask)
     return await to_thread.run_sync(_absent, place.path, names) if names else frozenset()
 
 
@@ -131,6 +136,8 @@ async def differing(
     repo: Repo, place: Checkout, entries: Sequence[tuple[bytes, Version | None]]
 ) -> frozenset[bytes]:
     """Paths where the working tree holds something else than these versions say."""
+    if await to_thread.run_sync(is_as_said, place.path, entries, repo.object_format):
+        return frozenset()
     skipped = await left_out(repo, place)
     there = [(path, v) for path, v in entries if v is not None and path not in skipped]
     present = [(path, v) for path, v in there if v.mode != _LINK_TO_COMMIT]
@@ -192,11 +199,34 @@ async def staged_paths(repo: Repo, place: Checkout, commit: str) -> frozenset[by
         listing = await repo.read(*words, commit, "--", where=where)
         return frozenset(name for name in listing.split(b"\0") if name)
 
-    return await repo.memory.of(("staged", commit, await _index(place)), ask)
+    return await repo.memory.of(_staged(commit, await index_of(place)), ask)
 
 
-async def _index(place: Checkout) -> Hashable:
+def _skipped(index: Hashable) -> Hashable:
+    return "skipped", index
+
+
+def _staged(commit: str, index: Hashable) -> Hashable:
+    return "staged", commit, index
+
+
+async def follow_index(repo: Repo, place: Checkout, before: Hashable, move: IndexMove) -> None:
+    """A new index of ours says of other paths than it is about what the one before said.
+
+    Known is then what of them is staged, and that a sparse checkout leaves nothing out.
+    """
+    index = await index_of(place)
+    staged = repo.memory.known(_staged(move.old, before))
+    if isinstance(staged, frozenset):
+        repo.memory.put(_staged(move.new, index), staged - move.paths)
+    if repo.memory.known(_skipped(before)) == []:
+        repo.memory.put(_skipped(index), [])
+
+
+async def index_of(place: Checkout) -> Hashable:
     """Which index a working tree has at the moment."""
+    if place.index is not None:
+        return place.index
     file = Path(place.git_dir, "index")
     return await to_thread.run_sync(lambda: (str(file), stamp(file), _checksum(file)))
 

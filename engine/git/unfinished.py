@@ -18,9 +18,10 @@ from engine.errors import WorkspaceError
 from engine.git.checkout import keep_copies, lock_name, locked_index, write_files
 from engine.git.merge3 import ConflictedPath, Sides, Stage
 from engine.git.objects import resolve
+from engine.git.plainly import Version
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import private_index
-from engine.git.touched import Moves, Touched, Version, conversion, differing
+from engine.git.touched import Moves, Touched, conversion, differing
 from engine.git.worktrees import Checkout
 
 _LOCK = "own merge"

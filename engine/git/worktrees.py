@@ -32,6 +32,7 @@ class Checkout:
         branch: The branch it is on, in full; None when detached.
         under_way: A rebase, merge or bisect that has not ended, by the name of git's own file.
         held: Branches that such a rebase or bisect will come back to.
+        index: Which version of its index is there, where that is known because it is locked.
     """
 
     path: str
@@ -39,6 +40,7 @@ class Checkout:
     branch: str | None
     under_way: str | None
     held: tuple[str, ...] = ()
+    index: Hashable = None
 
 
 def admin_dir(path: Path) -> str:
@@ -55,10 +57,16 @@ async def checkouts(repo: Repo) -> list[Checkout]:
     async def ask() -> bytes:
         return await repo.read("worktree", "list", "--porcelain", "-z", call=READ)
 
-    key = await to_thread.run_sync(_heads, repo.common_dir)
+    def look() -> tuple[Hashable, list[Checkout] | None]:
+        key = _heads(repo.common_dir)
+        known = repo.memory.known(("worktrees", key)) if key is not None else None
+        return key, _checkouts(repo, known) if isinstance(known, bytes) else None
+
+    key, found = await to_thread.run_sync(look)
+    if found is not None:
+        return found
     listing = await (ask() if key is None else repo.memory.of(("worktrees", key), ask))
-    records = [record.split("\0") for record in os.fsdecode(listing).split("\0\0")]
-    return await to_thread.run_sync(_checkouts, repo, records)
+    return await to_thread.run_sync(_checkouts, repo, listing)
 
 
 def _heads(common_dir: str) -> Hashable:
@@ -83,7 +91,8 @@ def _is_elsewhere(common: Path, head: str) -> bool:
     return ref == "refs/heads/.invalid" or _first_line(common / ref).startswith("ref: ")
 
 
-def _checkouts(repo: Repo, records: list[list[str]]) -> list[Checkout]:
+def _checkouts(repo: Repo, listing: bytes) -> list[Checkout]:
+    records = [record.split("\0") for record in os.fsdecode(listing).split("\0\0")]
     entries = _entries_by_gitfile(repo.common_dir)
     found = (
         _checkout(repo, entries, [line for line in lines if line])

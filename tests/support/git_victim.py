@@ -42,8 +42,12 @@ async def land_plan(place: Path, home: Path, n: int, plan: Path) -> None:
     repo = await Repo.open(place, plain_environment(home))
     said = json.loads(await anyio.Path(plan).read_text())
     said["paths"] = tuple(path.encode() for path in said["paths"])
-    count_down(n)
-    await land(repo, LandPrepared(**said))
+    async with anyio.create_task_group() as group:
+        group.start_soon(repo.standing.serve)
+        await anyio.wait_all_tasks_blocked()
+        count_down(n)
+        await land(repo, LandPrepared(**said))
+        group.cancel_scope.cancel()
 
 
 async def work_in(what: str, place: Path, n: int, spaces: Path) -> None:

@@ -16,8 +16,8 @@ from anyio import to_thread
 
 from engine.errors import WorkspaceError
 from engine.git.merge3 import ConflictedPath, MergedTrees, MergeMessage, Merger, Sides
+from engine.git.plainly import Version
 from engine.git.runner import Repo
-from engine.git.touched import Version
 from engine.git.unfinished import (
     Doing,
     Unfinished,
