@@ -6,6 +6,8 @@ from typing import Any
 
 from engine import commands as c
 from engine.api import EnginePort, LandingEnd, LandingOrder, land_batch, land_queue, reach
+from engine.errors import WorkspaceError
+from engine.ids import WorkerId, meant
 from engine.results import RunView
 from tui.commands.acting import tell
 from tui.commands.base import (
@@ -100,8 +102,6 @@ async def _in_order(port: EnginePort, args: argparse.Namespace, run: str) -> lis
     view = await port.view(run)
     names = [_full_name(view, worker.removeprefix(f"{run}/")) for worker in args.workers]
     places = [w.worker for w in view.workers]
-    if any(name not in places for name in names):
-        return names
     names = sorted(dict.fromkeys(names), key=places.index)
     if args.order == LandingOrder.PLAN or len(names) == 1:
         return names
@@ -114,9 +114,14 @@ async def _in_order(port: EnginePort, args: argparse.Namespace, run: str) -> lis
 
 
 def _full_name(view: RunView, name: str) -> str:
-    found = [w.worker for w in view.workers if w.worker == name or w.worker.endswith(f"/{name}")]
-    found = found or [w.worker for w in view.workers if name in {w.step, w.label}]
-    return found[0] if len(found) == 1 else name
+    """The one worker that a name means: nothing lands where one of several is a slip."""
+    labels = {WorkerId.parse(w.worker): w.label for w in view.workers}
+    found = meant(labels, name.partition("@")[0])
+    if len(found) == 1:
+        return str(found[0])
+    what = "means several workers" if found else "is no worker of this run"
+    names = ", ".join(map(str, [*(found or labels)][:8]))
+    raise WorkspaceError(f"{name!r} {what}", hint=f"Name one of: {names}")
 
 
 def _run_of(worker: str) -> str:
