@@ -14,7 +14,7 @@ async def target_of(repo: Repo, plan: Plan) -> str | None:
     """The target's name; None where nothing is to be landed and no branch is checked out.
 
     Raises:
-        WorkspaceError: HEAD is detached and no target is named, or the name is a slip.
+        WorkspaceError: HEAD is detached and no target is named, or no branch has that name.
     """
     place = repo.worktree or repo.git_dir
     target = plan.runtime.target or await anyio.to_thread.run_sync(current_branch, place)
@@ -25,11 +25,12 @@ async def target_of(repo: Repo, plan: Plan) -> str | None:
         )
     if target is not None:
         names = await anyio.to_thread.run_sync(branch_names, place)
-        near = get_close_matches(target, names, n=1)
-        # A target that is no branch yet is made by the first landing, unless it is a slip.
-        if names and target not in names and near:
+        # Only where there is no commit yet the first landing makes it.
+        if names and target not in names:
+            near = get_close_matches(target, names, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
             raise WorkspaceError(
-                f"there is no branch {target!r}; did you mean {near[0]!r}?",
+                f"there is no branch {target!r}{meant}",
                 hint=f"`git branch {target}` makes it, if it is really meant.",
             )
     return target

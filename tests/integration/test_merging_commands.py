@@ -100,6 +100,8 @@ def test_several_land_in_plan_order_and_one_that_cannot_is_set_aside(
 ):
     texts = (MINE, THEIRS, {"other": changed(5, "third")})
     prepared(place, _reviewed, *texts)
+    assert plait("land", "s1", "nobody") == 2
+    assert "'nobody' is no worker of this run\nName one of: s1/worker_1" in plait.err
     assert plait("land", "s3", "s2", "s1", "--json") == 3
     rows = plait.json
     assert [(row["worker"][:2], row["landed"]) for row in rows] == [
@@ -210,3 +212,15 @@ def reviewed_with(check: str) -> Callable[..., Any]:
         await reviewed(engine, place.workers(*texts, check=check))
 
     return prepare
+
+
+def test_a_run_towards_no_branch_is_refused_before_anything_begins(
+    place: MergingPlace, plait: Shell
+):
+    words = ("run", "--headless", "-a", "scripted", "-p", "say hi")
+    assert plait(*words, "--target", "mian") == 2
+    assert "there is no branch 'mian'; did you mean 'main'?" in plait.err
+    assert plait(*words, "--target", "nosuch") == 2
+    assert "there is no branch 'nosuch'\n`git branch nosuch` makes it" in plait.err
+    runs = Path(place.built.git("rev-parse", "--absolute-git-dir"), "plait/runs")
+    assert not runs.exists() or not list(runs.iterdir())
