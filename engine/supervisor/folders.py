@@ -146,7 +146,8 @@ class FolderWorkshop:
         if folder is None:
             return ()
         held = await anyio.to_thread.run_sync(_count, Path(folder))
-        return (f"{held} files in it are kept nowhere else",) if held else ()
+        files = "1 file in it is" if held == 1 else f"{held} files in it are"
+        return (f"{files} kept nowhere else",) if held else ()
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Likewise."""
