@@ -5,6 +5,7 @@ of workers of which a fact moves one, so the answers are kept up to date rather 
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Generic, Protocol, Self, TypeVar
 
 from engine.ids import WorkerId
@@ -32,29 +33,40 @@ M = TypeVar("M", bound=Member)
 
 
 class _Tally:
-    """One step's workers by phase, as places in the run's order, and how many of each outcome."""
+    """One step's workers by phase, as places in the run's order, and how many of each outcome.
 
-    __slots__ = ("outcomes", "phases", "places")
+    A copy shares its sets with the tally before it until it changes them: those it has of its own
+    are named in `own`. Thousands wait, or have settled, while a few go from phase to phase.
+    """
+
+    __slots__ = ("outcomes", "own", "phases", "places")
 
     def __init__(self) -> None:
         self.places: list[int] = []
         self.phases: dict[Phase, set[int]] = {}
+        self.own: set[Phase] = set()
         self.outcomes: dict[Outcome, int] = {}
 
     def copy(self) -> "_Tally":
         made = _Tally()
         made.places = self.places  # grows only while a crew is made
-        made.phases = {phase: set(places) for phase, places in self.phases.items() if places}
+        made.phases = {phase: places for phase, places in self.phases.items() if places}
         made.outcomes = dict(self.outcomes)
         return made
 
     def enter(self, place: int, member: Member) -> None:
-        self.phases.setdefault(member.phase, set()).add(place)
+        self._of(member.phase).add(place)
         self.outcomes[member.outcome] = self.outcomes.get(member.outcome, 0) + 1
 
     def leave(self, place: int, member: Member) -> None:
-        self.phases[member.phase].discard(place)
+        self._of(member.phase).discard(place)
         self.outcomes[member.outcome] -= 1
+
+    def _of(self, phase: Phase) -> set[int]:
+        if phase not in self.own:
+            self.own.add(phase)
+            self.phases[phase] = set(self.phases.get(phase, ()))
+        return self.phases[phase]
 
 
 class Crew(dict[WorkerId, M], Generic[M]):
@@ -66,6 +78,7 @@ class Crew(dict[WorkerId, M], Generic[M]):
         self._order = list(self)
         self._place = {worker: place for place, worker in enumerate(self._order)}
         self._steps: dict[str, _Tally] = {}
+        self._own: set[str] = set()
         for place, member in enumerate(self.values()):
             tally = self._steps.setdefault(member.id.step, _Tally())
             tally.places.append(place)
@@ -76,6 +89,7 @@ class Crew(dict[WorkerId, M], Generic[M]):
         made = self.__class__.__new__(self.__class__)
         made.update(self)
         made._order, made._place, made._steps = self._order, self._place, dict(self._steps)  # noqa: SLF001  its own kind
+        made._own = set()  # noqa: SLF001  its own kind
         return made
 
     def put(self, member: M) -> None:
@@ -83,10 +97,16 @@ class Crew(dict[WorkerId, M], Generic[M]):
         place, before = self._place[member.id], self[member.id]
         self[member.id] = member
         if before.phase is not member.phase or before.outcome is not member.outcome:
-            # A step's tally is shared with the crew before until something of it changes.
-            tally = self._steps[member.id.step] = self._steps[member.id.step].copy()
+            tally = self._tally(member.id.step)
             tally.leave(place, before)
             tally.enter(place, member)
+
+    def _tally(self, step: str) -> _Tally:
+        """A step's tally, to be changed: it is shared with the crew before until it is."""
+        if step not in self._own:
+            self._own.add(step)
+            self._steps[step] = self._steps[step].copy()
+        return self._steps[step]
 
     def of(self, step: str) -> tuple[M, ...]:
         """All workers of a step, in worker order."""
@@ -101,13 +121,11 @@ class Crew(dict[WorkerId, M], Generic[M]):
         Whoever wants only the first of thousands says so: the others are not even looked at.
         """
         order = self._order
-        places = [
-            place
-            for tally in self._tallies(step)
-            for phase in phases
-            for place in tally.phases.get(phase, ())
-        ]
-        places.sort()
+        sets = [tally.phases.get(phase, ()) for tally in self._tallies(step) for phase in phases]
+        if at_most == 1:
+            first = min((min(places) for places in sets if places), default=None)
+            return [] if first is None else [self[order[first]]]
+        places = sorted(chain.from_iterable(sets))
         return [self[order[place]] for place in places[:at_most]]
 
     def count(self, phases: Iterable[Phase], step: str | None = None) -> int:
