@@ -59,6 +59,8 @@ class LocalAttempt:
         """Take over the connection on which its keeper has said that it runs it."""
         self._born = link
         self._greet(link, messages)
+        if self._heard == 1 and self._size <= recording.NOTHING_YET:
+            self._read_to = 0  # that it began is read with the first thing that it says
 
     def _greet(self, link: Link, messages: list[dict[str, Any]]) -> None:
         self._link = link

@@ -20,6 +20,8 @@ TRUNCATED = b"truncated"
 _HEADER = struct.Struct("<BBHIQ")
 _MAGIC = 0xF7
 _BEGAN = b"recording 1 "
+NOTHING_YET = _HEADER.size + len(_BEGAN) + len(b"1700000000.123456")
+"""The size of a recording that holds only its first note."""
 
 
 class Recorder:
