@@ -5,7 +5,7 @@ Whatever is not named is not there; so a disk mounted at `/data` tomorrow is not
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -136,14 +136,16 @@ def _common(folders: tuple[Path, ...], links: tuple[Path, ...]) -> _Common:
     return _Common(sights, tuple(_free(links, sights)), is_crowded)
 
 
-def _links(links: Iterable[Path], sights: Iterable[Sight]) -> Iterator[Path]:
+def _links(links: Sequence[Path], sights: Iterable[Sight]) -> Iterator[Path]:
     """Those that lie in nothing that is shown, and in nobody's way."""
     for link in _free(links, sights):
         if link.is_symlink():  # it may be gone since PATH was looked at
             yield link
 
 
-def _free(links: Iterable[Path], sights: Iterable[Sight]) -> Iterator[Path]:
+def _free(links: Sequence[Path], sights: Iterable[Sight]) -> Iterator[Path]:
+    if not links:
+        return
     shown = {sight.inside for sight in sights if sight.access is not Access.HIDDEN}
     taken = {parent for sight in sights for parent in sight.inside.parents}
     for link in links:
@@ -163,7 +165,7 @@ def _in_order(sights: Iterable[Sight]) -> list[Sight]:
         chosen[sight.inside] = sight
     ordered = sorted(chosen.values(), key=lambda each: (len(each.inside.parts), each.inside))
     # A folder in memory counts as shown: what seems written in there would be gone afterwards.
-    shown = [_TMP, *(sight.inside for sight in ordered if sight.access is not Access.HIDDEN)]
+    shown = {_TMP, *(sight.inside for sight in ordered if sight.access is not Access.HIDDEN)}
     return [
         sight
         for sight in ordered
