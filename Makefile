@@ -52,7 +52,8 @@ shots: $(VENV)/.installed-dev  ## screenshots/*.svg, drawn from the real app
 	$(BIN)/python screenshots/make.py
 
 # The clients that `make test-agents` installs into .agents and drives; AGENTS="claude codex" takes some.
-AGENTS ?= claude codex gemini opencode copilot qwen pi claude-acp codex-acp
+AGENTS ?= claude codex gemini opencode copilot qwen pi cline aider mini claude-acp codex-acp
+PYTHON_AGENTS := aider mini
 client-claude := @anthropic-ai/claude-code@2.1.326
 client-codex := @openai/codex@0.169.0
 client-gemini := @google/gemini-cli@0.61.0
@@ -60,18 +61,26 @@ client-opencode := opencode-ai@1.18.33
 client-copilot := @github/copilot@1.0.102
 client-qwen := @qwen-code/qwen-code@0.24.4 node@22.23.3
 client-pi := @mariozechner/pi-coding-agent@0.73.1 node@22.23.3
+client-cline := cline@3.0.65
+client-aider := aider-chat==0.86.2
+client-mini := mini-swe-agent==2.4.6 mcp
 client-claude-acp := @agentclientprotocol/claude-agent-acp@0.99.1
 client-codex-acp := @agentclientprotocol/codex-acp@2.6.0
 
-CLIENTS = npm install --prefix .agents --no-fund --no-audit --loglevel=error $(foreach agent,$(AGENTS),$(client-$(agent)))
+NPM_CLIENTS = $(foreach agent,$(filter-out $(PYTHON_AGENTS),$(AGENTS)),$(client-$(agent)))
+CLIENTS = [ -z "$(strip $(NPM_CLIENTS))" ] || npm install --prefix .agents --no-fund --no-audit --loglevel=error $(NPM_CLIENTS)
 
-clients:  ## installs those clients; once more where the network failed
-	@command -v npm >/dev/null || { echo "npm is wanted to install the agent clients: $(AGENTS)" >&2; exit 1; }
+.agents/bin/%: Makefile | $(VENV)/.installed-dev
+	@$(BIN)/python -m venv .agents/$* && mkdir -p .agents/bin && ln -sfn ../$*/bin/$* $@
+	@.agents/$*/bin/pip install --quiet --disable-pip-version-check $(client-$*) && touch $@
+
+clients: $(addprefix .agents/bin/,$(filter $(PYTHON_AGENTS),$(AGENTS)))  ## installs those clients; once more where the network failed
+	@[ -z "$(strip $(NPM_CLIENTS))" ] || command -v npm >/dev/null || { echo "npm is wanted to install the agent clients: $(AGENTS)" >&2; exit 1; }
 	@$(CLIENTS) || { echo "npm could not install the agent clients; once more" >&2; sleep 5; $(CLIENTS); } || \
 	  { echo "the agent clients could not be installed ($(AGENTS)): is the registry of npm to be reached?" >&2; exit 1; }
 
 test-agents: $(VENV)/.installed-dev clients  ## real agent clients against a model server on loopback
-	PLAIT_AGENTS="$(AGENTS)" PLAIT_AGENTS_BIN="$(CURDIR)/.agents/node_modules/.bin" \
+	PLAIT_AGENTS="$(AGENTS)" PLAIT_AGENTS_BIN="$(CURDIR)/.agents/node_modules/.bin:$(CURDIR)/.agents/bin" \
 		$(BIN)/pytest -q -n 4 -m real_agents tests/agents
 
 chaos: $(VENV)/.installed-dev  ## kill -9 at many more moments than the suite does

@@ -11,6 +11,9 @@ _KEYS = (
     "DEEPSEEK_API_KEY",
 )
 
+# Both look models up in a list of prices, and would fetch it from the network at each start.
+_LOCAL_PRICES = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
 AIDER = CommandAdapter(
     name="aider",
     argv=(
@@ -21,6 +24,7 @@ AIDER = CommandAdapter(
         *("--chat-history-file", "{home}/.aider.chat.history.md"),
     ),
     model_argv=("--model", "{model}"),
+    env=_LOCAL_PRICES,
     variables=_KEYS,
     login=LoginTraces(variables=_KEYS, files=(".aider.conf.yml",)),
     install_hint="uv tool install --python 3.12 aider-chat",
@@ -31,7 +35,13 @@ MINI = CommandAdapter(
     is_careless=True,
     argv=("mini", "-y", "--exit-immediately", "-t", "{prompt}", "-o", "{home}/trajectory.json"),
     model_argv=("-m", "{model}"),
-    env={"MSWEA_CONFIGURED": "true", "MSWEA_SILENT_STARTUP": "1"},
+    env={
+        "MSWEA_CONFIGURED": "true",
+        "MSWEA_SILENT_STARTUP": "1",
+        # Else it gives up on the first answer of a model whose price it does not know.
+        "MSWEA_COST_TRACKING": "ignore_errors",
+        **_LOCAL_PRICES,
+    },
     variables=_KEYS,
     login=LoginTraces(variables=_KEYS, files=(".config/mini-swe-agent/.env",)),
     install_hint="uv tool install --with mcp mini-swe-agent",

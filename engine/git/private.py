@@ -28,6 +28,9 @@ _PASSED_ON = re.compile(
     r"branch\..*\.description|lfs\..*|i18n\..*|user\.(name|email)",
     re.IGNORECASE,
 )
+_LITTER = b".aider.tags.cache.v*/\n"
+"""What an agent leaves in its worktree that no rule of the repository keeps out of commits: with it
+an agent whose model refused everything would seem to have changed something."""
 _PROGRAMS = re.compile(r"merge\..*\.driver|merge\.tool|merge\.guitool", re.IGNORECASE)
 
 
@@ -139,8 +142,8 @@ def object_folders(first: Path) -> list[str]:
 def _write_excludes(common: Path, path: Path, settings: UserSettings) -> None:
     """The repository's own excludes and the user's, whose file the sandbox hides."""
     files = [common / "info/exclude", *([Path(settings.excludes)] if settings.excludes else [])]
-    content = b"\n".join(file.read_bytes() for file in files if file.is_file())
-    (path / "info/exclude").write_bytes(content)
+    known = (file.read_bytes() for file in files if file.is_file())
+    (path / "info/exclude").write_bytes(b"\n".join((*known, _LITTER)))
 
 
 def _copy_hooks(source: Path, target: Path) -> None:

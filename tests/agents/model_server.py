@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+PATIENCE_S = 120
+"""Some clients take half a minute to ask on a busy machine."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
@@ -49,11 +52,13 @@ class ModelServer:
         in_flight: How many requests are being answered now; `peak` is the most there ever were.
         gate: What turns that wait wait for.
         wanted_login: What must come as authorization, if anything must; all else is refused.
+        wants_tools: Answer by the script only who offers tools: others ask for titles and the like.
         is_by_conversation: Take turns by what has come back from tools, not by arrival.
     """
 
     turns: list[Turn]
     is_by_conversation: bool = False
+    wants_tools: bool = True
     requests: list[dict[str, Any]] = field(default_factory=list)
     logins: list[str | None] = field(default_factory=list)
     wanted_login: str = ""
@@ -80,7 +85,7 @@ class ModelServer:
 
     def next_turn(self, body: dict[str, Any]) -> Turn:
         """The next turn of the script; its last one for ever after."""
-        if not body.get("tools"):
+        if self.wants_tools and not body.get("tools"):
             return Turn(text="ok")
         with self._asked:
             self.requests.append(body)
@@ -104,12 +109,12 @@ class ModelServer:
     def wait_in_flight(self, count: int) -> None:
         """Wait until so many requests are being answered at once."""
         with self._asked:
-            assert self._asked.wait_for(lambda: self.in_flight >= count, timeout=30)
+            assert self._asked.wait_for(lambda: self.in_flight >= count, timeout=PATIENCE_S)
 
     def wait_requests(self, count: int) -> None:
         """Wait until so many requests have come."""
         with self._asked:
-            assert self._asked.wait_for(lambda: len(self.requests) >= count, timeout=30)
+            assert self._asked.wait_for(lambda: len(self.requests) >= count, timeout=PATIENCE_S)
 
     def close(self) -> None:
         self.is_over.set()
@@ -159,6 +164,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"type": "error", "error": error}, turn.status, turn.headers)
         elif self.path.split("?")[0].endswith(":generateContent"):
             self._json(gemini_events(turn)[0])
+        elif "chat/completions" in self.path and not body.get("stream") and not turn.hangs:
+            self._json(chat_answer(turn, body))
         else:
             self._stream(_events(self.path, turn, body), turn)
 
@@ -204,14 +211,21 @@ def _events(path: str, turn: Turn, body: dict[str, Any]) -> list[dict[str, Any]]
     return gemini_events(turn) if "enerateContent" in path else openai_events(turn, body)
 
 
+_SHELLS = ("bash", "run_shell_command", "run_commands")
+
+
 def chat_events(turn: Turn, body: dict[str, Any]) -> list[dict[str, Any]]:
     """One answer as Chat Completions streams it."""
     head = {"id": "chat-fake", "object": "chat.completion.chunk", "created": 1, "model": "fake"}
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": turn.text}]
     if turn.runs:
         offered = {tool["function"]["name"] for tool in body["tools"]}
-        name = "bash" if "bash" in offered else "run_shell_command"
-        given = {"command": turn.runs, "description": "as scripted", "is_background": False}
+        name = next(name for name in _SHELLS if name in offered)
+        given: dict[str, Any] = {"command": turn.runs, "description": "as scripted"}
+        if name == "run_shell_command":
+            given["is_background"] = False
+        if name == "run_commands":
+            given = {"commands": [turn.runs]}
         function = {"name": name, "arguments": json.dumps(given)}
         call = {"index": 0, "id": f"call_{id(turn)}", "type": "function", "function": function}
         deltas.append({"tool_calls": [call]})
@@ -220,6 +234,17 @@ def chat_events(turn: Turn, body: dict[str, Any]) -> list[dict[str, Any]]:
     last = {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
     usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
     return [*chunks, last, {**head, "choices": [], "usage": usage}]
+
+
+def chat_answer(turn: Turn, body: dict[str, Any]) -> dict[str, Any]:
+    """One answer as Chat Completions gives it whole."""
+    *chunks, last, usage = chat_events(turn, body)
+    message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
+    for chunk in chunks[1:]:
+        message |= chunk["choices"][0]["delta"]
+    reason = last["choices"][0]["finish_reason"]
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return {**usage, "object": "chat.completion", "choices": [choice]}
 
 
 def gemini_events(turn: Turn) -> list[dict[str, Any]]:

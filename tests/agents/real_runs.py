@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -10,37 +11,30 @@ from pathlib import Path
 from typing import Any
 
 from engine.keeper import proc
-from tests.agents.clients import PATH, want
+from tests.agents.clients import KEY, environment, settings_for, want
 from tests.agents.model_server import ModelServer
 from tests.support.shells import Done, Shell, wait_event
 
-KEY = "a-key-of-no-worth"
-HINT = "You may spawn up to 3 concurrent sub-agents or workers for this step."
-PROGRAMS = {
-    "claude": "claude",
-    "codex": "codex",
-    "gemini": "gemini",
-    "opencode": "opencode",
-    "claude-acp": "claude-agent-acp",
-}
+PROGRAMS = {"claude-acp": "claude-agent-acp"}
+"""Programs that are not called like the agent."""
+IMPATIENT = {"MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": "2"}
+"""mini asks ten times with growing pauses, also where it was refused for good."""
+PLAIN = ("opencode", "copilot", "qwen", "cline", "claude-acp")
+"""Agents that are told everything by their environment or their HOME."""
 
 
 def agents_for(server: ModelServer) -> dict[str, Any]:
     """The agents of a manifest, each of which asks this server."""
     provider = f'{{name="x", base_url="{server.url}/v1", wire_api="responses", env_key="K"}}'
     codex = f"-c 'model_providers.x={provider}' -c model_provider=x"
-    opencode = {
-        "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": f"{server.url}/v1", "apiKey": KEY},
-        "models": {"fake-model": {"name": "Fake"}},
-    }
-    settings = json.dumps({"model": "fake/fake-model", "provider": {"fake": opencode}})
     return {
         "claude": {"adapter": "claude"},
         "codex": {"adapter": "codex", "model": "gpt-5.5", "options": {"args": codex}},
         "gemini": {"adapter": "gemini", "model": "gemini-2.5-flash"},
-        "opencode": {"adapter": "opencode", "env": {"OPENCODE_CONFIG_CONTENT": settings}},
-        "claude-acp": {"adapter": "claude-acp"},
+        "pi": {"adapter": "pi", "model": "fake-model", "options": {"args": "--provider fake"}},
+        **{name: {"adapter": name} for name in PLAIN},
+        "aider": {"adapter": "aider", "model": "openai/fake-model"},
+        "mini": {"adapter": "mini", "model": "openai/fake-model", "env": IMPATIENT},
     }
 
 
@@ -48,22 +42,18 @@ class RealRun:
     """A repository, an agent, and shells in which `plait` is typed."""
 
     def __init__(self, folder: Path, agent: str, server: ModelServer) -> None:
-        want(PROGRAMS[agent])
+        want(PROGRAMS.get(agent, agent))
         self.agent = agent
         self.server = server
         self.folder = folder / "repository"
         self.folder.mkdir()
         self.env = {
-            "PATH": PATH,
-            "ANTHROPIC_BASE_URL": server.url,
-            "ANTHROPIC_API_KEY": KEY,
+            **environment(server),
             "CLAUDE_CODE_MAX_RETRIES": "3",
-            "GOOGLE_GEMINI_BASE_URL": server.url,
-            "GEMINI_API_KEY": KEY,
             "K": KEY,
         }
         self.state = folder / "state"
-        self.shell = Shell(self.folder, self.state, self.env)
+        self.shell = Shell(self.folder, self.state, self.env, patience_s=240)
         self.shell.git("init", "-q", "-b", "main")
         self.shell.git("config", "user.name", "A")
         self.shell.git("config", "user.email", "a@b")
@@ -79,6 +69,8 @@ class RealRun:
             "agents": agents_for(self.server),
             "pipelines": [{"name": "p", "steps": [made]}],
         }
+        if files := settings_for(self.agent, self.server):
+            manifest["workspace"] = {"setup": "\n".join(map(written, files, files.values()))}
         # Not beside the code: a manifest that is not committed would make the checkout dirty.
         (self.folder.parent / "plait.yaml").write_text(json.dumps(manifest))
 
@@ -113,6 +105,11 @@ class RealRun:
         branch = self.shell.git("branch", "--list", "--format=%(refname)", f"*worker_{worker}")
         return self.shell.git("show", f"{branch.split()[-1]}:hello.txt")
 
+    def files_of_change(self, worker: int = 1) -> list[str]:
+        """What differs between the base and the worker's branch."""
+        branch = self.shell.git("branch", "--list", "--format=%(refname)", f"*worker_{worker}")
+        return self.shell.git("diff", "--name-only", "main", branch.split()[-1]).split()
+
     def wait_work(self, name: str) -> Path:
         """A file of the first worker's, as soon as it is there."""
         for _ in range(600):
@@ -134,6 +131,12 @@ class RealRun:
                 if b"PLAIT_MARK=" in environ and wanted in environ:
                     found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
         return found
+
+
+def written(path: str, text: str) -> str:
+    """The shell line that writes a file of the worker's HOME."""
+    name = f'"$HOME/{path}"'
+    return f'mkdir -p "$(dirname {name})" && echo {shlex.quote(text)} >{name}'
 
 
 def until_running(process: subprocess.Popen[str]) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.clients import WORK, Serve
+from tests.agents.clients import HINT, WORK, Serve
 from tests.agents.model_server import Turn
-from tests.agents.real_runs import HINT, RealRun, until_running
+from tests.agents.real_runs import RealRun, until_running
 from tests.support.shells import rest_of, wait_event
 
 pytestmark = pytest.mark.real_agents

@@ -19,9 +19,9 @@ from engine.agents.contract import LaunchRequest
 from engine.agents.placing import place
 from engine.agents.registry import adapter_named
 from engine.plan.model import AgentChoice
-from tests.agents.clients import PATH, WORK_ROOT
+from tests.agents.clients import KEY, PATH, WORK_ROOT
 from tests.agents.model_server import ModelServer, Turn
-from tests.agents.real_runs import KEY, RealRun, agents_for
+from tests.agents.real_runs import RealRun, agents_for
 
 CROWD = 4
 ROUNDS = 3

@@ -99,10 +99,12 @@ async def test_collect_signs_left_over_work_as_the_user_and_keeps_the_agents_com
 ):
     lab = await Lab.open(tmp_path)
     space = await lab.prepare()
-    lab.agent(space, f"{COMMIT}; echo more > more.txt")
+    cache = ".aider.tags.cache.v4"
+    lab.agent(space, f"{COMMIT}; echo more > more.txt; mkdir {cache}; echo > {cache}/cache.db")
 
     change = await lab.collect(space, message="Left over\n")
 
+    assert cache not in lab.built.git("ls-tree", "--name-only", str(change.head))
     shown = lab.built.git("log", "--format=%an <%ae> %at %s", f"{change.base}..{change.head}")
     assert shown.split("\n")[0] == "Ada User <ada@example.org> 1767225600 Left over"
     assert shown.split("\n")[1].endswith(" work")

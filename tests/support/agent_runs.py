@@ -12,7 +12,7 @@ from engine.agents.agent_events import AgentEvent, AgentOutcome, Reply, TurnEnde
 from engine.agents.contract import AgentAdapter, Ending, Launch, LaunchRequest
 
 _Kind = TypeVar("_Kind")
-DEADLINE_S = 90.0
+DEADLINE_S = 240.0
 
 
 def launch_request(folder: Path, **more: Any) -> LaunchRequest:

@@ -50,6 +50,7 @@ class Shell:
     folder: Path
     state: Path
     env: dict[str, str] = field(default_factory=dict)
+    patience_s: float = PATIENCE_S
 
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -67,7 +68,7 @@ class Shell:
                 (given, out, err),
                 cwd=self.folder,
                 env=self._environment(),
-                timeout_s=PATIENCE_S,
+                timeout_s=self.patience_s,
             )
             return Done(code, *map(_text_of, (out, err)))
 
