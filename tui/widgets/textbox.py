@@ -50,12 +50,18 @@ class TextBox(TextArea):
         }.get(event.key)
         if event.key == "up" and not (self.text or self.is_code) and self.past:
             special = self._recall
-        if special is None:
+        bound = self._bindings.key_to_bindings.get(event.key)
+        if special is None and not bound:
             await super()._on_key(event)
             return
         event.stop()
         event.prevent_default()
-        special()
+        if special:
+            special()
+        elif bound:
+            # The library does it only when the key has gone all the way up, after the letters that
+            # were typed behind it: `ctrl+u` would take those away too.
+            await self.run_action(bound[0].action)
 
     async def _on_paste(self, event: events.Paste) -> None:
         """Pasted text is foreign text."""

@@ -30,13 +30,14 @@ def test_a_signal_ends_the_console_and_restores_the_terminal(number: signal.Sign
         assert MOUSE_OFF in console.written
 
 
-def test_bytes_that_are_no_text_are_survived():
+def test_bytes_that_are_no_text_are_survived_and_keys_in_one_piece_heard_in_their_order():
     with console_in_pty() as console:
         console.wait_written(READY)
         console.press(b"\xff\xfe\x1b[M \xf0\xf1")
-        console.press(b"gp")
-        console.wait_written(b"TIMELINE")
-        assert b"TIMELINE" in console.written
+        console.press(b"s")
+        console.wait_written(b"sends")
+        console.press(b"wrong\x15lwft\x1b[D\x1b[D\x7fe\x1b[F it")
+        console.wait_written(b"left it")
         assert console.process.poll() is None
         console.press(b"\x11")
         assert console.end() == 0
