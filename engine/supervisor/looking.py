@@ -124,7 +124,9 @@ class Sight:
 
     def _is_calm(self, state: RunState, several: Sequence[Asked], resting: Resting) -> bool:
         first = min(before.since_ns for _, before in several)
-        tops = {tree: max(first, since_ns) for tree, (_, since_ns) in resting.items()}
+        is_open = any(self.is_open(state, worker) for worker, _ in several)
+        reached = resting if is_open else {}
+        tops = {tree: max(first, since_ns) for tree, (_, since_ns) in reached.items()}
         if any(self._is_open(state, worker, self._place.project) for worker, _ in several):
             tops[str(self._place.project.resolve())] = max((first, *self._moved.values()))
         return self._walk(tops) == _NO_NEWS

@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -11,7 +12,9 @@ import pytest
 from engine.core.state import RunState, initial_state
 from engine.ids import RunId, WorkerId
 from engine.phases import Phase
+from engine.sandbox.tamper import News
 from engine.store.layout import Layout
+from engine.supervisor import looking
 from engine.supervisor.looking import Asked, Known, Seen, Sight
 from engine.supervisor.place import Place
 from engine.supervisor.resting import RestingTrees
@@ -22,12 +25,14 @@ from tests.support.plans import a_plan, a_step
 FIRST, SECOND, THIRD = (WorkerId("a", n) for n in (1, 2, 3))
 
 
-class Nothing:
-    """A shelter that keeps nobody from anything."""
+class Fence:
+    """A shelter that keeps everybody from everything, or nobody from anything."""
+
+    is_open = True
 
     def may_write(self, state: RunState, path: Path) -> bool:
         del state, path
-        return True
+        return self.is_open
 
 
 class Ground:
@@ -39,7 +44,8 @@ class Ground:
         layout = Layout(top / "state")
         self.run = layout.run(RunId("r"))
         place = Place(project=self.project, layout=layout, workspaces=top / "trees", repo=None)
-        self.sight = Sight(place, cast("Shelter", Nothing()))
+        self.fence = Fence()
+        self.sight = Sight(place, cast("Shelter", self.fence))
         self.state = initial_state(RunId("r"), a_plan(a_step("a", 3)))
         for worker in (FIRST, SECOND, THIRD):
             self.folder(worker).mkdir(parents=True)
@@ -93,6 +99,23 @@ def test_a_calm_look_tells_nobody_anything(ground: Ground) -> None:
     asked = [ground.begin(worker) for worker in (FIRST, SECOND)]
     (ground.tree(FIRST) / "file").write_text("y")  # its own
     assert ground.end(*asked) == [set(), set()]
+
+
+def test_what_a_sandbox_hides_is_not_even_looked_at(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[Path] = []
+
+    def walk(tops: Iterable[Path], *_: object, **__: object) -> News:
+        walked.extend(tops)
+        return News(paths=(), is_whole=True)
+
+    monkeypatch.setattr(looking, "changed_since", walk)
+    for is_open in (False, True):
+        ground.fence.is_open = is_open
+        asked = [ground.begin(worker) for worker in (FIRST, SECOND)]
+        assert ground.end(*asked) == [set(), set()]
+        assert bool(walked) == is_open
 
 
 def test_only_who_began_before_it_is_told_what_was_written(ground: Ground) -> None:
