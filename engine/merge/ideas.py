@@ -153,10 +153,10 @@ def _of_lines(hunk: Hunk) -> Iterator[Idea]:
         shared = both_edits(hunk.base, first, second, share=True)
         if shared is not None:
             trust = 0.42 if name == "target" else 0.2
-            yield Idea(Rule.BOTH, shared, f"both added here; the {name} side's first", trust)
+            yield Idea(Rule.BOTH, shared, f"the {name} side's first; both added here", trust)
         elif len(first) + len(second) <= _FEW_EDITS:
             text = favouring(hunk.base, first, second)
-            reason = f"both sides' lines; where both changed one, the {name} side's"
+            reason = f"the {name} side's where both changed a line; else both"
             yield Idea(Rule.FAVOURED, text, reason, 0.3)
 
 
@@ -210,9 +210,9 @@ def _of_words(three: Three) -> Iterator[Idea]:
         shared = both_edits(three.base, first.edits, second.edits, share=True)
         if shared is not None:
             trust = 0.4 if first is three.target else 0.2
-            reason = f"both put words into one place; the {first.name} side's first"
+            reason = f"the {first.name} side's first; both put words into one place"
             yield Idea(Rule.WORDS, shared, reason, trust)
         elif len(first.edits) + len(second.edits) <= _FEW_EDITS:
             text = favouring(three.base, first.edits, second.edits)
-            reason = f"both sides' words; where both changed one, the {first.name} side's"
+            reason = f"the {first.name} side's where both changed a word; else both"
             yield Idea(Rule.FAVOURED, text, reason, 0.25)

@@ -9,7 +9,19 @@ from engine.phases import Phase
 from tui.present.clean import clean_tree
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import some
-from tui.present.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
+from tui.present.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    blank,
+    fit,
+    words,
+)
 from tui.present.meters import heading
 
 if TYPE_CHECKING:
@@ -74,6 +86,7 @@ def ways_of(worker: WorkerView | None) -> Sequence[Way]:
 def blocked_page(worker: WorkerView, keys: Mapping[str, str], cells: int) -> list[Row]:
     """The files, and each way on with its key and what it does."""
     paths = worker.in_the_way
+    cells -= 2
     title = heading("YOUR EDITS ARE IN THE WAY", cells, Role.LIMIT, figure=str(len(paths)))
     rows: list[Row] = [(), title]
     rows += [
@@ -86,7 +99,14 @@ def blocked_page(worker: WorkerView, keys: Mapping[str, str], cells: int) -> lis
     for way in ways_of(worker):
         rows.append(words("  ", Span(f"{keys.get(way.idea, ''):<4}", KEY), Span(way.label, BOLD)))
         rows += [(Span("      "), Span(text, MUTED)) for text in wrap(way.effect, cells - 8)]
-    return rows
+    return [(blank(1), *row) for row in rows]
+
+
+def blocked_subject(worker: WorkerView, target: str, cells: int) -> Row:
+    """Whose change cannot land where, and why."""
+    mark = Span(" ▲ ", Ink(Role.LIMIT, bold=True))
+    why = f"   {some(len(worker.in_the_way), 'file')} of yours in the way"
+    return fit(words(mark, Span(worker.worker, BOLD), f" → {target}", why), cells)
 
 
 def blocked_sentence(worker: WorkerView) -> Row:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui.present.cutting import cut_end, cut_path, wrap
-from tui.present.diff_layout import Part, Shape, lay_out
-from tui.present.diff_rows import DiffPainter
 from tui.present.frames import framed
 from tui.present.ink import (
     BOLD,
@@ -277,6 +274,7 @@ def _choices(pane: ReviewPane, look: Look, cells: int, *, is_full: bool) -> list
     return rows
 
 
+_PLAIN = "100644"
 _TYPES = {
     "120000": "a link",
     "160000": "a submodule",
@@ -300,42 +298,48 @@ def did(file: ConflictFileView, *, is_target: bool) -> tuple[str, Role, str]:
         return "moved", Role.ADDED, f"it to {path}"
     if file.kind == "mode":
         return "made", Role.ADDED, f"it {mode}"
+    if mode == _PLAIN:
+        return "changed", Role.ADDED, "it"
     return "changed", Role.ADDED, f"it, {kind} ({mode})"
 
 
 def _evidence(pane: ReviewPane, cells: int, gap: list[Row]) -> list[Row]:
     """What was chosen, and what is known about the path on all three sides."""
-    file = pane.file
-    if file is None:
+    view, file = pane.shown, pane.file
+    if view is None or file is None:
         return []
     rows: list[Row] = [*gap]
     if pane.matter and not pane.matter.is_open:
         chosen = Ink(Role.ACCENT)
         rows += [(Span("✓ ", chosen), Span(_chosen(pane), chosen)), *gap]
+    changed = _changed(pane, cells)
+    rows += [*changed, *gap] if changed else []
     rows.append(heading("EVIDENCE", cells))
-    for name, path, mode in (
+    sides = (
         ("base", file.base_path, ""),
-        ("target", file.target_path, file.target_mode or ""),
-        ("incoming", file.incoming_path, file.incoming_mode or ""),
-    ):
+        (view.target, file.target_path, file.target_mode or ""),
+        (view.incoming, file.incoming_path, file.incoming_mode or ""),
+    )
+    width = min(max(len(name) for name, _, _ in sides), cells // 3)
+    for name, path, mode in sides:
         said = Span(path, TEXT) if path else Span("no such file", MUTED)
-        rows.append((Span(f"  {name:<10}", MUTED), said, Span(f"  {mode}", MUTED)))
-    return [*rows, *_changed(pane, cells)]
+        named = fit((Span(cut_end(name, width), MUTED),), width)
+        rows.append((blank(2), *named, blank(2), said, Span(f"  {mode}", MUTED)))
+    return rows
 
 
 def _changed(pane: ReviewPane, cells: int) -> list[Row]:
-    """What the worker's own change did to the file, line by line."""
-    file = pane.file
-    paths = {file.path, file.incoming_path, file.base_path} if file else set()
-    diff = pane.change
-    found = next((f for f in diff.files if f.path in paths), None) if diff else None
-    if diff is None or found is None or not found.hunks:
+    """What the side that kept the file did to it, line by line."""
+    view, file = pane.shown, pane.file
+    if view is None or file is None or not file.change:
         return []
-    shape = Shape()
-    only = replace(diff, files=(found,))
-    painter = DiffPainter(diff=only, shape=shape)
-    places = [place for place in lay_out(only, shape) if place.part is Part.LINE]
-    rows = [
-        row for place in places[:_MOST_LINES] for row in painter.rows(place, cells, is_here=False)
-    ]
-    return [(), heading("ITS CHANGE", cells), *rows]
+    name = view.incoming if file.target_path is None else view.target
+    shown = file.change[:_MOST_LINES]
+    rows: list[Row] = [heading("CHANGE", cells, note=f"what {name} did to it")]
+    for row, line, last in zip(
+        side_rows(file.path, shown, cells, picked={}), shown, (None, *shown), strict=False
+    ):
+        if last is not None and line.sign != "-" != last.sign and line.at > last.at + 1:
+            rows.append(words("     ⋮"))
+        rows.append(row)
+    return rows

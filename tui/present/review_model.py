@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from engine.api import ConflictFileView, ConflictView, HunkView, LineView, MergedFileView
-    from engine.diffs import ChangeDiff
 
 
 @dataclass
@@ -37,8 +36,6 @@ class ReviewPane:
     picking: bool = False
     picked: list[PickedLine] = field(default_factory=list)
     line: int = 0
-    change: ChangeDiff | None = None
-    """What the worker changed, as evidence for files that are decided as a whole."""
     looked_at: dict[str, ConflictFileView] = field(default_factory=dict)
     """Whole files as they would be, by their paths, fit to be shown; an older look stays until the
     newer one is there."""

@@ -97,6 +97,7 @@ _WHOLE_IDEAS = {
     "both": "take_both",
     "union": "take_both",
     "merged": "merge",
+    "merged, in the target's style": "merge",
     "delete": "no",
 }
 _RULES = {
@@ -144,8 +145,9 @@ def shown_file(file: ConflictFileView) -> ConflictFileView:
         )
         for piece in file.pieces
     )
-    bare = clean_tree(replace(file, hunks=(), pieces=(), text=None), clean_code_block)
-    return replace(bare, hunks=tuple(map(_hunk, file.hunks)), pieces=pieces)
+    bare = clean_tree(replace(file, hunks=(), pieces=(), change=(), text=None), clean_code_block)
+    change = tuple(map(_line, file.change))
+    return replace(bare, hunks=tuple(map(_hunk, file.hunks)), pieces=pieces, change=change)
 
 
 def _hunk(hunk: HunkView) -> HunkView:

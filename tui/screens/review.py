@@ -8,7 +8,7 @@ from engine.commands import (
 )
 from engine.phases import Phase
 from tui.present.ink import BOLD, LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
-from tui.present.review_blocked import blocked_page, blocked_sentence
+from tui.present.review_blocked import blocked_page, blocked_sentence, blocked_subject
 from tui.present.review_card import Look, card
 from tui.present.review_columns import COLUMNS_FROM, columns, fits
 from tui.present.review_left import LEFT, Beside, left_pane
@@ -53,6 +53,9 @@ class ReviewScreen(ReviewBlocked):
     # Drawing.
 
     def subject(self, scene: Scene, cells: int) -> Row:
+        worker, run = self.session.worker_view, self.session.run
+        if worker and run and self.is_blocked:
+            return blocked_subject(worker, run.target or "", cells)
         return review_subject(self.pane, cells) or super().subject(scene, cells)
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
@@ -120,7 +123,7 @@ class ReviewScreen(ReviewBlocked):
 
     def hints(self) -> Sequence[str]:
         if self.is_blocked:
-            return ("take_both", "take_target", "pause", "take_incoming")
+            return ("take_both", "take_target", "pause", "take_incoming", "go_diff", "go_fleet")
         if self.pane.shown is None:
             return ("go_fleet", "diff")
         if self.pane.picking:

@@ -94,7 +94,6 @@ class ReviewActs(ActingScreen):
             or (here.phase is not Phase.CONFLICTED)
         ):
             self.pane.show(None)
-            self.pane.change = None
             self.reason = ""
 
     async def _conflicts(self, run: str, worker: str) -> "ConflictView | str":
@@ -111,7 +110,6 @@ class ReviewActs(ActingScreen):
             self.is_loading = False
             self._take_in(found)
         self.draw()
-        await self._load_change(wanted)
         await self._load_queue(wanted)
 
     async def _load_queue(self, wanted: _Wanted) -> None:
@@ -139,16 +137,6 @@ class ReviewActs(ActingScreen):
         found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
         if not isinstance(found, str) and found.looked_at is not None:
             self.pane.looked_at[path] = shown_file(found.looked_at)
-            self.draw()
-
-    async def _load_change(self, wanted: _Wanted) -> None:
-        """The worker's own change: evidence where a file is decided as a whole."""
-        raw = self.pane.raw
-        if raw is None or not any(file.needs_whole for file in raw.files):
-            return
-        found = await self.session.bridge.diff(wanted[0], wanted[1], wanted[2])
-        if wanted == self._loaded and not isinstance(found, str):
-            self.pane.change = found
             self.draw()
 
     def _take_in(self, found: "ConflictView | str") -> bool:

@@ -22,9 +22,11 @@ from engine.merge import (
     SingleLines,
     compare,
     options,
+    split_lines,
     text_of,
 )
 from engine.merge.memory import memory_key
+from engine.merge.text import is_binary
 from engine.results import CheckResult
 from engine.supervisor.merging.evidence import (
     CommitView,
@@ -37,6 +39,8 @@ from engine.supervisor.merging.evidence import (
 _BEGINS_WITH_NAME = re.compile(rb"[A-Za-z_$]")
 _HEADING_WITHIN = 500
 _LONGEST_HEADING = 80
+_TWO = 2
+_ROUND, _MOST_SHOWN = 3, 400
 
 Proposer = Callable[[Hunk], tuple[Proposal, ...]]
 
@@ -123,6 +127,7 @@ class ConflictFileView:
         is_edited: Its text was written by hand.
         text: As it stands, open hunks between markers, for an editor; only where it was asked for.
         pieces: The same in pieces, an open hunk as its base; likewise only where it was asked for.
+        change: What the one side that kept the file did to its text, with some lines round it.
         target_path: What the target calls it, None where it has no such file; so `incoming_path`.
         target_commits: The target's newest commits that touched it; so `incoming_commits`.
     """
@@ -147,6 +152,7 @@ class ConflictFileView:
     target_mode: str | None = None
     incoming_mode: str | None = None
     pieces: tuple[PieceView, ...] = ()
+    change: tuple[LineView, ...] = ()
     target_commits: tuple[CommitView, ...] = ()
     incoming_commits: tuple[CommitView, ...] = ()
 
@@ -296,9 +302,25 @@ def _file(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> Con
         target_mode=conflict.target.mode if conflict.target else None,
         incoming_mode=conflict.incoming.mode if conflict.incoming else None,
         pieces=tuple(piece_views(conflict.text, pieces)),
+        change=_change(conflict) if needs.whole else (),
         target_commits=lens.evidence.target.of(paths[1] or paths[0]),
         incoming_commits=lens.evidence.incoming.of(paths[2] or paths[0]),
     )
+
+
+def _change(conflict: FileConflict) -> tuple[LineView, ...]:
+    """What the side that did not delete the file changed in it."""
+    kept = [side for side in (conflict.target, conflict.incoming) if side is not None]
+    texts = [side.content for side in (conflict.base, *kept) if side is not None]
+    if len(texts) != _TWO or len(kept) != 1 or None in texts:
+        return ()
+    base, side = (text or b"" for text in texts)
+    if is_binary(base) or is_binary(side):
+        return ()
+    lines = _compared(split_lines(base), split_lines(side))
+    changed = [at for at, line in enumerate(lines) if line.sign != " "]
+    near = {at + by for at in changed for by in range(-_ROUND, _ROUND + 1)}
+    return tuple(line for at, line in enumerate(lines) if at in near)[:_MOST_SHOWN]
 
 
 def _path_of(path: bytes | None) -> str | None:
