@@ -8,6 +8,7 @@ from engine.git.objects import learn_commit
 from engine.git.runner import HERE, Repo
 
 _MOST = 512
+_NEAR = 8
 
 
 async def part_at(repo: Repo, base: str, one: str, other: str) -> bool:
@@ -20,6 +21,24 @@ async def part_at(repo: Repo, base: str, one: str, other: str) -> bool:
     above = await _above(repo, base, one)
     beside = await _above(repo, base, other) if above is not None else None
     return above is not None and beside is not None and not above & beside
+
+
+async def base_of(repo: Repo, one: str, other: str) -> str | None:
+    """The only best common ancestor of two commits, where it lies near and that can be proved."""
+    sides = [{one}, {other}]
+    fronts = [{one}, {other}]
+    for _ in range(_NEAR):
+        common = sides[0] & sides[1]
+        if common:
+            base = common.pop()
+            return base if await part_at(repo, base, one, other) else None
+        for side, front in enumerate(fronts):
+            parents = await _parents(repo, front) if front else set()
+            if parents is None:
+                return None
+            fronts[side] = parents - sides[side]
+            sides[side] |= parents
+    return None
 
 
 async def _above(repo: Repo, base: str, tip: str) -> set[str] | None:

@@ -13,7 +13,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream as Said
 from engine.git.runner import Repo, Where
 from engine.git.standing import Kind
 
-_OBJECTS = Kind(words=("cat-file", "--batch"))
+_OBJECTS = Kind(words=("cat-file", "--batch-command"))
 DIFF = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 _DIFFERENCE = Kind(words=(*DIFF, "--stdin"))
 _MERGE = Kind(
@@ -37,8 +37,24 @@ async def objects(
     async def read(said: Said) -> list[tuple[str, bytes] | None]:
         return [await _object(said) for _ in names]
 
-    question = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+    question = "".join(f"contents {name}\n" for name in names).encode(errors="surrogateescape")
     return await repo.standing.ask(_OBJECTS, where, question, read)
+
+
+async def sizes(repo: Repo, oids: Sequence[str], where: Where) -> list[int | None] | None:
+    """How many bytes some objects have, in order; None for one that is missing."""
+
+    async def read(said: Said) -> list[int | None]:
+        return [size_in(await said.receive_until(b"\n", _MOST)) for _ in oids]
+
+    question = "".join(f"info {oid}\n" for oid in oids).encode()
+    return await repo.standing.ask(_OBJECTS, where, question, read)
+
+
+def size_in(line: bytes) -> int | None:
+    """The number at the end of a line; None where there is none."""
+    word = line.rpartition(b" ")[2]
+    return int(word) if word.isdigit() else None
 
 
 async def _object(said: Said) -> tuple[str, bytes] | None:

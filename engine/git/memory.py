@@ -39,6 +39,7 @@ class Memory:
 
     def put(self, key: Hashable, answer: Sized) -> None:
         """An answer that is known without asking."""
+        self._known.pop(key, None)  # what is told again is forgotten last
         if len(answer) <= _LARGEST:
             self._known[key] = answer
         _shorten(self._known, _KEPT)

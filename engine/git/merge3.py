@@ -14,7 +14,7 @@ from anyio import to_thread
 from engine.errors import GitFailed, WorkspaceError
 from engine.git import asking
 from engine.git.loose import write_commits
-from engine.git.objects import Wording, commit_bytes, object_id, scratch_folder
+from engine.git.objects import Wording, commit_bytes, object_id, read_objects, scratch_folder
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
 from engine.git.touched import touched_paths
@@ -179,14 +179,12 @@ class Merger:
     async def _asked(self, names: Sequence[str]) -> list[str]:
         if not names:
             return []
-        stdin = "".join(f"{name}^{{tree}}\n" for name in names).encode()
-        words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
-        listing = await self._repo.read(*words, call=Call(stdin=stdin), where=self.where)
-        lines = [line.split(" ") for line in listing.decode().split("\n") if line]
-        for name, line in zip(names, lines, strict=True):
-            if line[-1] != "tree":
-                raise WorkspaceError(f"{name!r} names no tree of this repository")
-        return [line[0] for line in lines]
+        found = await read_objects(self._repo, [f"{name}^{{tree}}" for name in names], self.where)
+        trees = [one[0] for one in found if one is not None]
+        if len(trees) < len(names):
+            name = names[found.index(None)]
+            raise WorkspaceError(f"{name!r} names no tree of this repository")
+        return trees
 
     def _dress(self, sides: Sides, contents: dict[str, bytes]) -> tuple[str, str]:
         """Both sides as commits on a common base, by their ids; their bytes join `contents`."""

@@ -63,6 +63,22 @@ async def commit_of(repo: Repo, revision: str) -> str:
     return found
 
 
+async def commits_of(repo: Repo, *revisions: str) -> tuple[str, ...]:
+    """The commits that revisions name where the repository was opened; their trees become known.
+
+    Raises:
+        WorkspaceError: One names none.
+    """
+    own = None if repo.git_dir == repo.common_dir else repo.git_dir
+    names = [f"{revision}^{{commit}}".replace("\n", " ") for revision in revisions]
+    found = await read_objects(repo, names, Where(git_dir=own))
+    for revision, one in zip(revisions, found, strict=True):
+        if one is None:
+            raise WorkspaceError(f"{revision!r} names no commit of this repository")
+        learn_commit(repo, *one)
+    return tuple(one[0] for one in found if one is not None)
+
+
 async def tree_of(repo: Repo, revision: str) -> str:
     """The tree of a commit.
 
@@ -108,14 +124,14 @@ async def read_blobs(repo: Repo, oids: Sequence[str], where: Where = HERE) -> li
         WorkspaceError: One of them is missing.
     """
     found: list[bytes] = []
-    for oid, known in zip(oids, await _read(repo, oids, where), strict=True):
+    for oid, known in zip(oids, await read_objects(repo, oids, where), strict=True):
         if known is None:
             raise WorkspaceError(f"the object {oid} is missing from the repository")
         found.append(known[1])
     return found
 
 
-async def _read(
+async def read_objects(
     repo: Repo, names: Sequence[str], where: Where = HERE
 ) -> list[tuple[str, bytes] | None]:
     """Ids and bytes of what some names mean, in order; None for one that means nothing."""
@@ -141,6 +157,17 @@ async def _read(
     return found
 
 
+async def read_sizes(repo: Repo, oids: Sequence[str], where: Where = HERE) -> list[int | None]:
+    """How many bytes many objects have, in order; None for one that is missing."""
+    known = await asking.sizes(repo, oids, where) if oids else []
+    if known is not None:
+        return known
+    asked = "".join(f"{oid}\n" for oid in oids).encode()
+    words = ("cat-file", "--batch-check=%(objectname) %(objectsize)")
+    listing = await repo.read(*words, call=Call(stdin=asked), where=where)
+    return [asking.size_in(line) for line in listing.split(b"\n") if line]
+
+
 async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
     """The commit that a ref names, if it names one.
 
@@ -151,7 +178,7 @@ async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
     said = await to_thread.run_sync(_own_file, repo, ref)
     if not unknown and repo.memory.tree(said) is not None:
         return said
-    found = await _read(repo, [f"{name}^{{commit}}" for name in (ref, *unknown)])
+    found = await read_objects(repo, [f"{name}^{{commit}}" for name in (ref, *unknown)])
     for one in found:
         if one is not None:
             learn_commit(repo, *one)

@@ -6,14 +6,17 @@ cannot be checked out, or that writes into their `.git`.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from anyio import to_thread
 
+from engine.errors import GitFailed
 from engine.git.objects import TreeEntry, read_blobs
 from engine.git.runner import HERE, Call, Repo, Where
-from engine.git.touched import Touched
+from engine.git.touched import Touched, touched_paths
 
 _IGNORED_BY_HFS = re.compile(
     "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"  # joiners, marks and overrides
@@ -64,23 +67,41 @@ class Attributes:
 
     def __init__(self, repo: Repo) -> None:
         self._repo = repo
-        self._known: dict[str, str] = {}
 
     async def folder(self, tree: str, where: Where = HERE) -> str:
         """The folder for a tree; the empty one for a tree that sets no attributes."""
-        if tree not in self._known:
+        known = self._known(tree) or await self._as_before(tree, where)
+        if known is None:
             entries = [entry for entry in await self._listed(tree, where) if entry.mode in _FILES]
             blobs = await read_blobs(self._repo, [entry.oid for entry in entries], where)
             paths = [entry.path for entry in entries]
             files = dict(zip(paths, blobs, strict=True))
-            self._known[tree] = await to_thread.run_sync(self._lay_out, tree, files)
-        return self._known[tree]
+            known = await to_thread.run_sync(self._lay_out, tree, files)
+        self._learn(tree, known)
+        self._repo.memory.put(_latest(where), tree)
+        return known
+
+    async def _as_before(self, tree: str, where: Where) -> str | None:
+        """What was found for the tree before, where the two differ in no attributes."""
+        before = self._repo.memory.known(_latest(where))
+        if not isinstance(before, str):
+            return None
+        with suppress(GitFailed):  # that one may be gone
+            self.follow(before, tree, await touched_paths(self._repo, before, tree, where))
+        return self._known(tree)
 
     def follow(self, tree: str, later: str, touched: Iterable[Touched]) -> None:
         """A tree made from one that is known has its attributes, if no file of them differs."""
+        known = self._known(tree)
         is_same = not any(one.path.rpartition(b"/")[2] == b".gitattributes" for one in touched)
-        if is_same and tree in self._known:
-            self._known[later] = self._known[tree]
+        if is_same and known is not None:
+            self._learn(later, known)
+
+    def _known(self, tree: str) -> str | None:
+        return cast("str | None", self._repo.memory.known(("attributes", tree)))
+
+    def _learn(self, tree: str, folder: str) -> None:
+        self._repo.memory.put(("attributes", tree), folder)
 
     async def _listed(self, tree: str, where: Where) -> list[TreeEntry]:
         """The attribute files of a tree, found by git: in a large tree they are few."""
@@ -108,3 +129,8 @@ class Attributes:
             partial.write_bytes(content)
             partial.replace(file)
         return str(folder)
+
+
+def _latest(where: Where) -> Hashable:
+    """Under this the tree is known that was asked for last, among objects of the same folder."""
+    return "attributes of", where.objects

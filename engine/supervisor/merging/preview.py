@@ -12,8 +12,9 @@ from anyio import to_thread
 from anyio.from_thread import start_blocking_portal
 
 from engine.errors import WorkspaceError
+from engine.git.ancestry import base_of
 from engine.git.merge3 import MergedTrees, Merger, Sides
-from engine.git.objects import commit_of
+from engine.git.objects import commits_of
 from engine.git.runner import Call, Repo
 from engine.merge import (
     Choice,
@@ -61,7 +62,7 @@ async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
     Raises:
         WorkspaceError: One of them names no commit, or they have none in common.
     """
-    mine, theirs = await commit_of(repo, target), await commit_of(repo, incoming)
+    mine, theirs = await commits_of(repo, target, incoming)
     merger = Merger(repo)
     sides = Sides(await common_base(repo, merger, mine, theirs), mine, theirs)
     merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
@@ -77,9 +78,17 @@ async def common_base(repo: Repo, merger: Merger, mine: str, theirs: str) -> str
     Raises:
         WorkspaceError: They have none.
     """
-    words = ("merge-base", "--all", mine, theirs)
-    done = await repo.run(*words, call=_MAY_BE_NONE)
-    bases = done.stdout.decode().split()
+
+    async def ask() -> list[str]:
+        near = await base_of(repo, mine, theirs)
+        if near is not None:
+            return [near]
+        words = ("merge-base", "--all", mine, theirs)
+        return (await repo.read(*words, call=_MAY_BE_NONE)).decode().split()
+
+    # What a shallow repository has in common changes when more of it is fetched.
+    key = ("bases", mine, theirs)
+    bases = await (ask() if repo.is_shallow else repo.memory.of(key, ask))
     if not bases:
         raise WorkspaceError(
             f"{mine[:12]} and {theirs[:12]} have no commit in common",

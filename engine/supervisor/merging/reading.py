@@ -1,9 +1,9 @@
 """What trees hold, asked in few processes: entries at paths, what was moved, many blobs at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from engine.git.objects import parse_entry, read_blobs
-from engine.git.runner import HERE, Call, Repo, Where
+from engine.git.objects import parse_entry, read_blobs, read_objects, read_sizes
+from engine.git.runner import HERE, Repo, Where
 
 Entries = Mapping[bytes, tuple[str, str]]
 """Mode and object by path; what is no file, link or submodule is not there."""
@@ -19,6 +19,39 @@ async def entries_of(
     repo: Repo, tree: str, paths: Sequence[bytes], where: Where = HERE
 ) -> dict[bytes, tuple[str, str]]:
     """What a tree has at these paths."""
+    folders = {path.rpartition(b"/")[0] for path in paths}
+    if any(map(_is_odd, folders)):
+        return await _listed(repo, tree, paths, where)
+    names = [f"{tree}:{_word(folder)}/" if folder else f"{tree}^{{tree}}" for folder in folders]
+    trees = await read_objects(repo, names, where)
+    there = {
+        folder: dict(_entries(one[1], len(repo.zero) // 2))
+        for folder, one in zip(folders, trees, strict=True)
+        if one is not None
+    }
+    split = [(path, *path.rpartition(b"/")) for path in paths]
+    found = {path: there.get(folder, {}).get(name) for path, folder, _, name in split}
+    return {path: entry for path, entry in found.items() if entry and entry[0] != _DIRECTORY}
+
+
+def _is_odd(folder: bytes) -> bool:
+    """A name that git does not take from a line of its input, or takes for a relative one."""
+    return b"\n" in folder or folder.split(b"/", 1)[0] in {b".", b".."}
+
+
+def _entries(content: bytes, width: int) -> Iterator[tuple[bytes, tuple[str, str]]]:
+    """What stands in a tree as git stores it: names, with modes and objects."""
+    place = 0
+    while place < len(content):
+        end = content.index(b"\0", place)
+        mode, _, name = content[place:end].partition(b" ")
+        place = end + 1 + width
+        yield name, (mode.decode().zfill(6), content[end + 1 : place].hex())
+
+
+async def _listed(
+    repo: Repo, tree: str, paths: Sequence[bytes], where: Where
+) -> dict[bytes, tuple[str, str]]:
     found: dict[bytes, tuple[str, str]] = {}
     for start in range(0, len(paths), _AT_ONCE):
         names = [_word(path) for path in paths[start : start + _AT_ONCE]]
@@ -55,11 +88,10 @@ async def contents_of(repo: Repo, oids: Sequence[str], where: Where = HERE) -> d
     """The bytes of many blobs; those that are too big to compare are left out."""
     if not oids:
         return {}
-    asked = "".join(f"{oid}\n" for oid in oids).encode()
-    words = ("cat-file", "--batch-check=%(objectname) %(objectsize)")
-    listing = (await repo.read(*words, call=Call(stdin=asked), where=where)).decode()
-    sizes = [line.split(" ") for line in listing.split("\n") if line]
-    small = [oid for oid, size in sizes if size.isdigit() and int(size) <= BIG_BLOB]
+    sizes = await read_sizes(repo, oids, where)
+    small = [
+        oid for oid, size in zip(oids, sizes, strict=True) if size is not None and size <= BIG_BLOB
+    ]
     blobs = await read_blobs(repo, small, where)
     return dict(zip(small, blobs, strict=True))
 
