@@ -7,7 +7,7 @@ and can be put back.
 import errno
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -217,20 +217,32 @@ async def is_contained(repo: Repo, merger: Merger, head: str, target: str) -> bo
 
 
 async def remove_branch(
-    repo: Repo, merger: Merger, names: RefNames, *, targets: Sequence[str]
-) -> str:
-    """Delete a worker's branch if its work is in a target and pinned; why it stays, or nothing."""
+    repo: Repo,
+    merger: Merger,
+    names: RefNames,
+    *,
+    targets: Sequence[str],
+    going: Container[str] | None = None,
+) -> str | None:
+    """Delete a worker's branch if its work is in a target and pinned; why it stays, or nothing.
+
+    Where it is only to be said, `going` are the worktrees that would be gone by then. None means
+    that there is no such branch.
+    """
     tip = await resolve(repo, names.branch_ref)
     if tip is None:
-        return ""
+        return None
     pinned = await resolve(repo, names.head)
     if pinned is None or not await is_ancestor(repo, tip, pinned):
         return "it holds commits that no attempt has"
-    if any(place.branch == names.branch_ref for place in await checkouts(repo)):
+    held = [place.path for place in await checkouts(repo) if place.branch == names.branch_ref]
+    if any(path not in (going or ()) for path in held):
         return "it is checked out"
     landed = [t for t in targets if await is_contained(repo, merger, tip, t)]
     if not landed and tip != await resolve(repo, names.base):
         return "its work is in no target yet"
+    if going is not None:
+        return ""
     try:
         move = RefMove(names.branch_ref, None, tip)
         await move_refs(repo, [move], say="plait: clean")

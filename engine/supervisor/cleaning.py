@@ -1,7 +1,7 @@
 """What can be taken away safely, what cannot and why; and getting back what was taken away."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -71,10 +71,11 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
         if await anyio.Path(w.workspace or "").is_dir()
     ]
     items += await _clean_strays(tools, dry_run=dry_run)
+    if not dry_run and tools.repo is not None:
+        await let_go(tools.repo)
+    going = {item.path for item in items if item.is_safe} if dry_run else None
+    items += await _drop_branches(tools, states, going=going)
     if not dry_run:
-        if tools.repo is not None:
-            await let_go(tools.repo)
-        items += await _drop_branches(tools, states)
         for state in states:
             if all(w.phase.is_settled for w in state.workers.values()):
                 checked = tools.workspaces / state.run / "check"
@@ -122,22 +123,28 @@ def _strays(root: Path, runs: Path) -> list[tuple[AttemptId, Path]]:
     return found
 
 
-async def _drop_branches(tools: Tools, states: Sequence[RunState]) -> list[CleanItem]:
-    """Branches of settled workers whose work is in the target; the others stay."""
+async def _drop_branches(
+    tools: Tools, states: Sequence[RunState], *, going: Container[str] | None
+) -> list[CleanItem]:
+    """Branches of settled workers whose work is in the target; the others stay.
+
+    Where it is only to be said, `going` are the workspaces that would be gone by then.
+    """
     items = []
     for state in states:
         for w in state.workers.values():
             if not w.phase.is_settled or w.branch is None or not w.attempt:
                 continue
-            if await anyio.Path(w.workspace or "").is_dir():
+            is_gone = going is not None and w.workspace in going
+            if not is_gone and await anyio.Path(w.workspace or "").is_dir():
                 continue
-            if not await tools.workshop.drop_branch(state, w):
+            if await tools.workshop.drop_branch(state, w, going=going) == "":
                 items.append(
                     CleanItem(
                         run=state.run,
                         worker=str(w.id),
                         path=w.workspace or "",
-                        was_removed=True,
+                        was_removed=going is None,
                         branch=w.branch,
                     )
                 )

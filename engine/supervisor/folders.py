@@ -1,7 +1,7 @@
 """Plain folders as workspaces: no git, only includes going in and artifacts coming out."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -155,10 +155,12 @@ class FolderWorkshop:
         if folder is not None:
             await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
 
-    async def drop_branch(self, state: RunState, w: Worker) -> str:
+    async def drop_branch(
+        self, state: RunState, w: Worker, *, going: Container[str] | None = None
+    ) -> str | None:
         """Plain folders have no branches."""
-        del state, w
-        return ""
+        del state, w, going
+        return None
 
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
         """Plain folders have nothing to compare with."""

@@ -1,7 +1,7 @@
 """Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
 
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -349,14 +349,15 @@ class GitWorkshop:
             await self._tidy(space)
         return verdict
 
-    async def drop_branch(self, state: RunState, w: Worker) -> str:
+    async def drop_branch(
+        self, state: RunState, w: Worker, *, going: Container[str] | None = None
+    ) -> str | None:
         """Delete a worker's branch if its work is in the target and pinned; why it stays."""
         target = state.plan.runtime.target
         attempt = AttemptId(state.run, w.id, w.attempt)
         names = RefNames(attempt, state.plan.runtime.branch_prefix)
-        return await remove_branch(
-            self._repo, self._merger, names, targets=[f"refs/heads/{target}"] if target else []
-        )
+        targets = [f"refs/heads/{target}"] if target else []
+        return await remove_branch(self._repo, self._merger, names, targets=targets, going=going)
 
     async def _tidy(self, space: Workspace) -> None:
         """Let go of what reading a workspace wrote beside it: all of it has been imported."""

@@ -1,6 +1,6 @@
 """Where a worker works: the seam between the supervisor and each way of making a workspace."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -137,7 +137,9 @@ class Workshop(Protocol):
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human; what is unproved stays."""
 
-    async def drop_branch(self, state: RunState, w: Worker) -> str:
+    async def drop_branch(
+        self, state: RunState, w: Worker, *, going: Container[str] | None = None
+    ) -> str | None:
         """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
 
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:

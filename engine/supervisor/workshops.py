@@ -1,6 +1,6 @@
 """Which workshop a run works in: plain folders, or git."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
@@ -110,9 +110,11 @@ class Workshops:
         """Give it back although its work still waits for a human."""
         await self._for(state.plan).put_away(state, effect)
 
-    async def drop_branch(self, state: RunState, w: Worker) -> str:
+    async def drop_branch(
+        self, state: RunState, w: Worker, *, going: Container[str] | None = None
+    ) -> str | None:
         """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
-        return await self._for(state.plan).drop_branch(state, w)
+        return await self._for(state.plan).drop_branch(state, w, going=going)
 
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
         """What an attempt has changed; of one that runs, so far."""

@@ -37,9 +37,13 @@ async def test_a_branch_goes_once_its_work_is_on_the_target_and_others_stay(plac
             [],
         )
 
+        branch = f"plait/{run.id}/s1/worker_1"
+        asked = await engine.port.clean(dry_run=True)
+        assert [item.branch for item in asked if item.is_safe] == [branch]
+        assert branch in place.built.branches()
+
         items = await engine.port.clean()
 
-        branch = f"plait/{run.id}/s1/worker_1"
         assert [item.branch for item in items if item.was_removed] == [branch]
         assert [item.reasons for item in items if not item.is_safe] == [
             ("s2/worker_1 is REVIEWING",)
