@@ -1,6 +1,9 @@
 """Taking a landing back: by going back where nothing came after it, else by its opposite."""
 
-from engine.errors import WorkspaceError
+from dataclasses import replace
+
+from engine.errors import DirtyTarget, WorkspaceError
+from engine.git.carrying import prepare_carrying
 from engine.git.composition import Composed
 from engine.git.landing import LandPrepared, LandRefused, prepare_landing, prepare_move
 from engine.git.merge3 import MergedTrees, Merger
@@ -15,7 +18,7 @@ async def undo_landing(
 
     If the target still stands where the landing put it, it goes back to where it was. If others
     have landed since, their work stays and a commit that undoes this one is added; where that
-    conflicts, the conflicts come back.
+    conflicts, the conflicts come back. Edits that the landing carried along are carried back.
 
     Raises:
         DirtyTarget: The user's own edits are in the way.
@@ -24,11 +27,39 @@ async def undo_landing(
     at = await resolve(repo, landed.target)
     if at is None or landed.new is None:
         raise WorkspaceError(f"{landed.target} is not there any more")
+    branch = landed.target.removeprefix("refs/heads/")
     if at == landed.new:
-        return await prepare_move(repo, landed.target, at, landed.old)
+        try:
+            return await prepare_move(repo, landed.target, at, landed.old)
+        except DirtyTarget as dirty:
+            if landed.old is None:
+                raise
+            back = Composed(target=branch, old=at, new=landed.old, tree="")
+            return await _carried_back(repo, merger, landed, (back, wording, dirty))
     merged = await merger.merge3(landed.new, at, landed.old or repo.empty_tree)
     if not merged.is_clean:
         return merged
     new = await sign_commit(repo, merged.tree, [at], wording)
-    branch = landed.target.removeprefix("refs/heads/")
-    return await prepare_landing(repo, Composed(target=branch, old=at, new=new, tree=merged.tree))
+    back = Composed(target=branch, old=at, new=new, tree=merged.tree)
+    try:
+        return await prepare_landing(repo, back)
+    except DirtyTarget as dirty:
+        return await _carried_back(repo, merger, landed, (back, wording, dirty))
+
+
+async def _carried_back(
+    repo: Repo, merger: Merger, landed: LandPrepared, what: tuple[Composed, Wording, DirtyTarget]
+) -> LandPrepared | LandRefused:
+    """The same with the user's edits on top, as they lay on top when it landed.
+
+    Raises:
+        DirtyTarget: The landing carried none, or they do not fit what was before it.
+    """
+    back, wording, dirty = what
+    if landed.edits is None or landed.leads_on:
+        raise dirty
+    edits = replace(wording, message="Edits under way when a landing was undone\n")
+    plan = await prepare_carrying(repo, merger, back, edits)
+    if isinstance(plan, MergedTrees):
+        raise DirtyTarget([one.path for one in plan.conflicts])
+    return plan

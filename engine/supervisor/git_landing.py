@@ -60,6 +60,10 @@ async def finish_undoing(repo: Repo, layout: Layout) -> None:
 
 
 _CHECK = "Plait-Check"
+_WAYS_BACK = (
+    "Commit them (the undo then adds a commit), stash them (`git stash`, and `git stash pop` after"
+    " it), or take them back; then undo again."
+)
 
 
 class Landings:
@@ -249,7 +253,7 @@ class Landings:
                 return f"what landed since conflicts with taking it back: {paths}"
             done = back if isinstance(back, LandRefused) else await self._go_back(back)
         except DirtyTarget as dirty:
-            return f"{dirty}. {dirty.hint}"
+            return f"{dirty}. {_WAYS_BACK}"
         if isinstance(done, LandRefused):
             return f"{done.reason} {done.detail}".strip()
         return None

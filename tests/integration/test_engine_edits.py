@@ -32,6 +32,17 @@ async def edited(engine: Engine, place: MergingPlace, mine: str = MINE) -> Run:
     return run
 
 
+async def undone(engine: Engine, run: Run) -> str:
+    """Take the landing back; why it stays, or nothing."""
+    before = (await engine.view(run.id)).worker(WORKER).error
+    reply = await engine.command(c.UndoLanding(worker=WORKER, run=run.id))
+    assert isinstance(reply, c.Accepted), reply
+    seen = await wait_worker(
+        engine, run, WORKER, lambda w: w.phase is Phase.REVIEWING or w.error != before
+    )
+    return "" if seen.phase is Phase.REVIEWING else seen.error or ""
+
+
 async def test_a_refusal_names_the_files_and_changes_nothing(place: MergingPlace):
     async with place.engine() as engine:
         run = await edited(engine, place)
@@ -48,9 +59,31 @@ async def test_carried_edits_lie_uncommitted_on_top(place: MergingPlace):
         run = await edited(engine, place)
         assert await land(engine, run, WORKER, edits=Edits.CARRY) is Phase.LANDED
         assert (await engine.view(run.id)).worker(WORKER).in_the_way == ()
-    assert place.text() == THEIRS
-    assert (place.project / "code").read_text() == BOTH
-    assert place.built.status().split("\n") == ["M code", "?? notes"]
+        assert place.text() == THEIRS
+        assert (place.project / "code").read_text() == BOTH
+        assert place.built.status().split("\n") == ["M code", "?? notes"]
+
+        assert await undone(engine, run) == ""
+        assert (place.text(), (place.project / "code").read_text()) == (SOURCE, MINE)
+        assert place.built.status().split("\n") == ["M code", "?? notes"]
+
+
+async def test_carried_edits_that_grew_into_the_change_keep_it_and_name_the_ways_out(
+    place: MergingPlace,
+):
+    async with place.engine() as engine:
+        run = await edited(engine, place)
+        assert await land(engine, run, WORKER, edits=Edits.CARRY) is Phase.LANDED
+        mine = BOTH.replace("of the agent", "of both")
+        place.built.write("code", mine)
+
+        said = await undone(engine, run)
+
+        assert all(way in said for way in ("code", "Commit", "stash", "take them back"))
+        assert (place.text(), (place.project / "code").read_text()) == (THEIRS, mine)
+        place.built.git("commit", "-qam", "mine")
+        assert await undone(engine, run)  # it conflicts with what was committed: nothing is lost
+    assert place.text() == mine
 
 
 async def test_committed_edits_are_a_commit_of_the_user_below_the_change(place: MergingPlace):
