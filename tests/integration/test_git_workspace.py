@@ -1,7 +1,6 @@
 """Workspaces: twenty at once, none failed, in repositories as people have them."""
 
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from engine.git import (
     stack_base,
 )
 from tests.support.git_lab import Lab
+from tests.support.kinds import submodule
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
 pytestmark = pytest.mark.anyio
@@ -350,144 +350,3 @@ async def test_a_stacked_base_is_the_merge_of_its_dependencies_or_their_conflict
     assert isinstance(clash, StackConflict)
     assert clash.onto == made.commit
     assert [one.path for one in clash.merged.conflicts] == [b"clash"]
-
-
-def bare(built: RepositoryBuilder) -> RepositoryBuilder:
-    other = RepositoryBuilder(built.path.with_name("bare"), init=False)
-    built.git("clone", "-q", "--bare", str(built.path), str(other.path))
-    return other
-
-
-def linked(built: RepositoryBuilder) -> RepositoryBuilder:
-    place = built.path.with_name("linked")
-    built.git("worktree", "add", "-q", "-b", "side", str(place))
-    return RepositoryBuilder(place, init=False)
-
-
-def shallow(built: RepositoryBuilder) -> RepositoryBuilder:
-    for n in range(4):
-        built.commit({"n": str(n)})
-    other = RepositoryBuilder(built.path.with_name("shallow"), init=False)
-    built.git("clone", "-q", "--depth=2", f"file://{built.path}", str(other.path))
-    return other
-
-
-def borrowing(built: RepositoryBuilder) -> RepositoryBuilder:
-    second = built.path.with_name("second")
-    built.git("clone", "-q", "--shared", str(built.path), str(second))
-    other = RepositoryBuilder(built.path.with_name("third"), init=False)
-    built.git("clone", "-q", "--shared", str(second), str(other.path))
-    return other
-
-
-def lacking_blobs(built: RepositoryBuilder) -> RepositoryBuilder:
-    built.configure("uploadpack.allowFilter", "true")
-    built.configure("uploadpack.allowAnySHA1InWant", "true")
-    other = RepositoryBuilder(built.path.with_name("partial"), init=False)
-    words = ("clone", "-q", "--no-checkout", "--filter=blob:none", f"file://{built.path}")
-    built.git(*words, str(other.path))
-    return other
-
-
-def detached(built: RepositoryBuilder) -> RepositoryBuilder:
-    built.git("checkout", "-q", "--detach")
-    return built
-
-
-def unborn(built: RepositoryBuilder) -> RepositoryBuilder:
-    return RepositoryBuilder(built.path.with_name("unborn"))
-
-
-def sparse(built: RepositoryBuilder) -> RepositoryBuilder:
-    built.commit({"big/one/x": "x\n", "small/y": "y\n"})
-    built.git("sparse-checkout", "set", "small")
-    return built
-
-
-def line_ends(built: RepositoryBuilder) -> RepositoryBuilder:
-    built.commit({".gitattributes": "*.bat text eol=crlf\n", "x.bat": "a\r\nb\r\n"})
-    return built.configure("core.autocrlf", "true", scope="--global")
-
-
-def large_files(built: RepositoryBuilder) -> RepositoryBuilder:
-    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 3\n"
-    built.configure("filter.lfs.smudge", "git-lfs smudge -- %f", scope="--global")
-    built.configure("filter.lfs.clean", "git-lfs clean -- %f", scope="--global")
-    return _raw_commit(built, {".gitattributes": "*.psd filter=lfs -text\n", "a.psd": pointer})
-
-
-def _raw_commit(built: RepositoryBuilder, files: dict[str, str]) -> RepositoryBuilder:
-    for path, text in files.items():
-        blob = built.git("hash-object", "-w", "--stdin", "--no-filters", stdin=text.encode())
-        built.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
-    built.git("commit", "-qm", "raw")
-    built.git("checkout-index", "-qfa", env={"GIT_CONFIG_GLOBAL": os.devnull})
-    return built
-
-
-def hooks(built: RepositoryBuilder) -> RepositoryBuilder:
-    for name in ("post-checkout", "post-index-change", "post-commit"):
-        built.write(f".git/hooks/{name}", "#!/bin/sh\nexit 1\n", mode=0o755)
-    return built
-
-
-def submodule(built: RepositoryBuilder) -> RepositoryBuilder:
-    inner = RepositoryBuilder.small(built.path.with_name("inner"))
-    words = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner.path), "mod")
-    built.git(*words)
-    built.git("commit", "-qm", "submodule")
-    return built
-
-
-def odd_path(built: RepositoryBuilder) -> RepositoryBuilder:
-    place = built.path.with_name("odd 'na\tme\" ü $HOME")
-    built.path.rename(place)
-    return RepositoryBuilder(place, init=False)
-
-
-def apart(built: RepositoryBuilder) -> RepositoryBuilder:
-    other = RepositoryBuilder(built.path.with_name("apart"), init=False)
-    other.git("init", "-q", "-b", "main", "--separate-git-dir", f"{other.path}.git")
-    other.commit({"README.md": "#\n", "src/a.py": "a\n"})
-    return other
-
-
-def is_submodule(built: RepositoryBuilder) -> RepositoryBuilder:
-    inner = RepositoryBuilder(submodule(built).path / "mod", init=False)
-    inner.home = built.home
-    return inner
-
-
-def sha256(built: RepositoryBuilder) -> RepositoryBuilder:
-    other = RepositoryBuilder(built.path.with_name("sha256"), init=False)
-    other.git("init", "-q", "-b", "main", "--object-format=sha256")
-    other.commit({"README.md": "#\n", "src/a.py": "a\n"})
-    return other
-
-
-AS_PEOPLE_HAVE_THEM = [
-    bare, linked, shallow, borrowing, lacking_blobs, detached, unborn, sparse, line_ends,
-    large_files, hooks, submodule, is_submodule, apart, odd_path, sha256,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("build", AS_PEOPLE_HAVE_THEM, ids=lambda build: build.__name__)
-async def test_workspaces_work_in_repositories_as_people_have_them(
-    tmp_path: Path, build: Callable[[RepositoryBuilder], RepositoryBuilder]
-):
-    built = build(RepositoryBuilder.small(tmp_path / "repo"))
-    lab = await Lab.open(tmp_path, built)
-    before = {} if build is bare else snapshot_of(built.path)
-
-    space = await lab.prepare()
-    seen = lab.agent(space, WORK).stdout.decode()
-    change = await lab.collect(space)
-
-    assert seen == ""
-    assert built.show(change.head, "work.txt") == b"work\n"
-    changed = built.git("diff-tree", "-r", "--name-only", change.base, change.head)
-    assert changed == "work.txt"
-    assert not change.has_left_over
-    assert before in ({}, snapshot_of(built.path))
-    if build is not lacking_blobs:
-        built.fsck()
