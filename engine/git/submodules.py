@@ -5,6 +5,7 @@ makes. Each one's git directory lies in the private clone, where the agent may r
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,6 +60,23 @@ def _prepare(place: Path, target: Path, commit: str) -> None:
     (target / "HEAD").write_text(f"{commit}\n", encoding="utf-8")
     place.mkdir(parents=True, exist_ok=True)
     (place / ".git").write_bytes(b"gitdir: " + os.fsencode(target) + b"\n")
+
+
+async def missing_links(repo: Repo, head: str, links: Mapping[bytes, str]) -> tuple[bytes, ...]:
+    """Those of some links of a commit whose own commit the user has nowhere."""
+    if not links:
+        return ()
+    names = {os.fsencode(one.path): one.name for one in await _listed(repo, head)}
+    return tuple(
+        [path for path, oid in links.items() if not await _has(repo, names.get(path), oid)]
+    )
+
+
+async def _has(repo: Repo, name: str | None, commit: str) -> bool:
+    source = Path(repo.common_dir, "modules", name or "")
+    if name is None or not await to_thread.run_sync((source / "objects").is_dir):
+        return False
+    return await resolve(repo.inner(str(source)), commit) is not None
 
 
 async def _listed(repo: Repo, base: str) -> list[_Submodule]:

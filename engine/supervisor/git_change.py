@@ -1,14 +1,15 @@
 """What an attempt came to, measured for people: figures, and what was kept apart."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch
 
 from engine.git.base import Base
 from engine.git.collection import Change as Collected
-from engine.git.diff import changed_files
+from engine.git.diff import FileChange, changed_files
 from engine.git.embedded import Embedded
 from engine.git.runner import Repo
+from engine.git.submodules import LINK, missing_links
 from engine.results import Change
 
 _SHOWN = 5
@@ -19,10 +20,10 @@ async def measured(
 ) -> Change | None:
     """What was collected, in figures; None where it comes to nothing."""
     aside = [f"{os.fsdecode(one.path)}: {one.reason}" for one in found.set_aside]
-    aside += map(_embedded, found.embedded)
+    files = await changed_files(repo, base, found.head) if found.head != base else []
+    aside += await _repositories(repo, found, files)
     if found.head == base and not aside and not artifacts:
         return None
-    files = await changed_files(repo, base, found.head)
     strays = _strays([os.fsdecode(file.path) for file in files], meant)
     return Change(
         head=found.head if found.head != base else None,
@@ -36,10 +37,23 @@ async def measured(
     )
 
 
+async def _repositories(repo: Repo, found: Collected, files: Sequence[FileChange]) -> Iterable[str]:
+    """What there is to say of repositories inside, and of links to commits of such."""
+    bundled = {one.path for one in found.embedded if one.bundle}
+    links = {f.path: f.new_oid for f in files if f.new_mode == LINK and f.path not in bundled}
+    inside = [_embedded(one) for one in found.embedded if one.path not in links]
+    return [*inside, *map(_missing, await missing_links(repo, found.head, links))]
+
+
 def _embedded(one: Embedded) -> str:
     """Where the commits of a repository inside a workspace are: the branch only names one."""
     kept = f"its commits are in {one.bundle}, for `git fetch`" if one.bundle else one.note
     return f"{os.fsdecode(one.path)}: a repository inside; {kept}"
+
+
+def _missing(path: bytes) -> str:
+    """A link whose commit nobody could check out here: landing it would not bring the commit."""
+    return f"{os.fsdecode(path)}: links to a commit that your submodule there does not have"
 
 
 def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ from engine.git import (
     resolve_base,
     stack_base,
 )
+from engine.supervisor.git_change import measured
 from tests.support.git_lab import Lab
 from tests.support.kinds import submodule
 from tests.support.repositories import RepositoryBuilder, snapshot_of
@@ -350,3 +351,22 @@ async def test_a_stacked_base_is_the_merge_of_its_dependencies_or_their_conflict
     assert isinstance(clash, StackConflict)
     assert clash.onto == made.commit
     assert [one.path for one in clash.merged.conflicts] == [b"clash"]
+
+
+async def test_a_link_to_a_commit_that_the_user_has_not_is_said_for_review(tmp_path: Path):
+    built = submodule(RepositoryBuilder.small(tmp_path / "repo"))
+    lab = await Lab.open(tmp_path, built)
+    older = RepositoryBuilder(built.path / "mod", init=False).commit({"n": "1\n"}, "the user's")
+    for name, commit in (("known", older), ("unknown", "1" * 40)):
+        space = await lab.prepare(f"r1/{name}/worker_1@1")
+        link = f"git update-index --cacheinfo 160000,{commit},mod"
+        lab.agent(space, f"rm -rf mod; mkdir mod; {link}; git commit -qm link")
+        change = await lab.collect(space)
+        assert built.rev(f"{change.head}:mod") == commit
+
+        kept = await measured(lab.repo, change, change.base, meant=(), artifacts=())
+
+        assert kept is not None
+        said = [note for note in kept.set_aside if "your submodule there does not have" in note]
+        assert said == (["mod: links to a commit that your submodule there does not have"]
+                        if name == "unknown" else [])  # fmt: skip
