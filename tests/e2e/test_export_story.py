@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.support.shells import Shell, rest_of, wait_event
 
 PLAN = """
+runtime: {sandbox: {env: [PASSED]}}
 agents:
   writer:
     adapter: scripted
@@ -25,6 +26,7 @@ pipelines:
 
 def test_a_run_is_exported_as_plain_files(repository: Shell) -> None:
     (repository.folder / "plait.yaml").write_text(PLAN)
+    repository.env |= {"PASSED": f"{HIDDEN}-passed", "OPENAI_API_KEY": f"{HIDDEN}-key"}
     ran = repository.plait("run", "plait.yaml", "--headless", "--bundle", "work.bundle")
     assert ran.code == 3
     new = {ref: at for ref, at in refs_of(repository).items() if not ref.endswith("base")}
@@ -42,6 +44,10 @@ def test_a_run_is_exported_as_plain_files(repository: Shell) -> None:
     assert json.loads((folder / "run.json").read_text())["is_waiting"]
     assert "I write" in (folder / "logs" / "write.worker_1.attempt_1.log").read_text()
 
+    kept = [*repository.folder.rglob("*"), *repository.state.rglob("*")]
+    assert folder / "replay.db" in kept
+    assert not [f for f in kept if f.is_file() and HIDDEN.encode() in f.read_bytes()]
+
     patch: Path = folder / "patches" / "write.worker_1.patch"
     repository.git("apply", str(patch))
     assert (repository.folder / "a.txt").read_text() == "one\nTWO\nthree\n"
@@ -55,6 +61,7 @@ def test_a_run_is_exported_as_plain_files(repository: Shell) -> None:
     assert not (folder / "casts").exists()
 
 
+HIDDEN = "nobody-may-keep-this"
 TERMINAL = """
 agents:
   painter:
