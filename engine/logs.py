@@ -11,6 +11,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Self, overload
 
+KEPT_LINES = 10_000
+"""So many of the newest lines an engine has at hand; those before are in the recording."""
+
 
 class LogKind(StrEnum):
     """What a line of a worker's log is."""
@@ -102,8 +105,21 @@ class LogLines(Sequence[LogLine]):
 
 @dataclass(frozen=True, kw_only=True)
 class LogChunk:
-    """A stretch of a worker's log; `is_end` where its attempt has ended and nothing follows."""
+    """A stretch of a worker's log; `is_end` where its attempt has ended and nothing follows.
+
+    Attributes:
+        first: The number of its first line: so many lines were written before it.
+        next_offset: The number of the line that is written next.
+    """
 
     lines: LogLines = field(default_factory=LogLines)
+    first: int = 0
     next_offset: int = 0
     is_end: bool = False
+
+
+def newest(lines: Sequence[LogLine], after: int, most: int | None) -> LogChunk:
+    """What of all lines is asked for: those from a number on, or no more than so many of them."""
+    count = len(lines)
+    first = min(after if most is None else max(after, count - most), count)
+    return LogChunk(lines=LogLines.of(lines[first:]), first=first, next_offset=count)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -20,7 +20,7 @@ from engine.commands import Command, Refused, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import ConflictsDecided, OutputAppended, Told, UsageSampled
-from engine.logs import LogLines
+from engine.logs import KEPT_LINES, LogChunk
 from engine.results import Change, CheckResult, EngineView, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
 from tui.present.runs import PastRun
@@ -49,10 +49,10 @@ LogName = tuple[str, str, int | None]
 class LogGrew(Message):
     """A log that is watched has new lines; `of` says which, for the eye may have gone on."""
 
-    def __init__(self, of: LogName, lines: LogLines, *, is_new: bool) -> None:
+    def __init__(self, of: LogName, chunk: LogChunk, *, is_new: bool) -> None:
         super().__init__()
         self.of = of
-        self.lines = lines
+        self.chunk = chunk
         self.is_new = is_new
 
 
@@ -334,12 +334,14 @@ class Bridge:
             watched = self._watched
             if watched is None:
                 return
-            chunk = await self.port.log(*watched.of, watched.offset)
+            chunk = await self.port.log(*watched.of, watched.offset, most=KEPT_LINES)
             if watched is not self._watched or chunk.next_offset == watched.offset:
                 return
             watched.offset = chunk.next_offset
             is_new, watched.is_new = watched.is_new, False
-            self._post(LogGrew(watched.of, clean_tree(chunk.lines), is_new=is_new))
+            self._post(
+                LogGrew(watched.of, replace(chunk, lines=clean_tree(chunk.lines)), is_new=is_new)
+            )
         self.nudge()
 
     def _sample(self, view: EngineView) -> None:

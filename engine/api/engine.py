@@ -256,10 +256,16 @@ class Engine:
         return await self._coordinator.view(run)
 
     async def log(
-        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        after: int = 0,
+        *,
+        most: int | None = None,
     ) -> LogChunk:
-        """A worker's log from a line on."""
-        return await self._coordinator.log(run, worker, attempt, after)
+        """A worker's log from a line on; no more than the newest `most` lines, if that is given."""
+        return await self._coordinator.log(run, worker, attempt, after, most=most)
 
     async def diff(
         self,

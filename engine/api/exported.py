@@ -7,6 +7,7 @@ it was read, and every change. No repository is needed to play it, and no engine
 from __future__ import annotations
 
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from engine.api.replaying import Replay, read_journal
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError, NoSuchRun, StoreError
 from engine.ids import RunId
-from engine.logs import LogChunk
+from engine.logs import LogChunk, newest
 from engine.store.codec import from_json, to_json
 from engine.store.run_store import RunStore
 
@@ -95,14 +96,20 @@ class _Exported:
         self._kept = kept
 
     async def log(
-        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        after: int = 0,
+        *,
+        most: int | None = None,
     ) -> LogChunk:
         """An attempt's log as it was when it was exported."""
         if run != self._kept["run"]:
             raise NoSuchRun(run)
         text = self._kept.get(f"log/{worker}/{attempt}")
         chunk = from_json(LogChunk, text) if text else LogChunk()
-        return LogChunk(lines=chunk.lines[after:], next_offset=len(chunk.lines), is_end=True)
+        return replace(newest(tuple(chunk.lines), after, most), is_end=True)
 
     async def diff(
         self,

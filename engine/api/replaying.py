@@ -23,7 +23,7 @@ from engine.core.state import RunState
 from engine.errors import StoreError
 from engine.events import OutputAppended, Told
 from engine.ids import RunId
-from engine.logs import LogChunk, LogLine, LogLines
+from engine.logs import LogChunk, LogLine, newest
 from engine.results import EngineView, RunView, WorkerView
 from engine.supervisor.journal import Journal
 from engine.supervisor.place import find_place
@@ -139,15 +139,21 @@ class Replay:
         return await self._port.view(run)
 
     async def log(
-        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        after: int = 0,
+        *,
+        most: int | None = None,
     ) -> LogChunk:
         """What had been written until then."""
         if run not in {"", self.run}:
-            return await self._port.log(run, worker, attempt, after)
+            return await self._port.log(run, worker, attempt, after, most=most)
         now = self.now()
         shown = next(w for w in view_of(self._state(now), {}).workers if w.worker == worker)
         lines = await self._lines(worker, attempt or shown.attempt, now)
-        return LogChunk(lines=LogLines.of(lines[after:]), next_offset=max(len(lines), after))
+        return newest(lines, after, most)
 
     async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
         """What happened, when its time comes; between, that time goes on."""

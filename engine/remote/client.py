@@ -156,10 +156,16 @@ class RemoteEngine:
         return load(EngineView, await self._ask("snapshot"))
 
     async def log(
-        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        after: int = 0,
+        *,
+        most: int | None = None,
     ) -> LogChunk:
-        """A worker's log from a line on."""
-        fields = {"run": run, "worker": worker, "attempt": attempt, "after": after}
+        """A worker's log from a line on; no more than the newest `most` lines, if that is given."""
+        fields = {"run": run, "worker": worker, "attempt": attempt, "after": after, "most": most}
         return load(LogChunk, await self._ask("log", **fields))
 
     async def wait_idle(self) -> None:

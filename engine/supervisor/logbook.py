@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from engine.agents import agent_events as a
 from engine.limits import Usage
-from engine.logs import LogChunk, LogKind, LogLines, LogPiece
+from engine.logs import KEPT_LINES, LogChunk, LogKind, LogLines, LogPiece
 
-KEPT_LINES = 10_000
 TAIL_LINES = 12
 _FOCUS_S = 2.0
 _SHOWN = 60
@@ -36,6 +35,7 @@ class Logbook:
     """What is known of one attempt beyond the journal.
 
     Attributes:
+        most: How many lines are kept.
         first: The number of the oldest line still kept; numbers only grow.
         is_turn_over: The agent has nothing more to do, well or not, and waits for its input to end.
         last_progress: When it last told of something it did, on the monotonic clock.
@@ -46,6 +46,7 @@ class Logbook:
     """
 
     attempt: int
+    most: float = KEPT_LINES
     first: int = 0
     tool: str | None = None
     progress: float | None = None
@@ -124,7 +125,7 @@ class Logbook:
         count = text.count("\n") + 1
         self._kept.append((at, kind, text, count))
         self._next += count
-        while self._next - self.first - self._kept[0][3] >= KEPT_LINES:
+        while self._next - self.first - self._kept[0][3] >= self.most:
             self.first += self._kept.popleft()[3]
 
     def _from(self, number: int) -> LogLines:
@@ -250,10 +251,15 @@ class Logbook:
         if words and words not in "\n".join(text for _, _, text, _ in self._kept):
             self.write(LogKind.SAYS, words, at)
 
-    def read(self, after: int) -> LogChunk:
-        """The lines from number `after` on, as far as they are kept."""
-        lines = self._from(max(after, self.first))
-        return LogChunk(lines=lines, next_offset=self.next, is_end=self.is_ended)
+    def read(self, after: int, *, most: int | None = None) -> LogChunk:
+        """The lines from number `after` on, or the newest of them, as far as they are kept."""
+        first = max(after, self.first, 0 if most is None else self.next - most)
+        return LogChunk(
+            lines=self._from(first),
+            first=min(first, self.next),
+            next_offset=self.next,
+            is_end=self.is_ended,
+        )
 
     def tail(self) -> tuple[str, ...]:
         """The last lines, for a tile."""

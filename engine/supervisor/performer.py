@@ -77,7 +77,7 @@ class Performer:
         activity = self._activities.of(effect.worker)
         if activity is not None and activity.watch is not None:
             note = f"{type(effect).__name__} could not be done: {why}"
-            activity.watch.logbook.write(LogKind.ERROR, note, self._tools.clock.now())
+            activity.watch.logbook.remark(LogKind.ERROR, note, self._tools.clock.now())
 
     async def _fail(self, effect: e.EntryEffect, error: Exception) -> None:
         """Say that an effect could not be performed, unless its end has been told already."""

@@ -37,9 +37,15 @@ class EnginePort(Protocol):
         """Everything a console shows at this moment."""
 
     async def log(
-        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        after: int = 0,
+        *,
+        most: int | None = None,
     ) -> LogChunk:
-        """A worker's log from a line on."""
+        """A worker's log from a line on; no more than the newest `most` lines, if that is given."""
 
     async def diff(
         self,

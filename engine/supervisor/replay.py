@@ -1,6 +1,8 @@
 """Reading an attempt's log back from its recording, long after its agent has gone."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +15,7 @@ from engine.core.state import RunState, Worker
 from engine.errors import EngineError
 from engine.ids import AttemptId
 from engine.keeper.recording import ERR, IN, NOTE, OUT, TRUNCATED, began_at, parse
-from engine.logs import LogKind
+from engine.logs import KEPT_LINES, LogChunk, LogKind, LogLines
 from engine.supervisor.agent_work import parser_for
 from engine.supervisor.briefing import story_of, wants_story
 from engine.supervisor.logbook import AT_ITS_CAP, Logbook, raw_text
@@ -23,16 +25,31 @@ from engine.supervisor.tools import Tools
 _STREAMS = {OUT: "out", ERR: "err", IN: "in"}
 
 
-async def read_log(tools: Tools, state: RunState, attempt: AttemptId) -> Logbook:
-    """The log of one attempt, made anew from its recording."""
+async def read_log(
+    tools: Tools, state: RunState, attempt: AttemptId, *, most: float = KEPT_LINES
+) -> Logbook:
+    """The log of one attempt, made anew from its recording; of so many lines at the most."""
     worker = state.workers[attempt.worker]
     parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
     started = state.workers[attempt.worker].attempt_since or 0.0
-    logbook = Logbook(attempt.number)
+    logbook = Logbook(attempt.number, most)
     notes = tools.layout.agent_db(attempt.run, attempt.worker)
     path = tools.layout.recording(attempt)
     read = partial(_read, path, parser, logbook, started, notes=notes)
     return await anyio.to_thread.run_sync(read)
+
+
+async def log_from(
+    kept: Logbook, after: int, most: int | None, read: Callable[..., Awaitable[Logbook]]
+) -> LogChunk:
+    """The lines of a log that are asked for; what is no longer kept of it is read once more."""
+    rest = kept.read(after, most=most)
+    first = min(max(after, 0 if most is None else kept.next - most), rest.first)
+    if first == rest.first:
+        return rest
+    whole = await read(most=math.inf)
+    earlier = await anyio.to_thread.run_sync(lambda: whole.read(0).lines[first : rest.first])
+    return replace(rest, lines=LogLines((*earlier.pieces, *rest.lines.pieces)), first=first)
 
 
 async def story_before(tools: Tools, state: RunState, w: Worker) -> str:

@@ -135,10 +135,16 @@ class ReviewPort:
         _refuse()
 
     async def log(
-        self, run: str, worker: str, attempt: int | None = None, after: int = 0
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None = None,
+        after: int = 0,
+        *,
+        most: int | None = None,
     ) -> LogChunk:
         """Nothing was written by anybody."""
-        del run, worker, attempt
+        del run, worker, attempt, most
         return LogChunk(next_offset=after)
 
     async def diff(

@@ -34,6 +34,7 @@ from engine.core.effects import Publish
 from engine.core.state import RunState, initial_state
 from engine.events import OutputAppended, RunFinished, WorkerMoved
 from engine.ids import RunId
+from engine.logs import KEPT_LINES
 from engine.phases import Phase
 from engine.plan.model import MergeMode
 from engine.results import Change
@@ -234,7 +235,9 @@ async def flood() -> list[Row]:
                 if isinstance(event, OutputAppended):
                     after, seen[event.worker] = seen.get(event.worker, 0), event.offset
                     if is_read:
-                        chunk = await opened.port.log(run.id, event.worker, after=after)
+                        chunk = await opened.port.log(
+                            run.id, event.worker, after=after, most=KEPT_LINES
+                        )
                         texts = (piece.text.split("\n") for piece in chunk.lines.pieces)
                         got, seen[event.worker] = got + sum(map(len, texts)), chunk.next_offset
             spent = time.perf_counter() - began

@@ -15,7 +15,7 @@ from engine.logs import LogKind
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
 from engine.results import Badge, Outcome, WorkerResult
-from engine.supervisor import attempts, coordinator
+from engine.supervisor import attempts, questions
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
 
@@ -306,7 +306,7 @@ async def test_a_log_asked_for_before_there_is_one_goes_on(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
     begun, may_end = anyio.Event(), anyio.Event()
-    read_log = coordinator.read_log
+    read_log = questions.read_log
 
     async def slowly(*told: Any) -> Any:
         found = await read_log(*told)
@@ -314,7 +314,7 @@ async def test_a_log_asked_for_before_there_is_one_goes_on(
         await may_end.wait()
         return found
 
-    monkeypatch.setattr(coordinator, "read_log", slowly)
+    monkeypatch.setattr(questions, "read_log", slowly)
     plan = place.manifest(
         {"name": "a", "agent": HANGS}, workspace={"setup": place.waits_at("gate")}
     )

@@ -352,8 +352,16 @@ class FakePort:
         self.snapshots += 1
         return self.shown
 
-    async def log(self, run: str, worker: str, attempt: int | None, after: int = 0) -> LogChunk:
-        del run, attempt
+    async def log(
+        self,
+        run: str,
+        worker: str,
+        attempt: int | None,
+        after: int = 0,
+        *,
+        most: int | None = None,
+    ) -> LogChunk:
+        del run, attempt, most
         self._fail_if_gone()
         lines = self.logs.get(worker, ())[after : after + self.chunk]
         return LogChunk(lines=LogLines.of(lines), next_offset=after + len(lines))

@@ -60,12 +60,13 @@ class LogPane:
     _top: int = 0
     _dropped: int = 0
 
-    def clear(self, started_at: float) -> None:
-        """Begin another log."""
+    def clear(self, started_at: float, *, earlier: int = 0) -> None:
+        """Begin another log, of which so many lines were written before those that come."""
         self.started_at = started_at
         self.lines.clear()
         self.items.clear()
-        self.cursor = self._top = self._dropped = self.below = 0
+        self.cursor = self._top = self.below = 0
+        self._dropped = earlier
         self.is_following = True
 
     def take(self, lines: Iterable[LogLine]) -> None:
@@ -235,6 +236,8 @@ class LogPane:
     def _hold_bar(self, cells: int) -> Row:
         mark = Span(" ‖ HOLD  ", Ink(Role.ACCENT, bold=True))
         news = f"{self.below} new lines below" if self.below else "nothing new below"
+        if self._dropped and not self._top:
+            news = f"{self._dropped:,} lines before these: `plait logs` has them"
         return grounded(fit((mark, Span(news, TEXT)), cells), Role.PANEL)
 
     def _from_end(self, cells: int, room: int) -> list[Row]:

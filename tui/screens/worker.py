@@ -75,8 +75,9 @@ class WorkerScreen(ActingScreen):
         if grew.of != self._watched:
             return
         if grew.is_new:
-            self.pane_of_log.clear(grew.lines[0].at if grew.lines else 0.0)
-        self.pane_of_log.take(grew.lines)
+            began = next((line.at for line in grew.chunk.lines), 0.0)
+            self.pane_of_log.clear(began, earlier=grew.chunk.first)
+        self.pane_of_log.take(grew.chunk.lines)
 
     # Drawing.
 

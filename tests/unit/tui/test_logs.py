@@ -37,6 +37,17 @@ def test_moving_holds_and_counts_what_comes_in_below():
     assert "14 new lines below" in text_of(rows[-1:])
 
 
+def test_the_beginning_of_a_log_that_is_longer_says_how_much_is_missing():
+    pane = LogPane()
+    pane.clear(NOW, earlier=12_000)
+    pane.take(log_lines(50))
+    pane.first()
+    assert "12,000 lines before these: `plait logs` has them" in text_of(pane.draw(80, 10)[-1:])
+    pane.move(30)
+    pane.draw(80, 10)
+    assert "before these" not in text_of(pane.draw(80, 10)[-1:])
+
+
 def test_going_to_the_end_follows_again():
     pane = _pane()
     pane.move(-5)
