@@ -56,6 +56,9 @@ pipelines:
 """
 
 
+WEIGHED = ("run", "-a", "scripted", "Say hello", "--headless")
+
+
 @pytest.fixture
 def day(repository: Shell) -> Iterator[Shell]:
     """A repository with the plan of the day; its engine is ended afterwards."""
@@ -127,8 +130,11 @@ def test_a_console_is_left_and_come_back_to(day: Shell) -> None:
         assert console.end() == 0
 
 
-def test_a_run_is_played_again(repository: Shell) -> None:
-    assert repository.plait("run", "-a", "scripted", "Say hello", "--headless").code in {0, 3}
+def test_a_run_that_nobody_was_asked_about_is_played_again(repository: Shell) -> None:
+    (repository.folder / "new.txt").write_text("not committed")
+    with console_story(repository, *WEIGHED, "--yes") as terminal:
+        assert terminal.end(seconds=60) in {0, 3}
+        assert "start?" not in terminal.text
     with console_story(repository, "replay", "--speed", "0.001") as console:
         console.shows("REPLAY  0:00 of", "0.001 times as fast").do("fleet.mark").shows("held")
         console.do("fleet.no").shows("this is a replay")
@@ -155,17 +161,12 @@ def test_a_hook_is_run_while_no_console_is_open(day: Shell) -> None:
     pytest.fail(f"nobody was called: {heard.exists() and heard.read_text()}")
 
 
-def test_a_run_that_is_to_be_weighed_asks_once_and_yes_does_not(repository: Shell) -> None:
+def test_a_run_that_is_to_be_weighed_asks_first(repository: Shell) -> None:
     (repository.folder / "new.txt").write_text("not committed")
     repository.env["PLAIT_SANDBOX"] = "none"
-    words = ("run", "-a", "scripted", "Say hello", "--headless")
-    with console_story(repository, *words) as terminal:
+    with console_story(repository, *WEIGHED) as terminal:
         terminal.shows("new.txt", "scripted acts without asking", "start? [Y/n]")
         terminal.press(b"n\r")
         terminal.shows("nothing was started")
         assert terminal.end() == 1
     assert not (repository.folder / ".git" / "plait" / "runs").exists()
-    with console_story(repository, *words, "--yes") as terminal:
-        terminal.shows("RUNNING")
-        assert terminal.end() in {0, 3}
-        assert "start?" not in terminal.text

@@ -1,5 +1,6 @@
 """Any keys in any order: the console goes on, draws the whole screen, and stays clean."""
 
+import os
 from dataclasses import replace
 from random import Random
 
@@ -56,7 +57,7 @@ def _signs(key: str) -> list[str]:
     return [key] if len(key) > 2 or "+" in key[1:] else list(key)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2] if "PLAIT_THOROUGH" in os.environ else [1])
 async def test_any_keys_in_any_order_are_survived(seed: int):
     chance = Random(seed)
     views = _views(chance)
