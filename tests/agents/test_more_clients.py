@@ -18,6 +18,7 @@ from engine.agents.registry import adapter_named
 from engine.plan.model import AgentChoice
 from tests.agents.clients import (
     HINT,
+    KEY,
     PATH,
     WORK,
     Serve,
@@ -44,7 +45,15 @@ PROGRAMS = {
     "copilot-acp": "copilot",
     "qwen-acp": "qwen",
     "claude-acp": "claude-agent-acp",
+    "codex-acp": "codex-acp",
 }
+
+
+def codex_config(server: ModelServer) -> str:
+    """What `codex-acp` takes in place of arguments."""
+    provider = {"name": "x", "base_url": f"{server.url}/v1", "wire_api": "responses"}
+    known = {"x": {**provider, "env_key": "K"}}
+    return json.dumps({"model": "gpt-5.5", "model_provider": "x", "model_providers": known})
 
 
 def request_for(agent: str, folder: Path, server: ModelServer) -> LaunchRequest:
@@ -57,7 +66,7 @@ def request_for(agent: str, folder: Path, server: ModelServer) -> LaunchRequest:
         name=agent,
         adapter=agent,
         model=named.get(agent, model),
-        env={"PATH": PATH},
+        env={"PATH": PATH, "K": KEY, "CODEX_CONFIG": codex_config(server)},
         options={"args": "--provider fake"} if is_pi else {},
     )
     given: dict[str, Any] = {"environment": environment(server), "is_confined": True, "hint": 3}
@@ -87,7 +96,8 @@ def test_it_works_in_its_workspace_and_says_so(agent: str, folder: Path, serve: 
 
 
 @pytest.mark.parametrize(
-    "agent", ["opencode", "copilot", "qwen", "opencode-acp", "copilot-acp", "claude-acp"]
+    "agent",
+    ["opencode", "copilot", "qwen", "opencode-acp", "copilot-acp", "claude-acp", "codex-acp"],
 )
 def test_a_refusal_of_the_model_is_a_failure(agent: str, folder: Path, serve: Serve) -> None:
     server = serve([Turn(status=400)])

@@ -98,3 +98,19 @@ def test_an_agent_over_acp_is_answered(agent: str, answer: str, folder: Path, se
         result = rest_of(process)[-1]["report"]["steps"]["work"]["worker_results"][0]
     phase = {"allow": "REVIEWING", "deny": "FINISHED"}[answer]
     assert (result["outcome"], result["phase"]) == ("success", phase)
+
+
+def test_words_reach_an_agent_over_acp_after_its_turn(folder: Path, serve: Serve) -> None:
+    looks = Turn(text="I look.", runs="touch begun; until test -e go; do sleep 0.05; done; rm go")
+    server = served("claude-acp", [looks, WORK[1]], serve)
+    real = RealRun(folder, "claude-acp", server)
+    real.plan()
+    with real.running() as process:
+        until_running(process)
+        begun = real.wait_work("begun")
+        said = real.shell.plait("steer", "work/worker_1", "Use spaces.")
+        assert "it has not heard that yet" in said.err
+        (begun.parent / "go").touch()
+        events = rest_of(process)
+    assert [e["delivery"] for e in events if e["type"] == "Steered"] == ["queued", "delivered"]
+    assert "Use spaces." in str(server.requests[-1])
