@@ -115,7 +115,7 @@ def _checked_and_landed(met: Shell) -> None:
         console.press(b"last = 3")
         console.shows("last = 3").press(b"\r")
         _open(console, 0).do("review.check").shows("check passed")
-        console.do("review.land").shows("has no conflicts")
+        console.do("review.land").shows("has landed on main")
         console.do("everywhere.quit_now")
         assert console.end() == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.phases import Phase
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import some
 from tui.present.ink import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from engine.api import ConflictView
-    from engine.results import RunView, StepView
+    from engine.results import RunView, StepView, WorkerView
 
 _BAR = 10
 _ROOMY = 100
@@ -70,6 +71,14 @@ def review_subject(pane: ReviewPane, cells: int) -> Row:
         " ",
     )
     return spread(left, right, cells)
+
+
+def no_conflicts(worker: WorkerView, target: str | None) -> str:
+    """Why there is nothing to decide about a worker."""
+    if worker.phase is Phase.LANDED:
+        return f"{worker.worker} has landed{f' on {target}' if target else ''}"
+    phase = worker.phase.lower().replace("_", " ")
+    return f"{worker.worker} has no conflicts; it is {phase}"
 
 
 def check_words(pane: ReviewPane, view: ConflictView) -> Row:

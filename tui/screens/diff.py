@@ -205,7 +205,10 @@ class DiffScreen(DiffDrops):
         return sentence_of(worker, step, scene.now) if worker and step else ()
 
     def hints(self) -> Sequence[str]:
+        here = self.session.worker_view
+        first = ("merge",) if here and here.phase is Phase.CONFLICTED else ()
         return (
+            *first,
             *("mark", "down", "comment", "send", "no", "yes", "land", "select", "diff"),
             "show_split",
             *("more", "search"),

@@ -12,7 +12,14 @@ from tui.present.review_blocked import blocked_page, blocked_sentence, blocked_s
 from tui.present.review_card import Look, card
 from tui.present.review_columns import COLUMNS_FROM, columns, fits
 from tui.present.review_left import LEFT, Beside, left_pane
-from tui.present.review_page import onward, review_subject, sentence, step_command, whole_page
+from tui.present.review_page import (
+    no_conflicts,
+    onward,
+    review_subject,
+    sentence,
+    step_command,
+    whole_page,
+)
 from tui.present.review_pieces import merged_page
 from tui.present.review_rows import edge_map
 from tui.present.scene import Scene
@@ -65,10 +72,10 @@ class ReviewScreen(ReviewBlocked):
             worker = self.session.worker_view
             if worker and self.is_blocked:
                 return Page(tuple(blocked_page(worker, keys_of(self), cells)))
-            name = worker.worker if worker else "this run"
-            phase = worker.phase.lower().replace("_", " ") if worker else ""
             waits = (
-                f"{name} has no conflicts; it is {phase}" if worker else "there is no worker yet"
+                no_conflicts(worker, run.target if run else None)
+                if worker
+                else "there is no worker yet"
             )
             said = self.reason or ("asking for the conflicts" if self.is_loading else waits)
             return Page(tuple(nothing_here(said, scene)))
