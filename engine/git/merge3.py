@@ -14,7 +14,14 @@ from anyio import to_thread
 from engine.errors import GitFailed, WorkspaceError
 from engine.git import asking
 from engine.git.loose import write_commits
-from engine.git.objects import Wording, commit_bytes, object_id, read_objects, scratch_folder
+from engine.git.objects import (
+    Wording,
+    commit_bytes,
+    is_id,
+    object_id,
+    read_objects,
+    scratch_folder,
+)
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
 from engine.git.touched import touched_paths
@@ -184,6 +191,9 @@ class Merger:
         if len(trees) < len(names):
             name = names[found.index(None)]
             raise WorkspaceError(f"{name!r} names no tree of this repository")
+        for name, tree in zip(names, trees, strict=True):
+            if is_id(name):
+                self._repo.memory.learn_tree(name, tree)
         return trees
 
     def _dress(self, sides: Sides, contents: dict[str, bytes]) -> tuple[str, str]:

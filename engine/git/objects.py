@@ -43,6 +43,11 @@ class RefMoved(GitFailed):
     """A ref was no longer where it had been seen, so nothing was moved."""
 
 
+def is_id(name: str) -> bool:
+    """It is an object's whole id, and so means the same for ever."""
+    return bool(_ID.fullmatch(name))
+
+
 async def resolve(repo: Repo, revision: str, kind: str = "commit") -> str | None:
     """The object that a revision names, followed to a kind; None when it names none."""
     words = ("rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{{kind}}}")
@@ -88,7 +93,7 @@ async def tree_of(repo: Repo, revision: str) -> str:
     found = repo.memory.tree(revision) or await resolve(repo, revision, "tree")
     if found is None:
         raise WorkspaceError(f"{revision!r} names no tree of this repository")
-    if _ID.fullmatch(revision):
+    if is_id(revision):
         repo.memory.learn_tree(revision, found)
     return found
 
