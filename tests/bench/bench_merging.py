@@ -26,7 +26,7 @@ from engine.git.runner import Repo
 from engine.merge import ResolutionSession, propose
 from engine.supervisor.merging.preview import preview
 from engine.supervisor.merging.results import result_tree
-from engine.supervisor.merging.views import Lens, file_views
+from engine.supervisor.merging.showing import Lens, file_views
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import MergingPlace
 from tests.support.repositories import RepositoryBuilder

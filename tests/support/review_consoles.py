@@ -23,7 +23,8 @@ from engine.phases import Phase
 from engine.results import Change, CheckResult, EngineView, Outcome, StepView
 from engine.supervisor.merging.actions import decided
 from engine.supervisor.merging.queue import PlannedLanding
-from engine.supervisor.merging.views import ConflictFileView, ConflictView, Lens, file_views
+from engine.supervisor.merging.showing import Lens, file_views
+from engine.supervisor.merging.views import ConflictFileView, ConflictView
 from engine.supervisor.merging.weaving import (
     CandidateHunkView,
     CandidateRow,

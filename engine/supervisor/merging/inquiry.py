@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from engine.merge import FileConflict, Hunk, HunkKey
-from engine.supervisor.merging.views import shown, shown_path
+from engine.supervisor.merging.showing import shown, shown_path
 
 
 @dataclass(frozen=True, kw_only=True)

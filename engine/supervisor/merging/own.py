@@ -33,7 +33,8 @@ from engine.store.layout import Layout
 from engine.supervisor.merging.local import MergeReview, layout_of
 from engine.supervisor.merging.reading import contents_of, entries_of
 from engine.supervisor.merging.review import Review
-from engine.supervisor.merging.views import ConflictView, shown_path
+from engine.supervisor.merging.showing import shown_path
+from engine.supervisor.merging.views import ConflictView
 
 _UNCLEAR = "?"
 """Before the object of an edit of the user's of which nothing could be taken over."""

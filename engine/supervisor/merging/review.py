@@ -40,14 +40,8 @@ from engine.supervisor.merging.evidence import (
 )
 from engine.supervisor.merging.reading import entries_of
 from engine.supervisor.merging.results import result_tree
-from engine.supervisor.merging.views import (
-    ConflictFileView,
-    ConflictView,
-    Lens,
-    file_views,
-    shown,
-    shown_path,
-)
+from engine.supervisor.merging.showing import Lens, file_views, shown, shown_path
+from engine.supervisor.merging.views import ConflictFileView, ConflictView
 
 _THINKS_S = 0.3
 

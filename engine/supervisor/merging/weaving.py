@@ -28,7 +28,7 @@ from engine.results import Change, CheckResult, Outcome
 from engine.supervisor.merging.conflicts import Conflicts
 from engine.supervisor.merging.reading import contents_of
 from engine.supervisor.merging.results import result_tree
-from engine.supervisor.merging.views import shown, shown_path
+from engine.supervisor.merging.showing import shown, shown_path
 
 _SUBMODULE = "160000"
 _ABSENT = "000000"

@@ -7,7 +7,8 @@ from engine.errors import WorkspaceError
 from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, Side, propose
 from engine.store.codec import from_json, to_json
 from engine.supervisor.merging.actions import decided, side_actions
-from engine.supervisor.merging.views import ConflictFileView, ConflictView, Lens, file_views
+from engine.supervisor.merging.showing import Lens, file_views
+from engine.supervisor.merging.views import ConflictFileView, ConflictView
 
 BASE, TARGET, INCOMING = b"a\nb\nc\n", b"a\nmine\nc\n", b"a\ntheirs\nand more\nc\n"
 
