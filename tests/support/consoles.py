@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import anyio
 from textual.pilot import Pilot
 
-from engine.commands import Accepted, Command, Reply
+from engine.commands import Accepted, Command, Reply, ResolutionAction
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.events import OutputAppended, Told
@@ -28,8 +28,9 @@ from engine.results import (
     WorkerView,
 )
 from engine.store.history import RunSummary
+from engine.supervisor.merging.queue import PlannedLanding
 from engine.supervisor.merging.views import ConflictView
-from engine.supervisor.merging.weaving import CandidateTable
+from engine.supervisor.merging.weaving import CandidateTable, Wove
 from tui.app import Options, PlaitApp
 from tui.keys import default_keymap
 from tui.present.help import HelpPage
@@ -414,6 +415,23 @@ class FakePort:
 
     async def candidates(self, run: str, step: str) -> CandidateTable:
         del run
+        self._fail_if_gone()
+        raise WorkspaceError(f"{step} has no candidates")
+
+    async def landing_order(self, run: str, workers: Sequence[str]) -> tuple[PlannedLanding, ...]:
+        del run, workers
+        self._fail_if_gone()
+        return ()
+
+    async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
+        return await self.diff(run, other, against=one)
+
+    async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
+        del action
+        return await self.conflicts(run, worker)
+
+    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
+        del run, hunks
         self._fail_if_gone()
         raise WorkspaceError(f"{step} has no candidates")
 

@@ -75,6 +75,7 @@ async def test_any_keys_in_any_order_are_survived(seed: int):
             port.tell(view=replace(chance.choice(views), at=NOW + turn))
             await console.pilot.pause()
             assert not console.app._exit, keys
+            await console.until(lambda: bool(console.screen.board.rows))  # a new one mounts first
             console.screen.draw()
             widths = {row_width(row) for row in console.screen.board.rows}
             assert widths == {console.app.size.width}, keys

@@ -468,6 +468,7 @@ async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(
             given.tell(view=replace(view, at=NOW + turn))
             await console.pilot.pause()
             assert not console.app._exit
+            await console.until(lambda: bool(console.screen.board.rows))  # a new one mounts first
             console.screen.draw()
             rows = console.screen.board.rows
             assert {row_width(row) for row in rows} == {size[0]}
