@@ -61,7 +61,7 @@ def test_a_cancelled_agent_leaves_no_process(agent: str, folder: Path, serve: Se
     real.plan()
     with real.running() as process:
         until_running(process)
-        wait_event(process, "ToolUsed")
+        real.wait_work("hello.txt")
         assert real.living()
         began = time.monotonic()
         assert real.shell.plait("cancel", "work/worker_1").code == 0
