@@ -121,28 +121,28 @@ class Standing(Generic[P]):
             while True:
                 await self._wanted.wait()
                 await anyio.sleep(_IDLE_S)
-                await self._end_those(unused_since=anyio.current_time() - _IDLE_S)
-                if not self._slots:
+                await self._end_idle(since=anyio.current_time() - _IDLE_S)
+                if not any(slot.living for slot in self._slots.values()):
                     self._wanted = anyio.Event()
         finally:
             self._wanted = None
             with anyio.CancelScope(shield=True):
-                await self.end_all()
+                await self._end_all()
 
-    async def end_all(self) -> None:
-        """End every one that is not just answering; the next question begins another."""
-        await self._end_those(unused_since=math.inf)
+    async def _end_idle(self, *, since: float) -> None:
+        for slot in list(self._slots.values()):
+            if not slot.lock.statistics().locked:
+                async with slot.lock:
+                    if slot.living is not None and slot.living.used <= since:
+                        await self._end(slot)
 
-    async def _end_those(self, *, unused_since: float) -> None:
-        for key, slot in list(self._slots.items()):
-            if slot.lock.statistics().locked:
-                if unused_since == math.inf and self._wanted is None and slot.living is not None:
-                    kill_group(slot.living.process.pid)  # whoever asks it is told and ends it
-                continue
+    async def _end_all(self) -> None:
+        """End them, also those that are just asked: whoever asks is told that there is none."""
+        for slot in self._slots.values():
+            if slot.living is not None:
+                kill_group(slot.living.process.pid)
             async with slot.lock:
-                if slot.living is None or slot.living.used <= unused_since:
-                    await self._end(slot)
-                    self._slots.pop(key, None)
+                await self._end(slot)
 
     async def ask(
         self,
@@ -163,6 +163,8 @@ class Standing(Generic[P]):
         self._wanted.set()
         slot = self._slots.setdefault((kind, place), _Slot())
         async with slot.lock:
+            if self._wanted is None:
+                return None  # they have all been ended meanwhile
             try:
                 return await self._asked(slot, (kind, place), question, (read, lent or {}))
             except _DIED:

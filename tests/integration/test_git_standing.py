@@ -1,9 +1,10 @@
 """Gits that stay answer as fresh ones do; killed, mute or away, they cost no landing anything."""
 
 import os
+import random
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -11,7 +12,17 @@ import psutil
 import pytest
 from anyio import to_thread
 
-from engine.git import Landed, LandPrepared, Merger, Repo, compose, land, prepare_landing, standing
+from engine.git import (
+    Landed,
+    LandPrepared,
+    Merger,
+    Repo,
+    compose,
+    land,
+    prepare_landing,
+    read_blobs,
+    standing,
+)
 from engine.git.composition import Composed
 from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
@@ -35,9 +46,19 @@ async def served(repo: Repo) -> AsyncIterator[None]:
 
 
 def gits(word: str = "git") -> list[psutil.Process]:
-    """Children of this process that are gits."""
-    children = psutil.Process().children()
-    return [one for one in children if any(word in part for part in one.cmdline())]
+    """Children of this process that are gits, and have not just ended."""
+    found: list[psutil.Process] = []
+    for one in psutil.Process().children():
+        with suppress(psutil.Error):
+            if any(word in part for part in one.cmdline()):
+                found.append(one)
+    return found
+
+
+def kill(process: psutil.Process) -> None:
+    """Kill it, unless it was quicker."""
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)
 
 
 class Queue:
@@ -118,14 +139,14 @@ async def test_a_standing_git_that_is_killed_costs_no_landing(tmp_path: Path, wh
     queue = Queue(tmp_path)
     repo, killed = await queue.open(), 0
 
-    def kill(_: int) -> None:
+    def strike(_: int) -> None:
         nonlocal killed
         for one in gits(which):
-            os.kill(one.pid, signal.SIGKILL)
+            kill(one)
             killed += 1
 
     async with served(repo):
-        await queue.land(repo, "main", before=kill)
+        await queue.land(repo, "main", before=strike)
 
     queue.assert_landed("main")
     assert killed >= COUNT // 2
@@ -148,7 +169,7 @@ async def test_a_git_killed_with_refs_locked_leaves_no_lock_and_the_ref_moves(
             await said.receive_until(b"prepare: ok\n", 1000)  # type: ignore[attr-defined]
             locked += await anyio.Path(queue.built.path, ".git/refs/heads/main.lock").exists()
             for one in await to_thread.run_sync(gits, "update-ref"):
-                os.kill(one.pid, signal.SIGKILL)
+                kill(one)
             raise anyio.EndOfStream
 
         return await ask(kind, place, question.removesuffix(b"commit\0"), die, **more)
@@ -195,3 +216,27 @@ async def test_a_git_that_keeps_its_answers_to_itself_is_asked_once(
 
     queue.assert_landed("aside")
     assert (mute.parent / "asked").read_text() == "asked\n"
+
+
+async def test_whenever_the_serving_ends_no_git_is_left_and_questions_are_answered_alone(
+    tmp_path: Path,
+):
+    lab, dice, answers = await Lab.open(tmp_path), random.Random(3), 0
+    blob = lab.built.rev("HEAD:README.md")
+
+    async def ask() -> None:
+        nonlocal answers
+        for _ in range(8):
+            assert (await read_blobs(lab.repo, [blob]))[0]
+            answers += 1
+
+    for _ in range(6):
+        async with anyio.create_task_group() as asking, anyio.create_task_group() as serving:
+            serving.start_soon(lab.repo.standing.serve)
+            await anyio.wait_all_tasks_blocked()
+            for _ in range(3):
+                asking.start_soon(ask)
+            await anyio.sleep(dice.random() * 0.02)
+            serving.cancel_scope.cancel()
+        assert await to_thread.run_sync(gits) == []
+    assert answers == 6 * 3 * 8
