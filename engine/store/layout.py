@@ -15,6 +15,7 @@ from engine.ids import AttemptId, RunId, WorkerId
 
 PRIVATE = 0o700
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_CHECK = ".check"
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -34,6 +35,14 @@ class Layout:
         if not _RUN_ID.fullmatch(run):
             raise ValueError(f"not a run's name: {run!r}")
         return self.runs / run
+
+    def check(self, run: RunId) -> Path:
+        """What a run's checks of whole trees need, beside its steps: no step is called so."""
+        return self.run(run) / _CHECK
+
+    def radar(self, run: RunId) -> Path:
+        """What was seen of a run's workers, likewise."""
+        return self.run(run) / ".radar"
 
     def plan_json(self, run: RunId) -> Path:
         """A run's plan, for people."""
@@ -131,6 +140,11 @@ def state_home(environment: Mapping[str, str]) -> Path:
         home = environment.get("HOME")
         base = (Path(home) if home else Path.home()) / ".local/state"
     return base / "plait"
+
+
+def check_root(workspaces: Path, run: RunId) -> Path:
+    """Where the trees of a run's checks lie among its workspaces: no step is called so."""
+    return workspaces / run / _CHECK
 
 
 def workspace_root(common_dir: Path, home: Path) -> Path:

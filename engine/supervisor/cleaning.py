@@ -21,6 +21,7 @@ from engine.ids import AttemptId
 from engine.phases import Phase
 from engine.store.codec import from_json
 from engine.store.files import remove_tree
+from engine.store.layout import check_root
 from engine.supervisor.tools import Tools
 from engine.supervisor.trash import LABEL, discard
 
@@ -78,8 +79,8 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
     if not dry_run:
         for state in states:
             if all(w.phase.is_settled for w in state.workers.values()):
-                checked = tools.workspaces / state.run / "check"
-                for folder in (checked, tools.layout.run(state.run) / "radar"):
+                checked = check_root(tools.workspaces, state.run)
+                for folder in (checked, tools.layout.radar(state.run)):
                     remove = partial(shutil.rmtree, folder, ignore_errors=True)
                     await anyio.to_thread.run_sync(remove)
         now = tools.clock.now()

@@ -34,7 +34,7 @@ from engine.phases import Phase
 from engine.results import CheckResult
 from engine.store.codec import from_json, to_json
 from engine.store.files import write_atomically
-from engine.store.layout import Layout
+from engine.store.layout import Layout, check_root
 from engine.supervisor.clock import Clock
 from engine.supervisor.git_names import short
 from engine.supervisor.merging.conflicts import conflict_paths
@@ -229,8 +229,8 @@ class Landings:
         self, state: RunState, commit: str, tree: str, check: Checker
     ) -> CheckResult | Refusal:
         """The check in a tree that holds exactly a commit's files, and is warm from before."""
-        root = self._root / state.run / "check"
-        place = CheckTree(path=root / "tree", folder=self._layout.run(state.run) / "check")
+        root = check_root(self._root, state.run)
+        place = CheckTree(path=root / "tree", folder=self._layout.check(state.run))
         await anyio.Path(root).mkdir(mode=0o700, parents=True, exist_ok=True)
         borrowed = await fill_check_tree(self._repo, place, commit)
         places = GitPlaces(private=Path(place.git_dir), objects=tuple(map(Path, borrowed)))

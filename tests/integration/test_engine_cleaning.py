@@ -1,12 +1,14 @@
 """`clean` over whole runs: branches that landed, worktrees whose run is gone, and getting back."""
 
 import shutil
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+import anyio
 import pytest
 
 from engine.phases import Phase
-from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed
+from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes
 from tests.support.repositories import snapshot_of
 
 pytestmark = pytest.mark.anyio
@@ -89,3 +91,24 @@ async def test_a_worktree_that_somebody_deleted_is_forgotten(place: MergingPlace
         assert str(path) in place.built.worktrees()
         assert await engine.port.clean() == []
     assert place.built.worktrees() == [str(place.built.path)]
+
+
+async def test_steps_called_like_folders_of_ours_are_in_nobodys_way(place: MergingPlace):
+    texts = {"check": changed(2, "one"), "radar": changed(11, "two")}
+    steps = [{"name": name, "agent": writes(text), "check": "true"} for name, text in texts.items()]
+    async with place.engine() as engine, AsyncExitStack() as working:
+        run = await reviewed(engine, place.manifest(*steps, isolation_strategy="worktree"))
+        worktrees = [Path(w.workspace or "") for w in (await engine.view(run.id)).workers]
+        for worktree in worktrees:
+            user = await working.enter_async_context(
+                await anyio.open_process(["cat"], cwd=worktree)
+            )
+            working.callback(user.kill)
+        for name in texts:
+            assert await land(engine, run, f"{name}/worker_1") is Phase.LANDED
+        await engine.port.wait_idle()
+        cleaned = await engine.port.clean()
+        assert ["is working in it" in item.reasons[0] for item in cleaned] == [True, True]
+        assert [worktree.is_dir() for worktree in worktrees] == [True, True]
+    for name in texts:
+        assert (place.built.path / ".git/plait/runs" / run.id / name / "worker_1/agent.db").exists()

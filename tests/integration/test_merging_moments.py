@@ -51,7 +51,7 @@ async def worked_twice(place: MergingPlace, engine: Engine) -> tuple[Run, Moment
 
     async def is_seen() -> bool:
         for moment in await engine.port.moments(run.id, WHO):
-            tree = place.project / ".git/plait/runs" / run.id / "radar/objects"
+            tree = place.project / ".git/plait/runs" / run.id / ".radar/objects"
             held = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(tree)}
             if "good" in place.built.git("ls-tree", "--name-only", moment.commit, env=held):
                 seen.append(moment)
@@ -95,7 +95,7 @@ async def test_an_attempt_begins_from_a_moment_also_after_a_kill_until_it_has_la
         refused = await engine.command(wrong)
         assert isinstance(refused, c.Refused)
         assert "anew" in refused.reason
-    radar_s = place.project / ".git/plait/runs" / run.id / "radar"
+    radar_s = place.project / ".git/plait/runs" / run.id / ".radar"
     kept = radar_s / "moments"
     kept.write_text(kept.read_text() + "1.5 7 torn")  # by the death of who wrote it
     words = [sys.executable, "-c", _RETRIES, str(place.project), run.id, WHO, str(moment.at + 1e-3)]

@@ -70,7 +70,7 @@ async def test_two_who_edit_one_place_are_told_of_each_other_while_they_work(pla
         await run.wait()
         tasks.cancel_scope.cancel()
     assert {event.worker for event in seen} == {"s1/worker_1", "s2/worker_1"}
-    kept = place.project / ".git/plait/runs" / run.id / "radar"
+    kept = place.project / ".git/plait/runs" / run.id / ".radar"
     assert sorted(entry.name for entry in kept.iterdir()) == ["moments", "objects"]
 
 

@@ -56,7 +56,7 @@ class MergeDesk:
 
     def moments(self, run: RunId) -> Moments:
         """What was seen of a run's workers, by the time."""
-        return Moments(self._repo, self._layout.run(run) / "radar")
+        return Moments(self._repo, self._layout.radar(run))
 
     async def conflicts(self, state: RunState, worker: WorkerId, path: str = "") -> ConflictView:
         """The conflicts of a worker; with the text of one file if it is named.
