@@ -100,10 +100,13 @@ def test_an_agent_over_acp_is_answered(agent: str, answer: str, folder: Path, se
     assert (result["outcome"], result["phase"]) == ("success", phase)
 
 
-def test_words_reach_an_agent_over_acp_after_its_turn(folder: Path, serve: Serve) -> None:
+@pytest.mark.parametrize("agent", ["claude-acp"])
+def test_words_reach_an_agent_over_acp_after_its_turn(
+    agent: str, folder: Path, serve: Serve
+) -> None:
     looks = Turn(text="I look.", runs="touch begun; until test -e go; do sleep 0.05; done; rm go")
-    server = served("claude-acp", [looks, WORK[1]], serve)
-    real = RealRun(folder, "claude-acp", server)
+    server = served(agent, [looks, WORK[1]], serve)
+    real = RealRun(folder, agent, server)
     real.plan()
     with real.running() as process:
         until_running(process)
