@@ -94,7 +94,7 @@ async def single(repo: Repo, built: RepositoryBuilder) -> tuple[float, float, fl
             began = used()
             await preview(repo, "b0", f"b{number}")
             if number in {1, LONE}:  # what a standing git has used only counts when it has ended
-                await repo.standing.end_all()
+                await repo.standing._end_all()
             mine[number > 1] += used() - began
             began = used()
             await to_thread.run_sync(in_a_worktree, built, number)

@@ -55,4 +55,5 @@ def test_settled_beside_a_bare_task_group(backend: str):
 
 
 if __name__ == "__main__":
-    raise SystemExit(pytest.main(["-q", "-s", __file__]))
+    ignored = "ignore::pytest.PytestAssertRewriteWarning"  # this module has imported anyio
+    raise SystemExit(pytest.main(["-q", "-s", "-W", ignored, __file__]))
