@@ -86,6 +86,12 @@ class PtyConsole:
         ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.process.send_signal(signal.SIGWINCH)
 
+    def hang_up(self) -> None:
+        """Close the terminal, as its window or a lost connection does, and say so."""
+        os.close(self.master)
+        self.master = -1
+        self.process.send_signal(signal.SIGHUP)
+
     def end(self, number: signal.Signals | None = None, seconds: float = 30.0) -> int:
         """Send a signal if one is named, and read until the process has ended."""
         if number is not None:
@@ -134,4 +140,5 @@ def process_in_pty(
         if process.poll() is None:
             process.kill()
             process.wait()
-        os.close(master)
+        if console.master >= 0:
+            os.close(master)

@@ -1,9 +1,13 @@
 """The terminal is left as it was, whatever ends the console; and nothing foreign reaches it."""
 
+import errno
 import re
 import signal
+import threading
+from io import StringIO
 
 import pytest
+from textual.drivers._writer_thread import MAX_QUEUED_WRITES
 
 from tests.support.console_pty import (
     CALLING,
@@ -12,6 +16,7 @@ from tests.support.console_pty import (
     console_in_pty,
     process_in_pty,
 )
+from tui.widgets.terminal import EnduringWriter
 
 READY = b"ASKS YOU"
 _HOSTILE = (
@@ -28,6 +33,34 @@ def test_a_signal_ends_the_console_and_restores_the_terminal(number: signal.Sign
         assert console.end(number) == 128 + number
         assert LEFT_ALT_SCREEN in console.written
         assert MOUSE_OFF in console.written
+
+
+class _GoneTerminal(StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(errno.EIO, f"there is no terminal for {text}")
+
+
+def test_what_is_written_to_a_terminal_that_is_gone_holds_nothing_up():
+    writer = EnduringWriter(_GoneTerminal())
+    writer.start()
+
+    def close() -> None:
+        for _ in range(3 * MAX_QUEUED_WRITES):
+            writer.write("a frame")
+        writer.stop()
+
+    closing = threading.Thread(target=close, daemon=True)
+    closing.start()
+    closing.join(timeout=30)
+    assert not closing.is_alive()
+    assert not writer.is_alive()
+
+
+def test_a_console_whose_terminal_was_closed_ends():
+    with console_in_pty() as console:
+        console.wait_written(READY)
+        console.hang_up()
+        assert console.process.wait(timeout=30) == 128 + signal.SIGHUP
 
 
 def test_bytes_that_are_no_text_are_survived_and_keys_in_one_piece_heard_in_their_order():
