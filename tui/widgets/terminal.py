@@ -36,7 +36,8 @@ class SturdyDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Begin with a writer that outlives the terminal; Textual takes it from its own module."""
         vars(linux_driver)["WriterThread"] = EnduringWriter
-        super().start_application_mode()
+        begin: Callable[[], None] = super().start_application_mode
+        begin()
 
     def run_input_thread(self) -> None:
         """Read keys with a lenient decoder; Textual takes its decoder from its own module."""
