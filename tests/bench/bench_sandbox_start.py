@@ -34,6 +34,7 @@ from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from engine.sandbox.request import ConfineRequest
 from engine.supervisor.place import find_place
+from engine.supervisor.run_ports import RunPort
 from engine.supervisor.shelter import Shelter
 from engine.supervisor.tampering import Proof
 from tests.bench.bench_keeper import IN_MEMORY, _cpu_s, _named
@@ -43,6 +44,7 @@ from tests.support.processes import attempt, read_all
 from tests.support.repositories import RepositoryBuilder
 
 ROUNDS, WATCHED_S = 25, 8.0
+_ONE = WorkerId("one", 1)
 LIMITS = Limits(memory_mb=2048, pids=4096, disk_mb=20480, output_mb=512, time_seconds=3600)
 """Those of a worker for whom the manifest says nothing."""
 AT_WORK = (
@@ -187,8 +189,9 @@ async def proving(lab: Lab, root: Path, env: dict[str, str]) -> list[Row]:
 
 
 async def _prove(proof: Proof, state: RunState) -> None:
-    attempt = AttemptId(state.run, WorkerId("one", 1), 1)
-    await proof.compare(state, attempt.worker, await proof.look(state, attempt))
+    run = cast("RunPort", SimpleNamespace(state=state))
+    before = await proof.look(state, AttemptId(state.run, _ONE, 1))
+    await proof.compare(run, _ONE, before)
 
 
 def _state() -> RunState:
@@ -201,7 +204,8 @@ def _state() -> RunState:
         holes=holes, branch_prefix="plait", execution_mode="process", isolation="worktree"
     )
     plan = SimpleNamespace(runtime=runtime)
-    state = SimpleNamespace(run="r", workers={}, plan=plan, agent_of=lambda _: None)
+    one = SimpleNamespace(workspace=None)
+    state = SimpleNamespace(run="r", workers={_ONE: one}, plan=plan, agent_of=lambda _: None)
     return cast("RunState", state)
 
 
