@@ -318,7 +318,11 @@ class LoginView:
 
 @dataclass(frozen=True, kw_only=True)
 class RunView:
-    """One run as a console draws it."""
+    """One run as a console draws it.
+
+    Attributes:
+        radar_share: The part of the time that looking for clashes takes.
+    """
 
     run: str
     name: str
@@ -333,6 +337,7 @@ class RunView:
     seq: int = 0
     auto_merge: bool = False
     logins: tuple[LoginView, ...] = ()
+    radar_share: float = 0.0
 
     def worker(self, worker: str) -> WorkerView:
         """The worker of that name."""

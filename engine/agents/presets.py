@@ -1,5 +1,8 @@
 """Agents that speak plain text only, as presets of the command adapter."""
 
+import sys
+from pathlib import Path
+
 from engine.agents.command import CommandAdapter
 from engine.agents.finding import LoginTraces
 
@@ -13,6 +16,13 @@ _KEYS = (
 
 # Both look models up in a list of prices, and would fetch it from the network at each start.
 _LOCAL_PRICES = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+
+def own_program(name: str) -> str:
+    """A program that an extra has put beside plait's interpreter; else its name, for the PATH."""
+    beside = Path(sys.executable).with_name(name)
+    return str(beside) if beside.is_file() else name
+
 
 AIDER = CommandAdapter(
     name="aider",
@@ -33,7 +43,10 @@ AIDER = CommandAdapter(
 MINI = CommandAdapter(
     name="mini",
     is_careless=True,
-    argv=("mini", "-y", "--exit-immediately", "-t", "{prompt}", "-o", "{home}/trajectory.json"),
+    argv=(
+        *(own_program("mini"), "-y", "--exit-immediately", "-t", "{prompt}"),
+        *("-o", "{home}/trajectory.json"),
+    ),
     model_argv=("-m", "{model}"),
     env={
         "MSWEA_CONFIGURED": "true",
@@ -44,5 +57,5 @@ MINI = CommandAdapter(
     },
     variables=_KEYS,
     login=LoginTraces(variables=_KEYS, files=(".config/mini-swe-agent/.env",)),
-    install_hint="uv tool install --with mcp mini-swe-agent",
+    install_hint="plait's extra `mini`, or: uv tool install --with mcp mini-swe-agent",
 )

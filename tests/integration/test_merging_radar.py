@@ -61,7 +61,7 @@ async def test_two_who_edit_one_place_are_told_of_each_other_while_they_work(pla
         first = await wait_worker(engine, run, "s1/worker_1", lambda w: w.clashes)
         assert first.phase is Phase.RUNNING
         assert told(first) == {"s2/worker_1": (("code",), 2)}
-        view = (await engine.snapshot()).runs[-1]
+        view = await wait_view(engine, run, lambda view: view.radar_share)
         assert told(view.worker("s2/worker_1")) == {"s1/worker_1": (("code",), 2)}
         assert view.worker("s3/worker_1").clashes == ()
         blob = place.built.git("hash-object", "--stdin", stdin=texts[0].encode())

@@ -70,6 +70,14 @@ def _clashes(run: RunView) -> list[Row]:
     return [head, *rows[:8], ()]
 
 
+def _radar(run: RunView) -> list[Row]:
+    """What looking for clashes costs, once somebody has looked."""
+    if not run.radar_share:
+        return []
+    said = Span(f"{run.radar_share:.1%}", TEXT)
+    return [words("radar ", " " * (_BAR + 2), said, " of the time")]
+
+
 def _machine(run: RunView, machine: Machine) -> list[Row]:
     used = machine.memory_mb - machine.memory_available_mb
     caps = sum(w.limits.memory_mb or 0 for w in run.workers if w.phase.holds_slot)
@@ -98,7 +106,7 @@ def _machine(run: RunView, machine: Machine) -> list[Row]:
     rows.append(
         words("disk  ", " " * (_BAR + 2), Span(memory(machine.disk_free_mb), TEXT), " free")
     )
-    return [*rows, ()]
+    return [*rows, *_radar(run), ()]
 
 
 def _cost(run: RunView) -> list[Row]:

@@ -91,6 +91,7 @@ class Radar:
     Attributes:
         clashes: What is predicted, by worker.
         behind: How many commits each worker's base lacks of the target.
+        share: The part of the time that the last look took, and the pause before it.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class Radar:
         self._is_behind = False
         self.clashes: Mapping[str, tuple[Clash, ...]] = {}
         self.behind: Mapping[str, int] = {}
+        self.share = 0.0
 
     async def watch(self, is_over: Callable[[], bool]) -> None:
         """Look whenever something has changed, until it is over; what fails is tried again."""
@@ -126,7 +128,8 @@ class Radar:
                     continue
                 with suppress(EngineError, OSError):
                     await self.look()
-                seen, looked_at = signs, self._clock.now()
+                before, seen, looked_at = looked_at, signs, self._clock.now()
+                self.share = (looked_at - now) / max(looked_at - before, EVERY_S)
                 pause = max(EVERY_S, _SHARE * (looked_at - now))
         finally:
             with CancelScope(shield=True):
@@ -144,7 +147,8 @@ class Radar:
 
     def shown(self, view: RunView) -> RunView:
         """A view with what is predicted for each worker."""
-        return replace(view, steps=tuple(self._step(step) for step in view.steps))
+        steps = tuple(self._step(step) for step in view.steps)
+        return replace(view, steps=steps, radar_share=round(self.share, 3))
 
     def _step(self, step: StepView) -> StepView:
         return replace(step, workers=tuple(self._worker(worker) for worker in step.workers))

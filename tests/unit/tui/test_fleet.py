@@ -323,6 +323,13 @@ def test_the_rail_fits_and_shows_each_clash_once():
     assert text_of(rows).count("≈") == 1
 
 
+def test_the_rail_says_what_the_radar_costs_once_it_has_looked():
+    view = csvlite()
+    assert "radar" not in text_of(rail(_scene(view), 40))
+    looked = replace(view, runs=(replace(view.runs[0], radar_share=0.012),))
+    assert "1.2% of the time" in text_of(rail(_scene(looked), 40))
+
+
 def test_without_a_run_there_is_nothing_to_draw():
     empty = EngineView(repository="csvlite")
     assert draw_fleet(_scene(empty), (80, 20), "").rows == ()
