@@ -24,6 +24,7 @@ from engine.agents.own_stream import OwnStream
 from engine.agents.prompting import hint_of, system_text, user_text
 from engine.agents.script import Script, ScriptInvalid, read_script
 from engine.ids import WorkerId
+from engine.plan.model import AgentChoice
 
 PLAYER_FILE = ".plait/script_player.py"
 SCRIPT_FILE = ".plait/script.json"
@@ -118,10 +119,29 @@ def _session(request: LaunchRequest) -> str:
     return str(uuid.uuid4())
 
 
+def check_script(choice: AgentChoice) -> None:
+    """Refuse a script that is wrong, before anything runs; a path's file is read at the start.
+
+    Raises:
+        ScriptInvalid: It has problems; all of them are named.
+    """
+    given = choice.options.get("script", "")
+    if choice.adapter == "scripted" and _is_written_out(given):
+        _read(choice, given)
+
+
+def _is_written_out(given: str) -> bool:
+    return "\n" in given or given.lstrip().startswith(("{", "[", "-"))
+
+
+def _read(choice: AgentChoice, text: str) -> Script:
+    return read_script(text, f"the script of {choice.name!r}")
+
+
 def _script(request: LaunchRequest) -> Script:
     given = request.choice.options.get("script", _DEFAULT)
-    if "\n" in given or given.lstrip().startswith(("{", "[", "-")):
-        return read_script(given, f"the script of {request.choice.name!r}")
+    if _is_written_out(given):
+        return _read(request.choice, given)
     path = Path(request.folder, given)
     try:
         return read_script(path.read_text(), str(path))

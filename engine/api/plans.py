@@ -6,6 +6,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from engine.agents.script import ScriptInvalid
+from engine.agents.scripted import check_script
+from engine.errors import PlanError
 from engine.plan.from_prompts import plan_from_prompts
 from engine.plan.make import PlanDefaults, make_plan
 from engine.plan.model import Plan
@@ -17,12 +20,12 @@ def plans_in(path: Path) -> tuple[Plan, ...]:
 
     Raises:
         SpecError: The manifest is wrong.
-        PlanError: No plan can be made from one of its pipelines.
+        PlanError: No plan can be made from one of its pipelines, or a script cannot be played.
     """
     read = partial(read_inside, path.resolve().parent)
     manifest = load_manifest(path.read_bytes(), file=str(path), read=read)
     names = [pipeline.name for pipeline in manifest.pipelines]
-    return tuple(make_plan(manifest, pipeline=name, source=str(path)) for name in names)
+    return tuple(_checked(make_plan(manifest, pipeline=name, source=str(path))) for name in names)
 
 
 def plan_from(
@@ -36,7 +39,7 @@ def plan_from(
 
     Raises:
         SpecError: The manifest is wrong.
-        PlanError: No plan can be made from it.
+        PlanError: No plan can be made from it, or a script in it cannot be played.
     """
     if isinstance(source, Mapping):
         name = "<dict>"
@@ -49,7 +52,18 @@ def plan_from(
         data = text.encode() if is_text else path.read_bytes()
         name = "<text>" if is_text else text
         manifest = load_manifest(data, file=name, read=partial(read_inside, base))
-    return make_plan(manifest, pipeline=pipeline, defaults=defaults, source=name)
+    return _checked(make_plan(manifest, pipeline=pipeline, defaults=defaults, source=name))
+
+
+def _checked(plan: Plan) -> Plan:
+    """The plan, if what its scripted agents are to play can be played."""
+    agents = {w.agent.name: w.agent for step in plan.steps for w in step.workers if w.agent}
+    try:
+        for agent in agents.values():
+            check_script(agent)
+    except ScriptInvalid as error:
+        raise PlanError(str(error), hint=error.hint) from error
+    return plan
 
 
 def plan_for_prompts(

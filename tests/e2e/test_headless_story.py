@@ -162,6 +162,20 @@ def test_validate_and_plan_speak_json(shell: Shell):
     assert [step["name"] for step in described["steps"]] == ["make", "use"]
 
 
+def test_a_script_that_cannot_be_played_is_told_before_anything_runs(shell: Shell):
+    text = "agents: {a: {adapter: scripted, script: {steps: [{sya: x}, {write: {}}]}}}\n"
+    step = "{name: s, agent: a, prompt: hi}"
+    (shell.folder / "bad.yaml").write_text(f"{text}pipelines: [{{name: x, steps: [{step}]}}]\n")
+    for words in (("validate", "bad.yaml"), ("run", "bad.yaml", "--headless")):
+        done = shell.plait(*words)
+        assert done.code == 2
+        assert "the script of 'a': steps[1]: sya is no step; did you mean 'say'?" in done.err
+        assert "steps[2].write: path is missing" in done.err
+    problems = shell.plait("validate", "bad.yaml", "--json").json()["problems"]
+    assert "sya is no step" in problems[0]["message"]
+    assert "no run has been started" in shell.plait("status").err
+
+
 def test_status_of_nothing_says_what_to_do(shell: Shell):
     done = shell.plait("status")
     assert done.code == 0
