@@ -118,6 +118,11 @@ def test_a_paused_worker_and_an_interrupted_run_are_told(shell: Shell, gate: Pat
         wait_event(first, "WorkerMoved", after="RUNNING")
         assert shell.plait("pause", "a").code == 0
         assert "paused" in shell.plait("status").out
+        stays = shell.plait("resume").err
+        assert "a/worker_1 stays paused; `plait resume " in stays
+        assert shell.plait("resume", stays.split("`")[1].split()[-1]).code == 0
+        assert "stays paused" not in shell.plait("resume").err
+        assert shell.plait("pause", "a").code == 0
         first.kill()
         first.wait()
     left = shell.plait("status")

@@ -5,9 +5,9 @@ from functools import partial
 
 from engine import commands as c
 from engine.api import EnginePort, reach
-from engine.results import Badge
+from engine.results import Badge, RunView
 from tui.commands.acting import tell
-from tui.commands.base import EXIT_OK, add_repo, in_loop
+from tui.commands.base import EXIT_OK, add_repo, in_loop, say
 from tui.commands.following import Following, carry
 
 
@@ -35,10 +35,19 @@ async def _resume(args: argparse.Namespace) -> int:
     if not (args.headless or args.json):
         async with reach(args.repo) as (port, has_lived):
             if has_lived:
-                await go_on(port)
+                _tell_frozen(await port.view(await go_on(port)))
                 return EXIT_OK
     following = Following(is_json=args.json, on_question=args.on_question)
     return await carry(args.repo, go_on, following)
+
+
+def _tell_frozen(view: RunView) -> None:
+    """What goes on, and who does not: a worker that was paused by name is let go by name."""
+    say(f"{view.run} goes on" if view.ended_at is None else f"{view.run} has ended")
+    for worker in view.workers:
+        if worker.is_live and Badge.PAUSED in worker.badges:
+            name = f"{view.run}/{worker.worker}"
+            say(f"{worker.worker} stays paused; `plait resume {name}` lets it go on")
 
 
 async def _go_on(args: argparse.Namespace, port: EnginePort) -> str:
