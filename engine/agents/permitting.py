@@ -10,7 +10,7 @@ from engine.agents.contract import LaunchRequest
 from engine.errors import AgentError
 from engine.plan.model import PermissionMode
 
-CONTAINED = "the sandbox contains it"
+CONTAINED = "the sandbox, which contains it"
 
 
 def decide(request: LaunchRequest, tool: str, detail: str) -> tuple[bool, str] | None:

@@ -74,7 +74,11 @@ def agent_of(manifest: Manifest, step: StepSpec, variant: VariantSpec | None = N
     )
     if not name:
         there = ", ".join(manifest.agents or ADAPTERS)
-        raise PlanError(f"step {step.name!r} names no agent", hint=f"Name one of: {there}.")
+        raise PlanError(
+            f"step {step.name!r} names no agent",
+            hint=f"Name one, as `agent:` or with `-a`: {there}. `plait doctor` says which "
+            "are here.",
+        )
     return choose_agent(name, manifest.agents, model=variant.model if variant else None)
 
 

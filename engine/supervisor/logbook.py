@@ -200,7 +200,8 @@ class Logbook:
     @note.register
     def _(self, event: a.Decided, at: float) -> None:
         word = "allowed" if event.is_allowed else "denied"
-        self.write(LogKind.NOTE, f"{word} by {event.rule}: {event.tool} {event.detail}", at)
+        what = f"{event.tool} {event.detail}".strip()
+        self.write(LogKind.NOTE, f"{word} by {event.rule}" + (f": {what}" if what else ""), at)
 
     @note.register
     def _(self, event: a.Retrying, at: float) -> None:

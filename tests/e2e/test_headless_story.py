@@ -117,6 +117,7 @@ def test_a_second_shell_answers(shell: Shell):
 def test_questions_are_answered_by_policy(shell: Shell, policy: str, code: int):
     done = run(shell, "asks", "--on-question", policy)
     assert done.code == code
+    assert ("is stopped: it asks, and `--on-question fail` is set" in done.err) == (code == 1)
 
 
 def test_a_second_shell_cancels_and_retries(shell: Shell):

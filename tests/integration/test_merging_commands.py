@@ -110,7 +110,7 @@ def test_several_land_in_plan_order_and_one_that_cannot_is_set_aside(
         ("s3", True),
     ]
     assert rows[1]["conflicts"] == ["code"]
-    assert "s2/worker_1 conflicts with the target in code" in plait.err
+    assert "s2/worker_1 conflicts with the target in code\n`plait review " in plait.err
     assert (place.text(), place.text("other")) == (MINE, changed(5, "third"))
     assert phases(plait) == ["LANDED", "CONFLICTED", "LANDED"]
 

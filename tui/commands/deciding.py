@@ -87,7 +87,7 @@ async def _land_all(args: argparse.Namespace) -> int:
             for worker in workers
         ]
         queue = land_batch if args.batch and not args.despite_check else land_queue
-        ends = [end async for end in queue(port, commands) if _told(end, args)]
+        ends = [end async for end in queue(port, commands) if _told(end, run, args)]
         if args.json:
             put_json(_json(ends, args))
         if not has_lived:
@@ -128,14 +128,16 @@ def _run_of(worker: str) -> str:
     return worker.split("/", maxsplit=1)[0] if worker.count("/") > 1 else ""
 
 
-def _told(end: LandingEnd, args: argparse.Namespace) -> bool:
+def _told(end: LandingEnd, run: str, args: argparse.Namespace) -> bool:
     """Say at once what became of one; the JSON of all follows at the end."""
     if end.conflicts:
         say(f"{end.worker} conflicts with the target in {', '.join(map(clean, end.conflicts))}")
+        say(f"`plait review {run}/{end.worker}` decides them, `plait resolve` without the console.")
     elif not end.is_landed:
         say(f"{end.worker} was not landed: {clean(end.reason)}")
     elif not args.json:
         put(end.commit or "")
+        say(f"{end.worker} landed on {end.target}; `plait undo {run}/{end.worker}` takes it back")
     return True
 
 

@@ -155,11 +155,14 @@ def _drop_questions(following: Following, event: ev.WorkerMoved) -> None:
 async def _on_question(port: EnginePort, run: str, following: Following, event: ev.Asked) -> None:
     following.questions.add((event.worker, event.question.id))
     if following.on_question == "fail":
+        say(f"{event.worker} is stopped: it asks, and `--on-question fail` is set")
         await port.command(c.StopWorker(worker=event.worker, run=run))
     elif following.on_question == "deny":
         await port.command(
             c.Answer(worker=event.worker, answer="deny", question=event.question.id, run=run)
         )
+    elif not following.is_json:
+        say(f"{'':<28} `plait answer {run}/{event.worker} …` answers it")
 
 
 def _tell(told: Told, following: Following) -> None:

@@ -73,13 +73,18 @@ def plan_text(described: dict[str, Any]) -> str:
     ]
     for step in described["steps"]:
         lines += _step_lines(step)
-    held = ", ".join(f"{row['dimension']} {row['level']}" for row in described["levels"])
+    held = ", ".join(f"{row['dimension']} {_held(row['level'])}" for row in described["levels"])
     lines.append(f"held here: {held}")
     for row in described["levels"]:
         if row["level"] != "enforced" and (row["reason"] or row["fix"]):
             lines.append(f"  {row['dimension']}: {row['reason'] or row['mechanism']}")
             lines += [f"    → {row['fix']}"] if row["fix"] else []
     return "\n".join(lines)
+
+
+def _held(level: str) -> str:
+    """A level as a word that is not also a value of a setting: `network: none` closes it."""
+    return "not held" if level == "none" else level
 
 
 def _step_lines(step: dict[str, Any]) -> list[str]:
