@@ -92,6 +92,7 @@ class Session:
     drafts: dict[str, str] = field(default_factory=dict)
     done: list[Undoable] = field(default_factory=list)
     undone: list[Undoable] = field(default_factory=list)
+    _latest_id: str = ""
     _first: tuple[RunView, WorkerView | None] | None = None
 
     def __post_init__(self) -> None:
@@ -104,12 +105,21 @@ class Session:
 
     @property
     def run(self) -> RunView | None:
-        """The run on screen: the one chosen, else the latest."""
+        """The run on screen: the one chosen, else the latest when it was first looked at."""
         runs = self.view.runs
         chosen = next((run for run in runs if run.run == self.run_id), None)
         if chosen is None and self.past_run and self.past_run.run == self.run_id:
             return self.past_run
-        return chosen or max(runs, key=lambda run: run.started_at, default=None)
+        return chosen or self._latest()
+
+    def _latest(self) -> RunView | None:
+        """The latest run; one begun elsewhere takes no key that was meant for one that goes on."""
+        runs = self.view.runs
+        shown = next((run for run in runs if run.run == self._latest_id), None)
+        if shown is None or shown.ended_at is not None:
+            shown = max(runs, key=lambda run: run.started_at, default=None)
+            self._latest_id = shown.run if shown else ""
+        return shown
 
     @property
     def worker_view(self) -> WorkerView | None:

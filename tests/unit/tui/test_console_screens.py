@@ -262,6 +262,19 @@ async def test_runs_are_listed_and_opened():
         await console.shows("older 1111")
 
 
+async def test_a_run_begun_elsewhere_takes_the_screen_only_of_one_that_has_ended():
+    view = csvlite()
+    mine = view.runs[0]
+    other = replace(mine, run="9999", name="other", started_at=NOW + 60)
+    async with opened(view) as console:
+        await console.shows("fix 2f1c")
+        await console.tell(replace(view, runs=(mine, other), at=NOW + 61))
+        await console.do("go_runs")
+        await console.shows("9999", "fix 2f1c")
+        await console.tell(replace(view, runs=(replace(mine, ended_at=NOW), other), at=NOW + 62))
+        await console.shows("other 9999")
+
+
 async def test_runs_that_are_not_open_are_listed_and_read_from_their_journals():
     port = _port()
     port.past = [
