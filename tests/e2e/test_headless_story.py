@@ -131,6 +131,24 @@ def test_a_second_shell_cancels_and_retries(shell: Shell):
     assert status["steps"][0]["workers"][0]["cause"] == "USER"
 
 
+def test_a_step_that_is_decided_while_one_still_works_says_so(shell: Shell):
+    (shell.folder / "hang.yaml").write_text(
+        "runtime: {isolation_strategy: directory}\n"
+        "agents: {hangs: {adapter: scripted, script: {steps: [{hang: true}]}}}\n"
+        "pipelines: [{name: p, steps: [{name: task, agent: hangs, prompt: x, concurrency: 2}]}]\n"
+    )
+    with shell.running("run", "hang.yaml", "--headless", "--json") as first:
+        wait_event(first, "WorkerMoved", after="RUNNING")
+        wait_event(first, "WorkerMoved", after="RUNNING")
+        assert shell.plait("cancel", "task/worker_1", "--kill").code == 0
+        wait_event(first, "WorkerMoved", after="CANCELLED")
+        said = shell.plait("status").out
+        assert "task: cancelled, 1 still at work\n" in said
+        assert shell.plait("cancel", "--all", "--kill").code == 0
+        rest_of(first)
+    assert "still at work" not in shell.plait("status").out
+
+
 def test_ctrl_c_stops_the_run_and_exits_130(shell: Shell):
     words = ("run", "plait.yaml", "--pipeline", "stuck", "--headless", "--json")
     with shell.running(*words) as first:

@@ -1,11 +1,12 @@
 """`plait status` and `plait runs`: how a run stands, and which runs there are."""
 
 import argparse
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
 from engine.api import RunSummary, reach, view_json
-from engine.results import Badge, LoginView, RunView, WorkerView
+from engine.results import Badge, LoginView, Outcome, RunView, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.present.clean import clean
 from tui.present.figures import cost, some, tokens, used
@@ -38,11 +39,19 @@ async def _status(args: argparse.Namespace) -> int:
 
 def status_text(view: RunView) -> str:
     """A run in lines for people."""
-    lines = [f"run {view.run} ({clean(view.name)}): {view.outcome}{_state(view)}"]
+    word = _outcome(view.outcome, view.workers)
+    lines = [f"run {view.run} ({clean(view.name)}): {word}{_state(view)}"]
     for step in view.steps:
-        lines.append(f"{step.name}: {step.outcome}")
+        lines.append(f"{step.name}: {_outcome(step.outcome, step.workers)}")
         lines += [f"  {_worker_line(worker)}" for worker in step.workers]
     return "\n".join([*lines, *map(_login_line, view.logins)])
+
+
+def _outcome(outcome: Outcome, workers: Sequence[WorkerView]) -> str:
+    """What it has come to; that can be decided while some are still at work."""
+    live = sum(worker.is_live for worker in workers)
+    at_work = f", {live} still at work" if live and outcome is not Outcome.PENDING else ""
+    return f"{outcome}{at_work}"
 
 
 def _login_line(login: LoginView) -> str:
