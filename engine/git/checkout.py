@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from engine.git.objects import scratch_folder
 from engine.git.plainly import Version
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import copy_index
-from engine.git.touched import Moves, Touched, conversion, index_lines, left_out
+from engine.git.touched import Moves, Touched, conversion, index_at, index_lines, left_out
 from engine.git.worktrees import Checkout
 
 _TOKEN = b"plait landing "
@@ -101,12 +101,14 @@ def lock_name(lock: Path) -> str:
 
 async def write_files(
     repo: Repo, place: Checkout, moves: Moves, *, commit: str | None = None
-) -> None:
-    """Bring the files and the index entries to their new versions, which are this commit's."""
+) -> Hashable:
+    """Bring the files and the index entries to their new versions, which are this commit's.
+
+    Says which index that makes, where it is known without another look.
+    """
     if commit is not None and await _is_plain(repo, place, moves):
         with suppress(GitFailed):  # it may have written some: the long way writes them again
-            await _write_at_once(repo, place, moves, commit)
-            return
+            return await _write_at_once(repo, place, moves, commit)
     async with scratch_folder(repo) as scratch:
         index = scratch / "index"
         where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
@@ -126,6 +128,7 @@ async def write_files(
         if there:
             await _check_out(repo, source, b"".join(path + b"\0" for path, _ in there))
         await to_thread.run_sync(_install, index, Path(place.git_dir, "index"))
+    return None
 
 
 async def _is_plain(repo: Repo, place: Checkout, moves: Moves) -> bool:
@@ -147,10 +150,19 @@ def _folders(path: bytes) -> Iterator[bytes]:
         yield path
 
 
-async def _write_at_once(repo: Repo, place: Checkout, moves: Moves, commit: str) -> None:
-    """The same by one git, for what it can be trusted with."""
+async def _write_at_once(repo: Repo, place: Checkout, moves: Moves, commit: str) -> Hashable:
+    """The same by one git, for what it can be trusted with; which index that makes."""
     real = Path(place.git_dir, "index")
-    async with scratch_folder(repo, lambda folder: _copy(real, folder / "index")) as scratch:
+    made: list[Hashable] = []
+
+    def sow(folder: Path) -> None:
+        _name_too(real, folder / "index")
+
+    def harvest(folder: Path) -> None:
+        _install(folder / "index", real)
+        made.append(index_at(place.git_dir))
+
+    async with scratch_folder(repo, sow, harvest) as scratch:
         index = scratch / "index"
         where = Where(git_dir=place.git_dir, worktree=place.path, index=str(index))
         words = ("checkout", "--quiet", "--no-overlay", "--pathspec-from-file=-")
@@ -158,7 +170,7 @@ async def _write_at_once(repo: Repo, place: Checkout, moves: Moves, commit: str)
         flags = (*conversion(repo), *_FEW)
         call = Call(stdin=paths, flags=flags, writes=True, timeout_s=1800)
         await repo.run(*words, "--pathspec-file-nul", commit, call=call, where=where)
-        await to_thread.run_sync(_install, index, real)
+    return made[0]
 
 
 async def _check_out(repo: Repo, where: Where, paths: bytes) -> None:
@@ -199,13 +211,22 @@ def _copy(source: Path, target: Path) -> None:
         copy_index(source, target)
 
 
+def _name_too(source: Path, target: Path) -> None:
+    """The index under one more name: git never writes into one, it puts another in its place."""
+    if not source.is_symlink():  # a relative one would lead nowhere from there
+        with suppress(OSError):  # there is none, or no second name for it
+            target.hardlink_to(source)
+            return
+    _copy(source, target)
+
+
 def _is_link(version: Version | None) -> bool:
     return version is not None and version.mode == _LINK_TO_COMMIT
 
 
 def _install(index: Path, real: Path) -> None:
     """Put the new index in place: whole or not at all, whatever file system it comes from."""
-    if not index.exists():
+    if not index.exists() or (real.exists() and index.samefile(real)):
         return
     near = real.with_name("index.plait")
     try:

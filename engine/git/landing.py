@@ -15,13 +15,23 @@ from anyio import to_thread
 from engine.errors import DirtyTarget, WorktreeBusy
 from engine.git.checkout import IndexGuard, Trashed, keep_copies, locked_index, write_files
 from engine.git.composition import Composed
-from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, stands_at
+from engine.git.objects import (
+    RefMove,
+    RefMoved,
+    move_refs,
+    own_file,
+    resolve,
+    set_refs,
+    stands_at,
+)
+from engine.git.plainly import is_as_said
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.touched import (
     IndexMove,
     Moves,
     differing,
     follow_index,
+    index_at,
     index_of,
     staged_paths,
     touched_paths,
@@ -126,7 +136,8 @@ async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandRefused:
     if found is None:
         return plan
     moves = await _moves(repo, plan)
-    await _prove_clean(repo, plan, found, moves)
+    seen = await to_thread.run_sync(_look, repo, plan, found, moves)
+    await _prove_clean(repo, plan, seen, moves)
     paths = tuple(sorted({one.path for one in (*moves.index, *moves.files)}))
     return replace(plan, worktree=found.path, git_dir=found.git_dir, paths=paths)
 
@@ -166,7 +177,27 @@ async def checkout_of(repo: Repo, target: str) -> Checkout | LandRefused | None:
     return here[0] if here else None
 
 
-async def _prove_clean(repo: Repo, plan: LandPrepared, place: Checkout, moves: Moves) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """What one look found, in this order: the target, the working tree's index, its files.
+
+    `stands` and `is_as_before` are proofs where they are true; else git has to be asked.
+    """
+
+    stands: bool
+    place: Checkout
+    is_as_before: bool
+
+
+def _look(repo: Repo, plan: LandPrepared, place: Checkout, moves: Moves) -> _Seen:
+    return _Seen(
+        stands=plan.old is not None and own_file(repo, plan.target) == plan.old,
+        place=replace(place, index=index_at(place.git_dir)),
+        is_as_before=is_as_said(place.path, moves.before, repo.object_format),
+    )
+
+
+async def _prove_clean(repo: Repo, plan: LandPrepared, seen: _Seen, moves: Moves) -> None:
     """No edit of the user's is in the way, staged or not, untracked or not.
 
     Where edits are carried along, the files are just those edits, and what was staged of them is
@@ -175,7 +206,9 @@ async def _prove_clean(repo: Repo, plan: LandPrepared, place: Checkout, moves: M
     Raises:
         DirtyTarget: There are some.
     """
-    dirty = await differing(repo, place, moves.before)
+    place, dirty = seen.place, frozenset[bytes]()
+    if not seen.is_as_before:
+        dirty = await differing(repo, place, moves.before)
     if plan.edits is None:
         wanted = {one.path for one in moves.index}
         dirty |= (await staged_paths(repo, place, plan.old or repo.empty_tree)) & wanted
@@ -213,11 +246,11 @@ async def _land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
         return LandRefused(reason=Refusal.CHECKED_OUT)
     moves = await _moves(repo, prepared)
     async with locked_index(repo, found, prepared.name) as guard:
-        if not await stands_at(repo, prepared.target, prepared.old):
+        seen = await to_thread.run_sync(_look, repo, prepared, found, moves)
+        if not (seen.stands or await stands_at(repo, prepared.target, prepared.old)):
             return LandRefused(reason=Refusal.MOVED)
-        found = replace(found, index=await index_of(found))
-        await _prove_clean(repo, prepared, found, moves)
-        return await _write(repo, prepared, (found, guard), moves)
+        await _prove_clean(repo, prepared, seen, moves)
+        return await _write(repo, prepared, (seen.place, guard), moves)
 
 
 async def _write(
@@ -235,7 +268,7 @@ async def _write(
     guard.is_kept = True
     with anyio.CancelScope(shield=True):
         before = await index_of(place)
-        await write_files(repo, place, moves, commit=prepared.new)
+        after = await write_files(repo, place, moves, commit=prepared.new)
         done = await _swap(repo, prepared, Where(git_dir=place.git_dir))
         if isinstance(done, LandRefused):
             await write_files(repo, place, moves.reversed)
@@ -243,7 +276,7 @@ async def _write(
             paths = frozenset(one.path for one in moves.index)
             old, new = (commit or repo.empty_tree for commit in (prepared.old, prepared.new))
             move = IndexMove(old=old, new=new, paths=paths)
-            await follow_index(repo, replace(place, index=None), before, move)
+            await follow_index(repo, replace(place, index=after), before, move)
     guard.is_kept = False
     return done
 

@@ -100,15 +100,22 @@ async def tree_of(repo: Repo, revision: str) -> str:
 
 @asynccontextmanager
 async def scratch_folder(
-    repo: Repo, fill: Callable[[Path], None] | None = None
+    repo: Repo,
+    fill: Callable[[Path], None] | None = None,
+    harvest: Callable[[Path], None] | None = None,
 ) -> AsyncIterator[Path]:
-    """A folder of ours, filled as told, gone afterwards, on the file system of the repository."""
+    """A folder of ours, filled as told, gone afterwards, on the file system of the repository.
+
+    What came of it is harvested if all went well.
+    """
     folder = await to_thread.run_sync(_scratch, repo.plait_dir / "git", fill)
+    is_ripe = False
     try:
         yield folder
+        is_ripe = True
     finally:
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+            await to_thread.run_sync(_clear, folder, harvest if is_ripe else None)
 
 
 def _scratch(parent: Path, fill: Callable[[Path], None] | None) -> Path:
@@ -120,6 +127,14 @@ def _scratch(parent: Path, fill: Callable[[Path], None] | None) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
             raise
     return folder
+
+
+def _clear(folder: Path, harvest: Callable[[Path], None] | None) -> None:
+    try:
+        if harvest is not None:
+            harvest(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def read_blobs(repo: Repo, oids: Sequence[str], where: Where = HERE) -> list[bytes]:
@@ -180,7 +195,7 @@ async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
     next. The tree is read from the commit itself: asked apart, the ref may have moved in between.
     """
     unknown = [commit for commit in commits if repo.memory.tree(commit) is None]
-    said = await to_thread.run_sync(_own_file, repo, ref)
+    said = await to_thread.run_sync(own_file, repo, ref)
     if not unknown and repo.memory.tree(said) is not None:
         return said
     found = await read_objects(repo, [f"{name}^{{commit}}" for name in (ref, *unknown)])
@@ -200,11 +215,11 @@ def learn_commit(repo: Repo, oid: str, content: bytes) -> tuple[str, ...]:
 
 async def stands_at(repo: Repo, ref: str, commit: str | None) -> bool:
     """A ref is at a commit, or absent."""
-    said = await to_thread.run_sync(_own_file, repo, ref)
+    said = await to_thread.run_sync(own_file, repo, ref)
     return (commit is not None and said == commit) or await resolve(repo, ref) == commit
 
 
-def _own_file(repo: Repo, ref: str) -> str:
+def own_file(repo: Repo, ref: str) -> str:
     """What the file says that git may keep for this ref alone: it comes before any other."""
     try:
         return Path(repo.common_dir, ref).read_bytes().decode(errors="replace").strip()

@@ -227,8 +227,13 @@ async def index_of(place: Checkout) -> Hashable:
     """Which index a working tree has at the moment."""
     if place.index is not None:
         return place.index
-    file = Path(place.git_dir, "index")
-    return await to_thread.run_sync(lambda: (str(file), stamp(file), _checksum(file)))
+    return await to_thread.run_sync(index_at, place.git_dir)
+
+
+def index_at(git_dir: str) -> Hashable:
+    """The same, by the git directory of the working tree."""
+    file = Path(git_dir, "index")
+    return str(file), stamp(file), _checksum(file)
 
 
 def _checksum(index: Path) -> bytes:

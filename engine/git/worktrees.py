@@ -20,6 +20,8 @@ _UNDER_WAY = (
     "REVERT_HEAD",
     "BISECT_LOG",
 )
+_HOLDERS = (("rebase-merge", "head-name"), ("rebase-apply", "head-name"), ("BISECT_START",))
+"""What names the branch that such a one comes back to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,12 +117,9 @@ def _checkout(repo: Repo, entries: Mapping[str, str], lines: list[str]) -> Check
     if place is None:
         return None
     path, git_dir = place
-    folder = Path(git_dir)
-    under_way = next((name for name in _UNDER_WAY if (folder / name).exists()), None)
-    held = [
-        _first_line(folder / name)
-        for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
-    ]
+    there = _names_in(git_dir)
+    under_way = next((name for name in _UNDER_WAY if name in there), None)
+    held = [_first_line(Path(git_dir, *names)) for names in _HOLDERS if names[0] in there]
     full = (name if name.startswith("refs/") else f"refs/heads/{name}" for name in held if name)
     return Checkout(
         path=path,
@@ -145,6 +144,14 @@ def _place_of(repo: Repo, entries: Mapping[str, str], path: str) -> tuple[str, s
     if main is None or not Path(main).is_dir() or Path(main) == Path(repo.common_dir):
         return None
     return main, repo.common_dir
+
+
+def _names_in(folder: str) -> frozenset[str]:
+    try:
+        with os.scandir(folder) as inner:
+            return frozenset(one.name for one in inner)
+    except OSError:
+        return frozenset()
 
 
 def _first_line(path: Path) -> str:
