@@ -307,13 +307,13 @@ class BoardScreen(PaintedScreen):
 
     def begin(
         self,
-        work: Callable[[], Coroutine[None, None, None]],
+        work: Callable[[], Coroutine[None, None, object]],
         *,
         group: str = "default",
         exclusive: bool = False,
     ) -> None:
         """Do something that takes time, beside everything else."""
-        wanted: WorkType[None] = work
+        wanted: WorkType[object] = work
         self.run_worker(wanted, group=group, exclusive=exclusive)
 
     def send(self, command: Command, said: str, after: Callable[[], None] | None = None) -> None:

@@ -170,21 +170,22 @@ class ReviewActs(ActingScreen):
         *,
         goes_on: bool,
         shows_changed: bool,
-    ) -> None:
+    ) -> str:
+        """Hand them over one by one; says why the first one that was refused was, or nothing."""
         raw = self.pane.raw
         if raw is None:
-            return
+            return ""
         before = self.pane.matters
         for action in actions:
             found = await self.session.bridge.resolve(raw.run, raw.worker, action)
             self._answers += 1
             if isinstance(found, str):
                 self.say_refused("that", found)
-                return
+                return found
             self.pane.show(found)
             if found.is_finished and self.session.is_alone:
                 self.app.exit()  # what it was opened for is done; the shell says what is left to do
-                return
+                return ""
         if shows_changed:
             after = self.pane.matters
             changed = (
@@ -196,6 +197,7 @@ class ReviewActs(ActingScreen):
         now = self.pane.raw
         onward = self.onward() if now and now.is_resolved and not now.is_finished else ()
         self.say(Span("✓ ", Ink(Role.DONE)), Span(f"{clean_tree(said)}   ", TEXT), *onward)
+        return ""
 
     def onward(self) -> Row:
         """What is to be done now that everything is decided."""

@@ -4,6 +4,7 @@ from functools import partial
 
 from engine.commands import EditFile, ResolutionAction, SetFile, WriteHunk
 from tui.present.clean import clean_tree
+from tui.present.ink import TEXT, Ink, Role, Span
 from tui.present.review_offers import side_text
 from tui.screens.base import Writing
 from tui.screens.outside import edit_text
@@ -67,16 +68,27 @@ class ReviewTexts(ReviewActs):
             why = found if isinstance(found, str) else "it is no text that an editor could keep"
             self.say_refused(self._key("edit_all"), why)
             return
-        edited, problem = await edit_text(self.app, file.text)
+        name = f"file {raw.run} {raw.worker} {path}"
+        drafts, key = self.session.drafts, self._key("edit_all")
+        begun = drafts.get(name, file.text)
+        edited, problem = await edit_text(self.app, begun)
         if problem:
-            self.say_refused(self._key("edit_all"), problem)
-        elif edited == file.text:
-            self.say("nothing was changed")
-        else:
-            action: ResolutionAction = EditFile(path=path, text=edited)
-            if all(one.path != path for one in raw.files):
-                action = SetFile(path=path, text=edited, mode=file.mode or "100644")
-            await self._decide((action,), "edited", goes_on=True, shows_changed=False)
+            self.say_refused(key, problem)
+            return
+        if edited == begun:
+            begins_anew = drafts.pop(name, None) is not None
+            self.say("nothing was changed", f"; {key} begins anew" if begins_anew else "")
+            return
+        action: ResolutionAction = EditFile(path=path, text=edited)
+        if all(one.path != path for one in raw.files):
+            action = SetFile(path=path, text=edited, mode=file.mode or "100644")
+        drafts[name] = edited
+        refused = await self._decide((action,), "edited", goes_on=True, shows_changed=False)
+        if not refused:
+            drafts.pop(name, None)
+            return
+        mark = Span("✗ ", Ink(Role.FAILED, bold=True))
+        self.say(mark, Span(f"your text is kept, {key} opens it: {refused}", TEXT))
 
     def do_edit_other(self) -> None:
         """A file that has no conflict, by its path."""
