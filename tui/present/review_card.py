@@ -23,8 +23,9 @@ from tui.present.ink import (
     words,
 )
 from tui.present.meters import heading
+from tui.present.review_around import in_result
 from tui.present.review_model import ReviewPane
-from tui.present.review_offers import What
+from tui.present.review_offers import What, rule_words
 from tui.present.review_rows import (
     beside_rows,
     first_lines,
@@ -114,8 +115,9 @@ def _chosen(pane: ReviewPane) -> str:
     matter, hunk = pane.matter, pane.hunk
     if matter is None:
         return ""
-    source = f", {hunk.source}" if hunk and hunk.source else ""
-    return f"chosen: {CHOSEN.get(matter.decided, matter.decided)}{source}"
+    if hunk and hunk.source:
+        return f"chosen: {rule_words(hunk.source)}"
+    return f"chosen: {CHOSEN.get(matter.decided, matter.decided)}"
 
 
 def _sides(
@@ -210,6 +212,7 @@ def _result(pane: ReviewPane, hunk: HunkView, look: Look, *, cells: int, height:
     if file is None or height < 2:  # noqa: PLR2004 - a heading and one line
         return []
     inner, text = cells - 4, pane.preview()
+    hunk = in_result(file.hunks, pane.matter.hunk) if pane.matter else hunk
     some = first_lines(text, height)
     rows = result_rows(file.path, hunk, some, inner, context=look.context, scroll=look.scroll)
     title, ending = result_title(pane, look)

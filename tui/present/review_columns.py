@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from tui.present.cutting import cut_end, cut_path
 from tui.present.ink import BOLD, LINE, MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, words
 from tui.present.meters import heading
+from tui.present.review_around import gap, line_in_result
 from tui.present.review_card import Look, picked_marks, result_title
 from tui.present.review_model import ReviewPane
 from tui.present.review_offers import What
 from tui.present.review_rows import (
     first_lines,
     offer_rows,
-    own_lines,
     result_rows,
     side_head,
     side_rows,
@@ -125,23 +125,18 @@ def _conflicts(
         rows += _conflict(pane, (place, _apart(hunks, place, look.context)), look, widths)
         if is_here:
             here = (start, len(rows))
-        if place + 1 == len(hunks) or _gap(hunk, hunks[place + 1]) > 2 * look.context:
+        if place + 1 == len(hunks) or gap(hunk, hunks[place + 1]) > 2 * look.context:
             rows.append(())
     return rows, here
-
-
-def _gap(hunk: HunkView, following: HunkView) -> int:
-    """How many lines lie between two conflicts."""
-    return following.line - hunk.line - len(own_lines(hunk.target))
 
 
 def _apart(hunks: Sequence[HunkView], place: int, context: int) -> HunkView:
     """A conflict with so much round it that no line is seen twice."""
     hunk, before, after = hunks[place], context, context
     if place:
-        before = max(min(_gap(hunks[place - 1], hunk) - context, context), 0)
+        before = max(min(gap(hunks[place - 1], hunk) - context, context), 0)
     if place + 1 < len(hunks):
-        after = max(min(_gap(hunk, hunks[place + 1]), context), 0)
+        after = max(min(gap(hunk, hunks[place + 1]), context), 0)
     kept = max(len(hunk.before) - before, 0)
     return replace(hunk, before=hunk.before[kept:], after=hunk.after[:after])
 
@@ -164,7 +159,10 @@ def _conflict(
         side_rows(file.path, lines[:_MOST], width, scroll=look.scroll, picked=marks[at])
         for at, (lines, width) in enumerate(((hunk.target, widths[0]), (hunk.incoming, widths[2])))
     ]
-    middle = result_rows(file.path, hunk, text, widths[1], context=look.context, scroll=look.scroll)
+    placed = replace(hunk, line=line_in_result(file.hunks, place))
+    middle = result_rows(
+        file.path, placed, text, widths[1], context=look.context, scroll=look.scroll
+    )
     head, tail = middle[: len(before)], middle[len(middle) - len(after) :]
     inner = middle[len(before) : len(middle) - len(after)]
     tall = max(len(sides[0]), len(sides[1]), len(inner))

@@ -118,6 +118,11 @@ _RULES = {
 }
 
 
+def rule_words(rule: str) -> str:
+    """What a proposal is called that came from a rule."""
+    return _RULES.get(rule, rule)
+
+
 def shown_view(view: ConflictView) -> ConflictView:
     """The view fit to be shown, but for the files: of them only paths and kinds are.
 
@@ -283,7 +288,7 @@ def _proposal(file: ConflictFileView, hunk: HunkView, proposal: ProposalView) ->
         action = WriteHunk(path=file.path, hunk=hunk.key, text=proposal.text, source=proposal.rule)
     return Offer(
         "",
-        _RULES.get(proposal.rule, proposal.rule),
+        rule_words(proposal.rule),
         proposal.reason,
         action,
         proposal.text,
