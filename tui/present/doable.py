@@ -41,7 +41,7 @@ def _allow(worker: WorkerView, step: StepView) -> str:
     if worker.questions:
         return ""
     if worker.phase is not Phase.REVIEWING:
-        return f"it asks nothing; {_is(worker)}"
+        return f"there is nothing to say yes to; {_is(worker)}"
     if Badge.APPROVED in worker.badges and not step.is_choice_due:
         return "it is approved already"
     return ""

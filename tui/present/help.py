@@ -14,12 +14,16 @@ _KEY = 11
 
 
 class HelpEntry(NamedTuple):
-    """One action: its group, its keys, what it does, and why not now if it cannot be done."""
+    """One action: its group, its keys, what it does, and why not now if it cannot be done.
+
+    `also` is found by a search too: the footer's word for it, say.
+    """
 
     group: str
     keys: str
     text: str
     reason: str = ""
+    also: str = ""
 
 
 @dataclass
@@ -49,7 +53,7 @@ class HelpPage:
         return [
             entry
             for entry in self.entries
-            if wanted in f"{entry.keys} {entry.text} {entry.reason}".casefold()
+            if wanted in f"{entry.keys} {entry.text} {entry.reason} {entry.also}".casefold()
         ]
 
     def draw(self, cells: int, height: int) -> list[Row]:

@@ -62,6 +62,9 @@ _SETTING = "first line: memory_mb=2048 agent=codex at=14:32, if wanted"
 class ActingScreen(OutwardScreen):
     """A screen with a worker under its cursor."""
 
+    opens_diff = "diff"
+    """The idea that opens its diff here."""
+
     def why_not(self, idea: str) -> str:
         worker, step = self.session.worker_view, self.session.step_view
         if worker is None or step is None:
@@ -113,9 +116,8 @@ class ActingScreen(OutwardScreen):
         if worker.questions:
             self._allow(worker, is_for_run=False)
         elif not self._diff_was_opened(worker):
-            self.say_refused(
-                self._key("yes"), "its diff was not opened yet", f"{self._key('diff')} opens it"
-            )
+            opens = f"{self._key(self.opens_diff)} opens it"
+            self.say_refused(self._key("yes"), "its diff was not opened yet", opens)
         elif self.session.step_view and self.session.step_view.is_choice_due:
             command = Choose(worker=worker.worker, run=self.run_id)
             self.send(command, f"{worker.worker} is chosen")

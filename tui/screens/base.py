@@ -199,7 +199,7 @@ class BoardScreen(PaintedScreen):
         left = words(Span(f" {writing.title} ", BOLD), " ", writing.note)
         right = words(
             Span("enter", KEY),
-            " sends  ",
+            " takes it  " if writing.is_code else " sends  ",
             Span("ctrl+j", KEY),
             " new line  ",
             Span("esc", KEY),

@@ -142,7 +142,7 @@ class CommonScreen(KeyedScreen):
             reason = self.refusal(action.idea)
             group = "NOT NOW" if reason else GROUPS.get(action.idea, "THIS SCREEN")
             said = (action.label or action.told) if reason else action.told
-            entries.append(HelpEntry(group, keys, said, reason))
+            entries.append(HelpEntry(group, keys, said, reason, f"{action.label} {action.told}"))
         if self.session.player:
             entries += [
                 HelpEntry("THE REPLAY", " ".join(map(shown, idea.keys)), idea.meaning)

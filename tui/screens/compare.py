@@ -32,6 +32,9 @@ _PAIR = 2
 class CompareScreen(CompareMoves):
     """Figures and hunks of every candidate; `yes` chooses the one under the cursor."""
 
+    opens_diff = "go_diff"
+    """Here `diff` sets two candidates against each other."""
+
     # Drawing.
 
     def subject(self, scene: Scene, cells: int) -> Row:
@@ -93,6 +96,9 @@ class CompareScreen(CompareMoves):
         if row is None:
             return ()
         key = self._key("yes")
+        refused = self.why_not("yes")
+        if refused:
+            return words(Span(f"{row.worker} cannot be chosen: ", TEXT), f"{refused}.")
         return words(
             Span(f"{key} chooses {row.worker} whole. ", TEXT),
             "Candidates you do not choose stay on their branches.",

@@ -119,10 +119,17 @@ async def test_taken_hunks_are_woven_checked_and_go_stale_with_another_choice():
 async def test_a_candidate_is_chosen_only_after_its_diff_was_opened():
     async with Comparing() as console:
         await console.do("yes")
-        await console.shows("a refused: its diff was not opened yet")
+        await console.shows("a refused: its diff was not opened yet.  3 opens it")
         assert console.port.commands == []
         await console.do("go_diff", "go_compare", "yes")
         assert console.port.commands == [c.Choose(worker=FIRST, run="2f1c")]
+
+
+async def test_a_candidate_that_failed_is_said_not_to_be_choosable():
+    async with Comparing() as console:
+        await console.do("right")
+        await console.shows(f"{SECOND} cannot be chosen: ", "it is failed.")
+        assert "chooses" not in console.text
 
 
 async def test_rejecting_a_candidate_asks_first_and_is_about_the_one_under_the_cursor():

@@ -26,6 +26,7 @@ from tests.support.consoles import (
 from tui.app import _SCREENS, Options, PlaitApp
 from tui.bridge import LogGrew
 from tui.keys import SCREENS
+from tui.present.help import HelpEntry, HelpPage
 from tui.present.ink import Row, Zone, text_of
 from tui.screens.base import BoardScreen
 from tui.screens.keyed import KeyedScreen
@@ -363,6 +364,13 @@ async def test_help_lists_keys_greys_with_reasons_and_searches():
         await console.shows("NOT NOW", "there is nothing reviewed to land")
         await console.press("escape")
         assert "Keys of Fleet" not in console.text
+
+
+def test_help_finds_a_key_by_the_word_of_the_footer():
+    entries = (HelpEntry("MOVE", "E", "the file", also="edit file"), HelpEntry("MOVE", "j", "down"))
+    shown = text_of(HelpPage("Diff", entries, query="edit").draw(80, 24))
+    assert "the file" in shown
+    assert "down" not in shown
 
 
 async def test_a_worker_is_picked_by_name():
