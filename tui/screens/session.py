@@ -92,7 +92,7 @@ class Session:
     drafts: dict[str, str] = field(default_factory=dict)
     done: list[Undoable] = field(default_factory=list)
     undone: list[Undoable] = field(default_factory=list)
-    _latest_id: str = ""
+    _since: float = 0.0
     _first: tuple[RunView, WorkerView | None] | None = None
 
     def __post_init__(self) -> None:
@@ -113,13 +113,16 @@ class Session:
         return chosen or self._latest()
 
     def _latest(self) -> RunView | None:
-        """The latest run; one begun elsewhere takes no key that was meant for one that goes on."""
-        runs = self.view.runs
-        shown = next((run for run in runs if run.run == self._latest_id), None)
-        if shown is None or shown.ended_at is not None:
-            shown = max(runs, key=lambda run: run.started_at, default=None)
-            self._latest_id = shown.run if shown else ""
-        return shown
+        """The latest run; one begun elsewhere takes no key that was meant for one that goes on.
+
+        Runs that an engine only takes up again, one after another, were there when it was looked.
+        """
+        known = [run for run in self.view.runs if run.started_at <= self._since]
+        latest = max(known, key=lambda run: run.started_at, default=None)
+        if latest is None or latest.ended_at is not None:
+            self._since = self.view.at
+            latest = max(self.view.runs, key=lambda run: run.started_at, default=None)
+        return latest
 
     @property
     def worker_view(self) -> WorkerView | None:

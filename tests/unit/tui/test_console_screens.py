@@ -269,6 +269,9 @@ async def test_a_run_begun_elsewhere_takes_the_screen_only_of_one_that_has_ended
     other = replace(mine, run="9999", name="other", started_at=NOW + 60)
     async with opened(view) as console:
         await console.shows("fix 2f1c")
+        taken_up = replace(mine, run="5555", name="taken up", started_at=mine.started_at + 1)
+        await console.tell(replace(view, runs=(mine, taken_up), at=NOW + 1))
+        await console.shows("taken up 5555")
         await console.tell(replace(view, runs=(mine, other), at=NOW + 61))
         await console.do("go_runs")
         await console.shows("9999", "fix 2f1c")
