@@ -38,6 +38,8 @@ async def _clean(args: argparse.Namespace) -> int:
         put(f"  {shown(f'branch {item.branch}' if item.branch else item.path)}")
     if not items:
         say("there is no workspace to clean")
+    elif any(item.is_safe and not item.branch for item in items):
+        say("the trash keeps what goes for 30 days, and its space; `plait restore` lists it")
     return EXIT_OK
 
 
