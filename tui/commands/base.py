@@ -23,10 +23,16 @@ class Command(Protocol):
         """Do it; the exit code."""
 
 
-_HINTS = dict.fromkeys(
-    (errno.ENOSPC, errno.EDQUOT),
-    "Make room where plait keeps its state, or set PLAIT_STATE_HOME to a folder that has some.",
-)
+_HINTS = {
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT),
+        "Make room where plait keeps its state, or set PLAIT_STATE_HOME to a folder that has some.",
+    ),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS),
+        "plait keeps what it knows in the repository's `.git/plait`: you must be allowed to write there.",
+    ),
+}
 _FULL_NAME = re.compile(
     r"(?:(?P<run>[^/]+)/(?=[^/]+/))?(?P<worker>(?:[^/]+/)?(?:worker_\d+|woven))(?:@(?P<attempt>\d+))?"
 )

@@ -120,11 +120,9 @@ class ActingScreen(OutwardScreen):
             self.say_refused(self._key("yes"), "its diff was not opened yet", opens)
         elif self.session.step_view and self.session.step_view.is_choice_due:
             command = Choose(worker=worker.worker, run=self.run_id)
-            self.send(command, f"{worker.worker} is chosen")
+            self.send(command, worker.worker)
         else:
-            self.send(
-                Approve(worker=worker.worker, run=self.run_id), f"{worker.worker} is approved"
-            )
+            self.send(Approve(worker=worker.worker, run=self.run_id), worker.worker)
 
     def do_yes_wide(self) -> None:
         self._allow(self._here(), is_for_run=True)

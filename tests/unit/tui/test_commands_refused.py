@@ -1,0 +1,29 @@
+"""What the system refuses is told with what to do about it."""
+
+import argparse
+import errno
+import os
+from types import ModuleType
+
+import pytest
+
+from tui.commands import base
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"), [(errno.EACCES, "allowed to write"), (errno.ENOSPC, "Make room")]
+)
+def test_what_the_system_refuses_comes_with_advice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, advice: str
+):
+    def refused(_: argparse.Namespace) -> int:
+        raise OSError(number, os.strerror(number), "/r/.git/plait")
+
+    command = ModuleType("refusing")
+    command.add_arguments = lambda _: None  # type: ignore[attr-defined]
+    command.run = refused  # type: ignore[attr-defined]
+    monkeypatch.setattr(base, "import_module", lambda _: command)
+    assert base.dispatch("status", []) == base.EXIT_FAILED
+    told = capsys.readouterr().err
+    assert f"/r/.git/plait: {os.strerror(number)}" in told
+    assert advice in told
