@@ -30,7 +30,7 @@ _HINTS = {
     ),
     **dict.fromkeys(
         (errno.EACCES, errno.EPERM, errno.EROFS),
-        "plait keeps what it knows in the repository's `.git/plait`: you must be allowed to write there.",
+        "plait keeps what it knows in `.git/plait`: you must be allowed to write there.",
     ),
 }
 _FULL_NAME = re.compile(
