@@ -96,7 +96,8 @@ def test_a_day_at_the_console(day: Shell) -> None:
         console.enters("read the manual").shows("begins again")
 
         _pick(console, "shout/worker_1").do("fleet.diff").shows("TWO by 1", "choose")
-        console.do("diff.yes").shows("chosen; its siblings").do("diff.yes").shows("approved; landing")
+        console.do("diff.yes").shows("chosen; its siblings")
+        console.do("diff.yes").shows("approved; landing")
         console.do("diff.land").shows("landing shout/worker_1")
         console.do("everywhere.go_fleet").shows("LANDED")
         console.do("everywhere.quit_now")
