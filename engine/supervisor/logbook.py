@@ -249,7 +249,8 @@ class Logbook:
         self.is_ended = True
         self.tool = None
         words = last_words.strip()
-        if words and words not in "\n".join(text for _, _, text, _ in self._kept):
+        end = "\n".join(words.split("\n")[-TAIL_LINES:])  # the rest may be kept no longer
+        if words and end not in "\n".join(text for _, _, text, _ in self._kept):
             self.write(LogKind.SAYS, words, at)
 
     def read(self, after: int, *, most: int | None = None) -> LogChunk:

@@ -82,3 +82,14 @@ def test_a_log_is_focused_while_somebody_reads_it_and_not_for_long_after() -> No
     logbook.last_read = 10.0
     assert logbook.is_focused(10.5)
     assert not logbook.is_focused(100.0)
+
+
+def test_last_words_that_are_longer_than_what_is_kept_are_not_said_again() -> None:
+    logbook = Logbook(1)
+    for begin in range(0, 15_000, 3_000):
+        logbook.write_raw(numbers(begin, begin + 3_000), at=1.0, monotonic=1.0)
+    logbook.end(numbers(1_000, 15_000), at=2.0)
+    assert logbook.next == 15_000
+    other = Logbook(1)
+    other.end(f"{numbers(0, 40)}\nthe end", at=2.0)
+    assert other.next == 41
