@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 
-.PHONY: demo test test-thorough clients test-agents check format bench shots chaos clean-venv
+.PHONY: attack demo test test-bare test-portable pages dist test-install test-thorough clients test-agents check format bench shots chaos clean-venv
 
 $(VENV)/.installed: pyproject.toml
 ifeq ($(UV),)
@@ -24,11 +24,22 @@ else
 endif
 	@touch $@
 
+$(VENV)/.installed-release: pyproject.toml $(VENV)/.installed
+ifeq ($(UV),)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
+else
+	uv pip install --quiet --python $(BIN)/python -e '.[release]'
+endif
+	@touch $@
+
 demo: $(VENV)/.installed  ## the guided sample; without a terminal it runs headless
 	@if [ -t 1 ]; then $(BIN)/plait demo; else $(BIN)/plait demo --headless; fi
 
-test: $(VENV)/.installed-dev  ## the whole suite
-	$(BIN)/pytest -q -n 3 --dist loadfile -m "not real_agents and not bench"
+test: $(VENV)/.installed-dev  ## the whole suite; TESTS="tests/e2e" takes some
+	$(BIN)/pytest -q -n 3 --dist loadfile -m "not real_agents and not bench" $(TESTS)
+
+test-bare:  ## rooms and stories on a fresh clone, as an ordinary user, with every optional program hidden
+	.ci/bare test TESTS="tests/integration tests/e2e"
 
 test-thorough: $(VENV)/.installed-dev  ## the same with ten thousand seeds and all kill moments
 	PLAIT_THOROUGH=1 $(BIN)/pytest -q -n 3 --dist loadfile -m "not real_agents and not bench"
@@ -39,6 +50,19 @@ check: $(VENV)/.installed-dev  ## format, lint, types, contracts, dead code
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vulture
+
+test-portable: $(VENV)/.installed-dev  ## as on a system without /proc, prctl and cgroups; any use of /proc is an error
+	PLAIT_PORTABLE=1 $(BIN)/pytest -q -n 3 --dist loadfile tests/unit tests/property
+
+pages: $(VENV)/.installed  ## the manual page and the completions, made from the commands
+	@mkdir -p pages && $(BIN)/plait man >pages/plait.1 && $(BIN)/plait completions bash >pages/plait.bash && \
+	  $(BIN)/plait completions zsh >pages/_plait && $(BIN)/plait completions fish >pages/plait.fish
+
+dist: pages $(VENV)/.installed-release  ## wheel and source distribution in dist/, checked
+	@rm -rf dist && $(BIN)/python -m build --outdir dist . && $(BIN)/twine check --strict dist/*
+
+test-install: dist  ## installs both in clean environments of every Python here, and plays the demo
+	.ci/install dist
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
@@ -82,6 +106,9 @@ clients: $(addprefix .agents/bin/,$(filter $(PYTHON_AGENTS),$(AGENTS)))  ## inst
 test-agents: $(VENV)/.installed-dev clients  ## real agent clients against a model server on loopback
 	PLAIT_AGENTS="$(AGENTS)" PLAIT_AGENTS_BIN="$(CURDIR)/.agents/node_modules/.bin:$(CURDIR)/.agents/bin" \
 		$(BIN)/pytest -q -n 4 -m real_agents tests/agents
+
+attack: $(VENV)/.installed-dev  ## every attack on every rung, measured, as a table; WRITE=1 puts it into docs/security.md
+	$(BIN)/python -m tests.support.attack_matrix $(if $(WRITE),--write)
 
 chaos: $(VENV)/.installed-dev  ## kill -9 at many more moments than the suite does
 	PLAIT_THOROUGH=1 $(BIN)/pytest -q tests/integration -k 'kill or crash or recover or fault'

@@ -57,6 +57,7 @@ __all__ = [
     "PickLines",
     "PickedLine",
     "RedoChoice",
+    "RefusalKind",
     "Refused",
     "Reject",
     "Reopen",
@@ -64,6 +65,7 @@ __all__ = [
     "ResolutionAction",
     "Resume",
     "RetryWorker",
+    "Seen",
     "SetCap",
     "SetFile",
     "SetLimits",
@@ -77,6 +79,21 @@ __all__ = [
 
 BeginFrom = RetryMode
 """Where a retried attempt begins, for those who send commands and know no plan."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """Name what was on screen when a human decided; an act on anything else is refused.
+
+    Attributes:
+        tree: The tree of the worker's change, or the beginning of its id; empty for no change.
+        attempt: The attempt it came from; None where only the tree was named.
+        result: The tree of the merge with the target, where that merge was on screen.
+    """
+
+    tree: str
+    attempt: int | None = None
+    result: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +122,12 @@ class RetryWorker:
         agent: The name of an agent or adapter, or a choice made in Python.
         at: Begin from the files as they were at that time (seconds since 1970), or as lately
             before it as they were looked at.
+        seen: What was on screen; None where nothing was.
     """
 
     worker: str
     run: str = ""
+    seen: Seen | None = None
     mode: RetryMode = RetryMode.FRESH
     feedback: str = ""
     prompt: str | None = None
@@ -167,6 +186,7 @@ class Approve:
 
     worker: str
     run: str = ""
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +195,7 @@ class Reject:
 
     worker: str
     run: str = ""
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +204,7 @@ class Choose:
 
     worker: str
     run: str = ""
+    seen: Seen | None = None
 
 
 class Edits(StrEnum):
@@ -205,6 +227,7 @@ class Land:
 
     worker: str
     run: str = ""
+    seen: Seen | None = None
     to: str | None = None
     style: str | None = None
     is_despite_check: bool = False
@@ -281,6 +304,16 @@ class Accepted:
     note: str = ""
 
 
+class RefusalKind(StrEnum):
+    """Say why a command was refused, for programs.
+
+    `rule`: it cannot be done as things stand. `changed`: the change is not the one that was seen.
+    """
+
+    RULE = "rule"
+    CHANGED = "changed"
+
+
 @dataclass(frozen=True)
 class Refused:
     """The command was not taken, and why; `hint` says what would help."""
@@ -288,6 +321,7 @@ class Refused:
     reason: str
     hint: str = ""
     choices: tuple[str, ...] = ()
+    kind: RefusalKind = RefusalKind.RULE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,7 +69,14 @@ class Hunk:
 
 @dataclass(frozen=True, kw_only=True)
 class FileDiff:
-    """One file of a change. `note` says what a diff cannot show: a size, a mode, a target."""
+    """One file of a change. `note` says what a diff cannot show: a size, a mode, a target.
+
+    Attributes:
+        is_binary: Its content is no text: no line of it is here.
+        is_cut: It changes more than is here.
+        added_in_all: The lines it adds where not all of them are here; None where they are.
+        removed_in_all: Likewise.
+    """
 
     HUGE: ClassVar[int] = 10_000
     """More changed lines than this are shown only to whoever asks for them."""
@@ -79,7 +86,11 @@ class FileDiff:
     old_path: str = ""
     hunks: tuple[Hunk, ...] = ()
     is_generated: bool = False
+    is_binary: bool = False
+    is_cut: bool = False
     note: str = ""
+    added_in_all: int | None = None
+    removed_in_all: int | None = None
 
     @property
     def is_huge(self) -> bool:
@@ -88,13 +99,15 @@ class FileDiff:
 
     @cached_property
     def added(self) -> int:
-        """How many lines it adds."""
-        return sum(hunk.added for hunk in self.hunks)
+        """Return how many lines it adds, shown or not."""
+        here = sum(hunk.added for hunk in self.hunks)
+        return here if self.added_in_all is None else self.added_in_all
 
     @cached_property
     def removed(self) -> int:
-        """How many lines it removes."""
-        return sum(hunk.removed for hunk in self.hunks)
+        """Return how many lines it removes, shown or not."""
+        here = sum(hunk.removed for hunk in self.hunks)
+        return here if self.removed_in_all is None else self.removed_in_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +119,7 @@ class ChangeDiff:
         is_live: It is what a worker that still runs has written so far.
         head: The commit or tree that it leads to: what a later look can be compared with.
         context: So many lines round every change are there, as far as the file has them.
+        result: The tree that landing it would make, where it is held against its target.
     """
 
     against: str
@@ -113,6 +127,7 @@ class ChangeDiff:
     is_live: bool = False
     head: str = ""
     context: int = 3
+    result: str = ""
 
     @cached_property
     def keys(self) -> tuple[tuple[str, ...], ...]:

@@ -4,6 +4,7 @@
     ├ SpecError                 the manifest is wrong (a group of SpecProblem, every one of them)
     ├ PlanError                 CyclicDependency · UnknownDependency · ConcurrencyWithMatrix
     ├ WorkspaceError            BranchTaken · WorktreeBusy · DirtyTarget
+    ├ OutOfRoom
     ├ GitFailed                 argv, exit_code, stderr
     ├ AgentError                AgentNotFound · AgentBrokeProtocol
     ├ HostLost                  attempt, last_offset
@@ -16,8 +17,11 @@ A conflict is a value, an agent's failure is a fact, a refused command is a retu
 them is here.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from engine.legible import legible_name
 
 
 class EngineError(Exception):
@@ -96,6 +100,10 @@ class WorkspaceError(EngineError):
     """A workspace could not be made, filled or removed."""
 
 
+class ChangeMoved(WorkspaceError):
+    """A human decided about a change, and it is another one by now; nothing was done."""
+
+
 class BranchTaken(WorkspaceError):
     """A branch that is needed belongs to someone else."""
 
@@ -119,7 +127,7 @@ class DirtyTarget(WorkspaceError):
 
     def __init__(self, paths: Sequence[bytes]) -> None:
         self.paths = tuple(paths)
-        shown = ", ".join(path.decode(errors="replace") for path in self.paths[:5])
+        shown = ", ".join(legible_name(os.fsdecode(path)) for path in self.paths[:5])
         more = f" and {len(self.paths) - 5} more" if len(self.paths) > 5 else ""  # noqa: PLR2004
         super().__init__(f"your own edits are in the way: {shown}{more}")
 
@@ -131,6 +139,10 @@ class GitFailed(EngineError):
         self.argv, self.exit_code, self.stderr = tuple(argv), exit_code, stderr
         said = stderr.strip() or "nothing"
         super().__init__(f"`{' '.join(self.argv)}` ended with {exit_code} and said: {said}")
+
+
+class OutOfRoom(EngineError):
+    """Storage cannot be written, so what was tried is to be tried again later."""
 
 
 class AgentError(EngineError):

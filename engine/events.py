@@ -10,7 +10,8 @@ from enum import StrEnum
 from engine.limits import LimitHit, Usage
 from engine.phases import Phase, StopCause
 from engine.plan.model import Clamp
-from engine.results import CheckResult, Clash, Outcome, Question, RunReport
+from engine.results import CheckResult, Clash, Outcome, Question, RunReport, Trouble
+from engine.roles import Speaker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,21 @@ class Clamped:
     """A figure of the manifest was cut to what is allowed."""
 
     clamp: Clamp
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commanded:
+    """A human or a program gave a command that was accepted; what it does follows.
+
+    Attributes:
+        command: Its name, such as `Land`.
+        worker: The worker it names; empty where it is about the whole run.
+        by: The role, process, user and terminal that gave it.
+    """
+
+    command: str
+    by: Speaker
+    worker: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +148,31 @@ class LandingDelayed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LandingUndone:
+    """A landing was taken back.
+
+    Attributes:
+        new: Where the target stands now; None where it is gone again or not known.
+        is_added: A commit was added that does the opposite, because the target had gone on.
+    """
+
+    worker: str
+    attempt: int
+    target: str
+    new: str | None = None
+    is_added: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoRefused:
+    """A landing could not be taken back: nothing was moved, and it stays landed."""
+
+    worker: str
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckFinished:
     """A check came to an end, on the worker's tree or on the tree to be landed."""
 
@@ -152,7 +193,12 @@ class IsolationViolated:
 
 @dataclass(frozen=True, kw_only=True)
 class Landed:
-    """A change is on the target branch; `is_despite_check` where a human overruled its check."""
+    """A change is on the target branch.
+
+    Attributes:
+        is_despite_check: A human overruled its check.
+        note: Why it became another history than was asked for, in words; empty where it did not.
+    """
 
     worker: str
     attempt: int
@@ -160,6 +206,7 @@ class Landed:
     old: str
     new: str
     is_despite_check: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,9 +335,17 @@ class OutsideChanged:
         return f"{first} and {self.count - 1} more" if self.count > 1 else first
 
 
+@dataclass(frozen=True, kw_only=True)
+class TroubleSeen:
+    """Storage cannot be written, so the run stands still; None says that it goes on."""
+
+    trouble: Trouble | None
+
+
 MustArrive = (
     RunStarted
     | Clamped
+    | Commanded
     | WorkerMoved
     | LimitHitSeen
     | Asked
@@ -300,6 +355,8 @@ MustArrive = (
     | ChoiceWanted
     | ConflictsFound
     | LandingDelayed
+    | LandingUndone
+    | UndoRefused
     | CheckFinished
     | IsolationViolated
     | Landed
@@ -317,6 +374,7 @@ LatestWins = (
     | ConflictsDecided
     | EgressDecided
     | OutsideChanged
+    | TroubleSeen
 )
 Event = MustArrive | LatestWins
 

@@ -3,8 +3,10 @@
 Enforcing and probing is the work of `engine.sandbox` and `engine.keeper`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 
 class Level(StrEnum):
@@ -44,11 +46,13 @@ class Limits:
     output_mb: int | None = None
     budget_usd: float | None = None
     budget_tokens: int | None = None
+    files: int | None = None
+    refs: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What one attempt has used so far; None where it is not known, which is not the same as 0."""
+    """What was used so far; None where it is not known, which is not the same as 0."""
 
     cpu_seconds: float | None = None
     memory_mb: float | None = None
@@ -59,6 +63,29 @@ class Usage:
     input_tokens: int | None = None
     output_tokens: int | None = None
     usd: float | None = None
+
+
+_ADDED = ("cpu_seconds", "output_bytes", "input_tokens", "output_tokens", "usd")
+
+
+def summed(usages: Sequence[Usage]) -> Usage:
+    """Return what several attempts used together, oldest first.
+
+    What is used up is added; of memory the highest peak counts; what is held (memory, processes,
+    disk) is what the newest holds. A figure that only some attempts know is the least it can be.
+    """
+    if not usages:
+        return Usage()
+    if len(usages) == 1:
+        return usages[0]
+    added = {name: _together(sum, usages, name) for name in _ADDED}
+    peak = _together(max, usages, "memory_peak_mb")
+    return replace(usages[-1], **added, memory_peak_mb=peak)
+
+
+def _together(how: Callable[[list[Any]], Any], usages: Sequence[Usage], name: str) -> Any:
+    known = [value for usage in usages if (value := getattr(usage, name)) is not None]
+    return how(known) if known else None
 
 
 @dataclass(frozen=True, kw_only=True)

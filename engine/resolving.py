@@ -147,9 +147,12 @@ class FinishResolving:
 
     Attributes:
         is_despite_check: Land it even though the check of that tree failed, or was not run.
+        seen: The tree that was on screen. Where the decisions make another one by now, because the
+            target has moved, nothing goes on and the merge made again is shown.
     """
 
     is_despite_check: bool = False
+    seen: str | None = None
 
 
 ResolutionAction = (

@@ -29,6 +29,8 @@ class Change:
         head: The commit that holds the work; None where there is no git (artifacts only).
         base: The commit it began from.
         set_aside: What was kept apart for review (embedded repositories, large files), in words.
+        binary: How many of the files have no lines that a diff could show.
+        is_cut: Its diff is too long to be shown whole.
     """
 
     head: str | None = None
@@ -39,13 +41,20 @@ class Change:
     deletions: int = 0
     artifacts: tuple[str, ...] = ()
     set_aside: tuple[str, ...] = ()
+    binary: int = 0
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What the check said, and of which tree it said it.
+    """The result of a check, with the tree and the surroundings it ran in.
 
-    `batch` is the tree that it was run on where that is what a whole batch of landings makes.
+    Attributes:
+        tree: The tree this is said of.
+        batch: The tree the check ran on, where that is the result of a whole batch of landings.
+        is_clean: It ran with an empty HOME, empty temporary and cache folders, ports of its own,
+            and no file beside the tree but those that setup made of the user's commits.
+        is_exact: The tree is the one that would land, not the worker's own.
     """
 
     command: str
@@ -55,6 +64,30 @@ class CheckResult:
     summary: str = ""
     duration_s: float = 0.0
     batch: str | None = None
+    is_clean: bool = False
+    is_exact: bool = False
+
+    def speaks_for(self, tree: str) -> bool:
+        """Tell whether a landing of this tree may rely on the result: agents had no hand in it."""
+        return self.is_clean and self.tree == tree
+
+
+class Verdict(StrEnum):
+    """How far a worker's success is proved. Every surface uses these words."""
+
+    CLAIMED = "claimed"
+    OWN_TREE = "passed in its own tree"
+    PROVED = "proved on the exact tree"
+
+
+def verdict_of(check: CheckResult | None, *, is_stale: bool, has_claimed: bool) -> Verdict | None:
+    """Return the strongest verdict that holds; None where the check failed or nothing is said."""
+    if check is None or is_stale:
+        return Verdict.CLAIMED if has_claimed else None
+    if not check.passed:
+        return None
+    is_proof = check.is_clean and check.is_exact and check.batch is None
+    return Verdict.PROVED if is_proof else Verdict.OWN_TREE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +95,7 @@ class WorkerResult:
     """One worker's result; `outcome` counts the check, landed or not.
 
     `is_despite_check` where a human had it landed whatever the check says of the merged tree.
+    `usage` is that of all attempts together, `attempt_usages` that of each, oldest first.
     """
 
     worker: str
@@ -74,9 +108,11 @@ class WorkerResult:
     commit: str | None = None
     workspace: str | None = None
     usage: Usage = field(default_factory=Usage)
+    attempt_usages: tuple[Usage, ...] = ()
     limits: tuple[Enforcement, ...] = ()
     limit_hit: LimitHit | None = None
     check: CheckResult | None = None
+    verdict: Verdict | None = None
     output: str = ""
     duration_s: float = 0.0
     error: str | None = None
@@ -208,7 +244,11 @@ class WorkerView:
     Attributes:
         hears: When its agent hears what is said to it while it works: now, after_turn, by_resume,
             or no; empty where that is not known.
+        attempts_allowed: How many attempts there may be in all, with those before a human's retry.
+        usage: What all attempts used together.
+        attempt_usages: What each attempt used, oldest first.
         left_out: The hunks, by their keys, that a human left out of the change before it lands.
+        landed: The commit that the target came to by its landing.
     """
 
     worker: str
@@ -238,11 +278,14 @@ class WorkerView:
     limits: Limits = field(default_factory=Limits)
     enforcement: tuple[Enforcement, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    attempt_usages: tuple[Usage, ...] = ()
     change: Change | None = None
     check: CheckResult | None = None
+    verdict: Verdict | None = None
     claimed_done: bool = False
     is_check_stale: bool = False
     left_out: tuple[str, ...] = ()
+    landed: str | None = None
     behind: int = 0
     clashes: tuple[Clash, ...] = ()
     is_radar_seen: bool = False
@@ -251,6 +294,11 @@ class WorkerView:
     conflicts: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
+
+    @property
+    def own_usage(self) -> Usage:
+        """What the newest attempt used: limits hold for each attempt by itself."""
+        return self.attempt_usages[-1] if self.attempt_usages else self.usage
 
     @property
     def is_live(self) -> bool:
@@ -317,11 +365,28 @@ class LoginView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """Storage cannot be written, so a run stands still until it can be.
+
+    Attributes:
+        what: What is wrong: `/mnt is full: 0 bytes free`.
+        help: What helps, and that nothing is lost.
+        since: When that was met first, in seconds since 1970.
+    """
+
+    what: str
+    help: str
+    since: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunView:
     """One run as a console draws it.
 
     Attributes:
         radar_share: The part of the time that looking for clashes takes.
+        trouble: What keeps it from going on; None while nothing does.
+        is_stopping: Somebody wants all of it to end.
     """
 
     run: str
@@ -338,6 +403,8 @@ class RunView:
     auto_merge: bool = False
     logins: tuple[LoginView, ...] = ()
     radar_share: float = 0.0
+    trouble: Trouble | None = None
+    is_stopping: bool = False
 
     def worker(self, worker: str) -> WorkerView:
         """The worker of that name."""

@@ -1,10 +1,18 @@
-"""What every test stands on: one async back end, and an event loop that nobody may block."""
+"""What every test stands on: one async back end, an event loop nobody may block, counted skips."""
 
 import os
+import re
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
+
+from engine.system import IS_PORTABLE
+from tests.support import needs
 
 
 @pytest.fixture
@@ -33,22 +41,75 @@ _MAY_BLOCK = (
 )
 
 
-NOT_TO_BE_HAD = {
-    "test_sandbox_caches.py": "overlays of package caches need bubblewrap 0.11, Debian 12 has 0.8",
-    "test_sandbox_scope.py": "scopes need a systemd user session, which a container has not",
-}
-"""Where a skip is allowed even in CI, and why: no package brings what is missing."""
+def pytest_configure() -> None:
+    if not _PLAIN.fullmatch(tempfile.gettempdir()):
+        _work_in_a_plain_folder()
+    if IS_PORTABLE:
+        sys.addaudithook(_hide_proc)
+
+
+_PLAIN = re.compile(r"[\w./-]{1,40}")
+_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - pytest makes a folder of its own below
+
+
+def _work_in_a_plain_folder() -> None:
+    """Give tests a short folder of letters: they write paths into shell words and socket addresses.
+
+    That plait itself does with any name what it should is what test_odd_names_story shows.
+    """
+    for place in _PLACES:
+        if os.access(place, os.W_OK | os.X_OK):
+            os.environ["TMPDIR"] = tempfile.tempdir = place
+            return
+
+
+def _hide_proc(event: str, words: tuple[object, ...]) -> None:
+    """Fail whoever of the program asks /proc where there is to be none; psutil may."""
+    if event not in {"open", "os.listdir", "os.scandir", "os.chmod"} or not words:
+        return
+    if not str(words[0]).startswith(("/proc", "b'/proc")):
+        return
+    frame = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.startswith(_OURS):
+        if "site-packages" in frame.f_code.co_filename:
+            return
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is not None:
+        raise AssertionError(f"{frame.f_code.co_filename} asks {words[0]!r}, which is Linux alone")
+
+
+_ROOT = Path(__file__).parents[1]
+_OURS = (str(_ROOT / "engine"), str(_ROOT / "tui"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose marker names what is not here, before its fixtures are built."""
+    for marker in item.iter_markers("needs"):
+        needs.need(*marker.args)
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport() -> Iterator[None]:
     """With PLAIT_CI=1 a skip is a failure: CI has what the tests need, or says why it cannot."""
     outcome = yield
     report = outcome.get_result()
     if not report.skipped or hasattr(report, "wasxfail") or os.environ.get("PLAIT_CI") != "1":
         return
-    if item.path.name in NOT_TO_BE_HAD:
-        return
-    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    report.outcome = "failed"
-    report.longrepr = f"skipped although PLAIT_CI=1 forbids it: {reason}"
+    reason = _reason(report)
+    if not needs.is_excused(reason):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although PLAIT_CI=1 forbids it: {reason}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the skipped tests by what they lacked; the reason says how to get it."""
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    for reason, count in reasons.most_common():
+        tests = "test" if count == 1 else "tests"
+        terminalreporter.write_line(f"{count} {tests} skipped: {reason}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return told.removeprefix("Skipped: ")

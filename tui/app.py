@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 import anyio
 import anyio.to_thread
+from textual import events
 from textual.app import App
 from textual.filter import LineFilter, NoColor
 from textual.worker import WorkType
@@ -258,9 +259,30 @@ class PlaitApp(App[None]):
         if self.screen_stack and isinstance(self.screen, PaintedScreen):
             self.screen.draw()
 
+    async def on_event(self, event: events.Event) -> None:
+        """Hear keys and pastes here, one after another; all else goes its usual way."""
+        is_typed = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
+        if not (is_typed and self.screen_stack and isinstance(self.screen, HearsKeys)):
+            await super().on_event(event)
+            return
+        self.app_focus = True
+        if isinstance(event, events.Key) and await self._check_bindings(event.key, priority=True):
+            return
+        if isinstance(event, events.Key | events.Paste):
+            await self.session.ahead.take(event, self._hear)
+
+    async def on_keys_free(self) -> None:
+        await self.session.ahead.go_on(self._hear)
+
+    async def _hear(self, typed: events.Key | events.Paste) -> None:
+        """Let the screen that is seen by now hear a key; a closing console hears none."""
+        if not self._exit and self.screen_stack and isinstance(self.screen, HearsKeys):
+            await self.screen.hear(typed)
+
     def on_engine_moved(self) -> None:
         if not self.screen_stack:
             return  # it is closing
+        self.session.look()
         self.session.bridge.pace_s = self._pace()
         self._call_attention()
         self.redraw()
@@ -318,6 +340,14 @@ class SaysRefused(Protocol):
 
     def say_refused(self, what: str, reason: str, hint: str = "") -> None:
         """Say what was refused, why, and what helps."""
+
+
+@runtime_checkable
+class HearsKeys(Protocol):
+    """A screen that takes keys and pastes to their end before it takes the next."""
+
+    async def hear(self, typed: events.Key | events.Paste) -> None:
+        """Take one."""
 
 
 @runtime_checkable

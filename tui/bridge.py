@@ -8,18 +8,25 @@ An engine that is gone is told, not raised: agents go on without a console.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
 from textual.message import Message
 
-from engine.commands import Command, Refused, Reply, ResolutionAction
+from engine.commands import Command, Refused, Reply, ResolutionAction, Seen, Steer
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
-from engine.events import ConflictsDecided, OutputAppended, Told, UsageSampled
+from engine.events import (
+    ConflictsDecided,
+    Delivery,
+    OutputAppended,
+    Steered,
+    Told,
+    UsageSampled,
+)
 from engine.logs import KEPT_LINES, LogChunk
 from engine.results import Change, CheckResult, EngineView, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
@@ -28,6 +35,7 @@ from tui.present.runs import PastRun
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
     from engine.api import CandidateTable, ConflictView, EnginePort, PlannedLanding, Wove
 
+T = TypeVar("T")
 _KEPT_EVENTS = 500
 _KEPT_SAMPLES = 120
 _SAMPLE_EVERY_S = 1.0
@@ -98,10 +106,13 @@ class Bridge:
         self._clock = clock
         self._cpu: dict[str, _CpuHistory] = {}
         self._moved = anyio.Event()
+        self._has_seen = anyio.Event()
         self._happened = anyio.Event()
         self._watched: Watched | None = None
         self._after_seq = 0
         self.decided: dict[tuple[str, str], int] = {}
+        self.deliveries: dict[tuple[str, str, str], Delivery] = {}
+        """What has become of words said to agents, by run, worker and text."""
 
     @property
     def port(self) -> EnginePort:
@@ -134,6 +145,8 @@ class Bridge:
         The view is new when this returns: whoever reads that it was done and presses the same key
         again means what is then on screen.
         """
+        if isinstance(command, Steer):  # the same words may have been said and heard before
+            self.deliveries.pop((command.run, command.worker, command.text), None)
         try:
             reply = await self.port.command(command)
             await self._see()
@@ -141,6 +154,15 @@ class Bridge:
             return Refused(reason=f"the engine did not answer: {clean_tree(str(error))}")
         self.nudge()
         return clean_tree(reply)
+
+    async def until(self, found: Callable[[EngineView], T | None]) -> T:
+        """Wait until a view shows what is looked for, from the newest one on."""
+        while True:
+            seen = self._has_seen
+            if self.view is not None and (answer := found(self.view)) is not None:
+                return answer
+            self.nudge()
+            await seen.wait()
 
     async def diff(
         self,
@@ -173,15 +195,17 @@ class Bridge:
         """Decide something about a worker's conflicts; in words, why that was refused."""
         try:
             view = await self.port.resolve(run, worker, action)
+            if view.is_finished:
+                await self._see()  # what comes of it is waited for from this view on
         except GONE as error:
             return _why(error)
         self.nudge()
         return view
 
-    async def check(self, run: str, worker: str) -> CheckResult | str:
+    async def check(self, run: str, worker: str, seen: Seen | None) -> CheckResult | str:
         """Run the check on the exact tree that would land now."""
         try:
-            return clean_tree(await self.port.check(run, worker))
+            return clean_tree(await self.port.check(run, worker, seen=seen))
         except GONE as error:
             return _why(error)
 
@@ -206,19 +230,24 @@ class Bridge:
         except GONE as error:
             return _why(error)
 
-    async def leave_out(self, run: str, worker: str, hunks: tuple[str, ...]) -> Change | str:
-        """Let exactly these hunks stay behind when a change lands."""
+    async def leave_out(
+        self, run: str, worker: str, hunks: tuple[str, ...], seen: Seen | None
+    ) -> Change | str:
+        """Let exactly these hunks stay behind when a change lands; the view is new then."""
         try:
-            change = await self.port.leave_out(run, worker, hunks)
+            change = await self.port.leave_out(run, worker, hunks, seen=seen)
+            await self._see()
         except GONE as error:
             return _why(error)
         self.nudge()
         return change
 
-    async def weave(self, run: str, step: str, hunks: tuple[str, ...]) -> Wove | str:
+    async def weave(
+        self, run: str, step: str, hunks: tuple[str, ...], seen: Mapping[str, Seen]
+    ) -> Wove | str:
         """Make a composite of hunks of a step's candidates, and check it."""
         try:
-            wove = await self.port.weave(run, step, hunks)
+            wove = await self.port.weave(run, step, hunks, seen=seen)
         except GONE as error:
             return _why(error)
         self.nudge()
@@ -307,6 +336,9 @@ class Bridge:
             return
         self.told.append(clean_tree(told))
         self._happened.set()  # output can wait for its frame, a worker that has moved cannot
+        if isinstance(told.event, Steered):
+            said = told.event
+            self.deliveries[told.run, said.worker, said.text] = said.delivery
         if isinstance(told.event, ConflictsDecided):
             key = (told.run, told.event.worker)
             self.decided[key] = self.decided.get(key, 0) + 1
@@ -328,6 +360,8 @@ class Bridge:
         if self.view is None or view.at >= self.view.at:
             self.view = view
             self._sample(view)
+            self._has_seen.set()
+            self._has_seen = anyio.Event()
 
     async def _read_log(self) -> None:
         for _ in range(_CHUNKS_PER_FRAME):

@@ -4,52 +4,28 @@ Exit codes: 0 all succeeded · 1 a step failed or the run was cancelled · 2 bad
 3 a human is awaited · 4 a required mechanism is missing · 130 interrupted.
 """
 
+import os
 import sys
 
-COMMANDS = {
-    "run": "start a plan or prompts, here or in the console",
-    "demo": "a guided sample with scripted agents: no key, no network",
-    "validate": "every problem of a manifest, with file:line:column",
-    "plan": "what would run: workers, prompts, limits and their levels",
-    "status": "how a run stands",
-    "logs": "what a worker wrote",
-    "diff": "what a worker changed",
-    "cancel": "stop workers; their work is kept",
-    "retry": "another attempt, with feedback and other limits",
-    "pause": "start nothing new, or freeze workers",
-    "resume": "go on: after a pause, or a run that was interrupted",
-    "answer": "answer what a worker asks",
-    "steer": "say something to a running agent",
-    "choose": "choose one of a step's candidates",
-    "approve": "mark a change as good",
-    "reject": "give a change up; it stays on its ref",
-    "drop": "leave hunks or files out of a change before it lands",
-    "preview": "the conflicts of a merge, in memory, nothing written",
-    "check": "run the check again, on the exact tree that would land",
-    "shell": "a shell inside a worker's sandbox",
-    "review": "decide the conflicts of a worker, or of your own merge or rebase",
-    "mergetool": "the same for one file, for `git mergetool`",
-    "resolve": "decide the conflicts of a worker, without the console",
-    "land": "move changes onto their target branch, one after another",
-    "undo": "take the last landing back",
-    "pr": "push a branch and open a pull request, or say how",
-    "runs": "every run of this repository",
-    "attach": "the console on the living engine",
-    "replay": "a run as it went, at any speed, in the console",
-    "export": "a run as plain files: report, events, logs, patches",
-    "serve": "an engine without a console, until it is asked to leave",
-    "doctor": "what this machine can enforce, and which agents are there",
-    "clean": "what can be removed safely, and why the rest cannot",
-    "restore": "bring back what was cleaned",
-    "init": "write a commented plait.yaml fitted to the repository",
-}
+from tui.commands.names import COMMANDS
+
 _USAGE = "usage: plait [REPO] | plait COMMAND …"
 _CONSOLE = "console"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and say how it went."""
-    words = sys.argv[1:] if argv is None else argv
+    """Run one command; the exit code."""
+    from tui.commands.streams import usable_streams  # noqa: PLC0415  imports of this file cost all
+
+    try:
+        with usable_streams():
+            return _command(sys.argv[1:] if argv is None else argv)
+    except OSError as error:  # the command itself has told its own: this is of the stream
+        sys.stderr.write(f"stdout: {error.strerror}\n")
+        return 1
+
+
+def _command(words: list[str]) -> int:
     first = words[0] if words else ""
     if first in {"-h", "--help", "help"}:
         sys.stdout.write(help_text())
@@ -60,9 +36,22 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(f"plait {version('plait')}\n")
         return 0
     name, rest = (first, words[1:]) if first in COMMANDS else (_CONSOLE, words)
+    if name == _CONSOLE and first and not first.startswith("-") and not os.path.exists(first):  # noqa: PTH110  pathlib costs 5 ms
+        return _unknown(first)
     from tui.commands.base import dispatch  # noqa: PLC0415  help must not pay for it
 
     return dispatch(name, rest)
+
+
+def _unknown(word: str) -> int:
+    from engine.spec.nearest import nearest  # noqa: PLC0415  only a slip pays for it
+
+    guess = nearest(word, COMMANDS)
+    sys.stderr.write(
+        f"plait: {word!r} is neither a command nor a folder"
+        + (f"; did you mean `plait {guess}`?\n" if guess else "; `plait --help` lists them\n")
+    )
+    return 2
 
 
 def help_text() -> str:

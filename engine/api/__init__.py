@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import export_run
     from engine.api.looking import machine_rows, make_repository, raw_output, used_today
-    from engine.api.plans import plan_for_prompts, plan_from, plans_in, read_inside
+    from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
     from engine.api.replaying import Replay, open_replay
@@ -66,7 +66,7 @@ _HOMES = {
     "engine.api.exported": "exported_file open_exported",
     "engine.api.exporting": "export_run",
     "engine.api.looking": "machine_rows make_repository raw_output used_today",
-    "engine.api.plans": "plan_for_prompts plan_from plans_in read_inside",
+    "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",
     "engine.api.replaying": "Replay open_replay",
@@ -140,6 +140,7 @@ __all__ = [
     "exported_file",
     "find_agents",
     "init_manifest",
+    "is_manifest",
     "land_batch",
     "land_queue",
     "landing_end",

@@ -1,6 +1,6 @@
 """An engine that lives in this process, and the runs it works on."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Container, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from os import PathLike, environ
@@ -22,12 +22,13 @@ from engine.ids import RunId, WorkerId
 from engine.logs import LogChunk
 from engine.plan.make import PlanDefaults
 from engine.plan.model import Plan
+from engine.private import tightened
 from engine.remote.server import Door, serving
 from engine.results import EngineView, RunReport, RunView, StepResult
 from engine.sandbox.probe import probe
 from engine.store.files import EngineLock
 from engine.store.history import RunSummary
-from engine.store.layout import state_home
+from engine.store.layout import make_state_home
 from engine.supervisor.attempts import Starter
 from engine.supervisor.bus import Bus
 from engine.supervisor.clock import SystemClock
@@ -41,6 +42,7 @@ from engine.supervisor.place import Place, find_place
 from engine.supervisor.port import EnginePort
 from engine.supervisor.seeds import Seeds
 from engine.supervisor.shelter import Shelter
+from engine.supervisor.speaking import this_process
 from engine.supervisor.tampering import Proof
 from engine.supervisor.tools import Tools
 from engine.supervisor.workshops import Workshops
@@ -93,7 +95,8 @@ class Engine:
         Args:
             folder: Anywhere inside the repository.
             max_workers: The cap of all runs together; each run's own cap where it is None.
-            detach: Leave the agents running when it closes; else they end with it.
+            detach: Leave the agents running when it closes; else they end with it. Those of runs
+                that other processes began here are left running in any case.
             environment: In place of the process's own.
 
         Raises:
@@ -123,36 +126,46 @@ class Engine:
         door = await stack.enter_async_context(serving(place.layout, env))
         take = partial(EngineLock.take, place.layout.engine_lock, socket=door.socket)
         stack.enter_context(await anyio.to_thread.run_sync(take))
+        await anyio.to_thread.run_sync(this_process)
         if place.repo is not None:
             await recover_repository(place.repo)
             await finish_undoing(place.repo, place.layout)
-        machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
+        home = await anyio.to_thread.run_sync(make_state_home, env)
+        await anyio.to_thread.run_sync(tightened, place.workspaces)
+        machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
         clock = SystemClock()
         host = LocalHost(place.layout.root)
-        stack.push_async_callback(_close_host, host, detach=detach)
+        guests: set[RunId] = set()
+        stack.push_async_callback(_close_host, host, detach=detach, stay=guests)
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
-        starter = Starter(host=host, shelter=shelter, layout=place.layout, is_tethered=not detach)
+        starter = Starter(
+            host=host,
+            shelter=shelter,
+            layout=place.layout,
+            tethers=lambda run: not detach and run not in guests,
+        )
+        seeds = Seeds(place.workspaces / ".trusted-seeds", env)
         tools = Tools(
             starter=starter,
-            workshop=Workshops(place, layout=place.layout, shelter=shelter, clock=clock),
+            workshop=Workshops(
+                place, layout=place.layout, shelter=shelter, clock=clock, seeds=seeds
+            ),
             layout=place.layout,
             bus=Bus(partial(read_told, place.layout)),
             clock=clock,
             project=place.project,
             workspaces=place.workspaces,
             environ=env,
-            logins=Logins(env, folder=state_home(env) / "logins", clock=clock),
-            ledger=Ledger(
-                env, folder=state_home(env) / "logins", place=place.layout.root, clock=clock
-            ),
+            logins=Logins(env, folder=home / "logins", clock=clock),
+            ledger=Ledger(env, folder=home / "logins", place=place.layout.root, clock=clock),
             repo=place.repo,
             proof=Proof(place, shelter),
-            seeds=Seeds(place.workspaces / ".seeds"),
+            seeds=seeds,
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         if place.repo is not None:
             tasks.start_soon(place.repo.standing.serve)
-        coordinator = Coordinator(tools, tasks, cap=max_workers)
+        coordinator = Coordinator(tools, tasks, cap=max_workers, guests=guests)
         stack.callback(coordinator.close)
         stack.callback(tasks.cancel_scope.cancel)
         await door.open(coordinator, tasks)
@@ -162,6 +175,11 @@ class Engine:
     def port(self) -> EnginePort:
         """The interface that consoles use, here without a socket."""
         return self._coordinator
+
+    @property
+    def guests(self) -> tuple[str, ...]:
+        """Runs of other processes that are at work here; their agents outlive this engine."""
+        return self._coordinator.guests
 
     @property
     def project(self) -> Path:
@@ -219,6 +237,7 @@ class Engine:
         style: str | None = None,
         despite_check: bool = False,
         edits: c.Edits = c.Edits.REFUSE,
+        seen: c.Seen | None = None,
     ) -> Landed | c.Conflicted | c.Refused:
         """Move a worker's change onto its target, and wait for what becomes of that.
 
@@ -228,9 +247,15 @@ class Engine:
             style: `merge`, `squash` or `rebase`; by default the run's.
             despite_check: Also where the check fails on the merged tree.
             edits: What is done about uncommitted edits of the user's where it would write.
+            seen: What was looked at; a change that is another by now is refused.
         """
         command = c.Land(
-            worker=worker, to=to, style=style, is_despite_check=despite_check, edits=edits
+            worker=worker,
+            to=to,
+            style=style,
+            is_despite_check=despite_check,
+            edits=edits,
+            seen=seen,
         )
         return await self._coordinator.land(command)
 
@@ -297,11 +322,11 @@ class Engine:
         while not self._door.asked_to_leave.is_set():
             with anyio.move_on_after(patience_s):
                 await self._door.asked_to_leave.wait()
-            is_resting = all(live.is_at_rest for live in self._coordinator.runs.values())
+            is_resting = all(live.may_be_left for live in self._coordinator.runs.values())
             if is_resting and not self._door.clients:
                 return
 
 
-async def _close_host(host: LocalHost, *, detach: bool) -> None:
+async def _close_host(host: LocalHost, *, detach: bool, stay: Container[RunId]) -> None:
     with anyio.CancelScope(shield=True):
-        await host.aclose(detach=detach)
+        await host.aclose(detach=detach, stay=stay)

@@ -14,6 +14,7 @@ from engine.agents.options import is_set
 from engine.api.casting import cast_of_log, cast_of_terminal
 from engine.api.exported import REPLAY_FILE, replay_file
 from engine.api.reaching import reach
+from engine.api.redacting import redactor_for, without_secrets
 from engine.errors import GitFailed
 from engine.git.diff import patch_bytes
 from engine.ids import AttemptId, RunId, WorkerId
@@ -33,16 +34,21 @@ if TYPE_CHECKING:
 
 
 async def export_run(
-    folder: str | PathLike[str] = ".", run: str = "", *, with_casts: bool = False
+    folder: str | PathLike[str] = ".",
+    run: str = "",
+    *,
+    with_casts: bool = False,
+    is_raw: bool = False,
 ) -> tuple[str, dict[str, bytes]]:
-    """A run's id, and its files by their names.
+    """Return a run's id, and its files by their names, without secrets unless they are to be raw.
 
     `report.json` is what came out, `run.json` how it stands, `events.ndjson` all that happened,
     `logs/STEP.worker_I.attempt_K.log` what an attempt wrote, byte for byte,
     `patches/STEP.worker_I.patch` a change as `git apply` takes it, and `replay.db` all that
     `open_exported` needs to play it again elsewhere; with casts,
     `casts/STEP.worker_I.attempt_K.cast` what an attempt showed, as players of asciicasts take it.
-    The latest run where none is named.
+    `redactions.json` says how many secrets were replaced in which file, by kind. The latest run
+    where none is named.
 
     Raises:
         NoSuchRun: There is none of that name.
@@ -66,7 +72,19 @@ async def export_run(
             files |= await _patch(place.repo, worker)
     if with_casts:
         files |= await anyio.to_thread.run_sync(partial(_casts, place.layout, name, logs))
+    if not is_raw:
+        clear = partial(_without_secrets, name, journal, files)
+        files = await anyio.to_thread.run_sync(clear)
     return view.run, files
+
+
+def _without_secrets(run: RunId, path: Path, files: dict[str, bytes]) -> dict[str, bytes]:
+    journal = Journal.open(run, path, read_only=True)
+    try:
+        plan = journal.plan
+    finally:
+        journal.close()
+    return without_secrets(files, redactor_for(plan, environ))
 
 
 async def _read_logs(port: EnginePort, view: RunView) -> Logs:
@@ -127,4 +145,8 @@ async def _patch(repo: Repo, worker: WorkerView) -> dict[str, bytes]:
         patch = await patch_bytes(repo, change.base, change.head)
     except GitFailed:  # its commits were cleaned away since
         return {}
-    return {f"patches/{worker.worker.replace('/', '.')}.patch": patch}
+    name = f"patches/{worker.worker.replace('/', '.')}"
+    if patch is None:  # half a patch would apply, and look like all of it
+        said = f"too long to be exported: git diff {change.base} {change.head}\n"
+        return {f"{name}.txt": said.encode()}
+    return {f"{name}.patch": patch}

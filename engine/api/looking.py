@@ -18,7 +18,8 @@ from engine.plan.model import AgentChoice, Plan
 from engine.results import LoginUse
 from engine.sandbox.ladder import doctor, report
 from engine.sandbox.probe import probe
-from engine.store.layout import state_home
+from engine.spec.nearest import unmeant
+from engine.store.layout import make_state_home, state_home
 from engine.supervisor.clock import SystemClock
 from engine.supervisor.ledger import Ledger
 from engine.supervisor.place import find_place
@@ -41,7 +42,8 @@ async def machine_rows(
         plan: Whose holes and network count; without one it is the best that can be had.
     """
     env = dict(environ if environment is None else environment)
-    machine = await anyio.to_thread.run_sync(probe, env, state_home(env) / "machine")
+    home = await anyio.to_thread.run_sync(make_state_home, env)
+    machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
     if plan is None:
         return doctor(machine)
     rows = await anyio.to_thread.run_sync(report, machine, asked_by(plan, env), {})
@@ -77,8 +79,8 @@ async def raw_output(
     views = {WorkerId.parse(w.worker): w for w in view.workers}
     found = meant({name: w.label for name, w in views.items()}, worker)
     if len(found) != 1:
-        what = "means several workers" if found else "is no worker"
-        raise WorkspaceError(f"{worker!r} {what} of the run {view.run}")
+        reason, hint = unmeant(worker, found, views)
+        raise WorkspaceError(reason, hint=hint)
     latest = views[found[0]].attempt
     if not 0 <= (number := attempt or latest) <= latest:
         raise WorkspaceError(f"{found[0]} has had no attempt {attempt}")

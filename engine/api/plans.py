@@ -1,5 +1,6 @@
 """From manifests to plans, with the files that they name."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
@@ -13,6 +14,7 @@ from engine.plan.from_prompts import plan_from_prompts
 from engine.plan.make import PlanDefaults, make_plan
 from engine.plan.model import Plan
 from engine.spec.load import load_manifest, manifest_from
+from engine.spec.pipeline import Manifest
 
 
 def plans_in(path: Path) -> tuple[Plan, ...]:
@@ -53,6 +55,21 @@ def plan_from(
         name = "<text>" if is_text else text
         manifest = load_manifest(data, file=name, read=partial(read_inside, base))
     return _checked(make_plan(manifest, pipeline=pipeline, defaults=defaults, source=name))
+
+
+def is_manifest(text: str) -> bool:
+    """Whether a text is a manifest rather than a prompt, also one with mistakes in it.
+
+    Every line that is not indented is a key with a mapping or a list for its value, and one of the
+    keys is one of a manifest.
+    """
+    tops = [line for line in text.splitlines() if line.strip() and line[0] not in " \t#"]
+    keys = [found for line in tops if (found := _TOP_KEY.fullmatch(line))]
+    is_ours = any(found[1] in Manifest.model_fields for found in keys)
+    return is_ours and len(keys) == len([line for line in tops if line.rstrip() != "---"])
+
+
+_TOP_KEY = re.compile(r"([A-Za-z_]+):(?:\s*|\s+[\[{].*)(?:\s#.*)?")
 
 
 def _checked(plan: Plan) -> Plan:

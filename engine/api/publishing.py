@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import WorkspaceError
+from engine.git.ancestry import line_from
+from engine.git.objects import Wording, commit_of, sign_commit, tree_of
+from engine.git.ownership import Line, is_own
 from engine.git.publishing import (
     PullRequest,
     ask,
@@ -16,6 +19,9 @@ from engine.git.publishing import (
 )
 from engine.git.runner import Repo
 
+_PARTS = 3
+"""The parts of a worker's branch behind its prefix: run, step, worker."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
@@ -23,6 +29,9 @@ class Wanted:
 
     Attributes:
         name: What the branch is to be called at the remote.
+        since: The base that a worker's change is counted from. Where its history is not a line from
+            there, or not its own, one commit with its files is sent in place of the branch.
+        head: The commit that was reviewed, which is sent wherever the branch stands by now.
     """
 
     branch: str = ""
@@ -31,6 +40,8 @@ class Wanted:
     body: str = ""
     remote: str = ""
     name: str = ""
+    since: str = ""
+    head: str = ""
 
 
 class Publishing:
@@ -88,5 +99,22 @@ async def pull_request(
         base=base,
         title=wanted.title or subject,
         body=wanted.body,
+        commit=await _sent(repo, branch, wanted, wanted.title or subject),
     )
     return Publishing(repo, request, env)
+
+
+async def _sent(repo: Repo, branch: str, wanted: Wanted, title: str) -> str:
+    """Return the commit to send in place of a branch; nothing where the branch itself can go."""
+    since = wanted.since
+    if not since:
+        return wanted.head
+    head = await commit_of(repo, wanted.head or f"refs/heads/{branch}")
+    line, prefix = await line_from(repo, since, head), branch.rsplit("/", _PARTS)[0]
+    if line is not None:
+        own = Line(base=since, commits=line, besides=since, prefix=prefix)
+        if await is_own(repo, own):
+            return wanted.head
+    at = await repo.line("log", "-1", "--no-show-signature", "--format=%ct", head)
+    wording = Wording(message=f"{title}\n", author=repo.settings.sign(int(at)))
+    return await sign_commit(repo, await tree_of(repo, head), [since], wording)

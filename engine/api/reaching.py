@@ -5,8 +5,13 @@ Who only reaches one that lives loads none of what an engine works with.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from importlib import import_module
 from os import PathLike, environ
 from pathlib import Path
@@ -16,9 +21,10 @@ import anyio
 import anyio.to_thread
 
 from engine.api.errors_out import plain_errors
-from engine.errors import EngineError
+from engine.errors import EngineError, LockHeld
 from engine.remote.client import RemoteEngine, living_engine
 from engine.remote.spawn import spawn_engine
+from engine.roles import Role
 from engine.supervisor.place import Place, find_place
 
 if TYPE_CHECKING:
@@ -28,46 +34,91 @@ if TYPE_CHECKING:
     from engine.supervisor.port import EnginePort
 
 _AGAIN_S = 1.0
+_HANDOVER_S = 10.0
 
 
 @asynccontextmanager
 async def reach(
     folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[tuple[EnginePort, bool]]:
-    """The engine that lives for a folder, or one opened for the occasion; whether it lived."""
+    """Reach the engine that lives for a folder, or open one for the occasion; say whether it lived.
+
+    One that is about to leave, or to listen, is waited for. Other processes may have brought runs
+    into the one that was opened: when it closes their agents are left running, and a detached
+    engine takes them up.
+
+    Raises:
+        LockHeld: An engine works there that nobody can talk to.
+    """
     env = dict(environ if environment is None else environment)
     place = await find_place(Path(folder), env)
+    guests: list[str] = []
     with plain_errors():
         async with AsyncExitStack() as stack:
-            socket = await living_engine(place.layout)
-            if socket is not None:
-                try:
-                    remote = await stack.enter_async_context(RemoteEngine.connect(socket))
-                except OSError:
-                    remote = None
-                if remote is not None:
-                    yield remote, True
-                    return
-            rooms = await anyio.to_thread.run_sync(import_module, "engine.api.engine")
-            opened: AbstractAsyncContextManager[Engine] = rooms.Engine.open(folder, environment=env)
-            engine = await stack.enter_async_context(opened)
-            yield engine.port, False
+            stack.push_async_callback(_hand_over, place, env, guests)
+            found = await _found(stack, place, env)
+            if isinstance(found, RemoteEngine):
+                yield found, True
+                return
+            try:
+                yield found.port, False
+            finally:
+                guests.extend(found.guests)
+
+
+async def _found(
+    stack: AsyncExitStack, place: Place, env: Mapping[str, str]
+) -> RemoteEngine | Engine:
+    """Return the engine that lives, or one opened now, also while one engine follows another."""
+    deadline = anyio.current_time() + _HANDOVER_S
+    while True:
+        address = await living_engine(place.layout)
+        if address is not None:
+            with suppress(OSError):
+                return await stack.enter_async_context(RemoteEngine.connect(address))
+        rooms = await anyio.to_thread.run_sync(import_module, "engine.api.engine")
+        opened: AbstractAsyncContextManager[Engine] = rooms.Engine.open(
+            place.project, environment=env
+        )
+        try:
+            return await stack.enter_async_context(opened)
+        except LockHeld:
+            if anyio.current_time() > deadline:
+                raise
+        await anyio.sleep(_HANDOVER_S / 100)
+
+
+async def _hand_over(place: Place, env: Mapping[str, str], runs: Sequence[str]) -> None:
+    """Let a detached engine go on with what others had brought into the one that has closed.
+
+    Where none can be started, whoever follows such a run takes it up, or the next command does.
+    """
+    if not runs:
+        return
+    with anyio.CancelScope(shield=True), suppress(EngineError, OSError):
+        address = await spawn_engine(place.project, place.layout, env, runs=runs)
+        async with RemoteEngine.connect(address) as remote:
+            for run in runs:  # one of the others may have been faster with an engine of its own
+                await remote.resume(run)
 
 
 @asynccontextmanager
 async def attach(
-    folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
+    folder: str | PathLike[str] = ".",
+    *,
+    environment: Mapping[str, str] | None = None,
+    role: Role = Role.OWNER,
 ) -> AsyncIterator[EnginePort]:
-    """The detached engine of a folder, started if none lives; it goes on when this ends.
+    """Reach the detached engine of a folder, started if none lives; it goes on when this ends.
 
     Where that engine is killed another one is started, which takes its runs up; what is asked in
-    between raises EngineGone.
+    between raises EngineGone. The engine refuses every command of a watcher.
     """
     env = dict(environ if environment is None else environment)
     place = await find_place(Path(folder), env)
     with plain_errors():
         async with anyio.create_task_group() as tasks:
-            attached = _Attached(place, env)
+            attached = _Attached(place, env, role)
             await tasks.start(attached.keep)
             try:
                 yield cast("EnginePort", attached)
@@ -78,9 +129,10 @@ async def attach(
 class _Attached:
     """The port of whichever engine lives."""
 
-    def __init__(self, place: Place, env: Mapping[str, str]) -> None:
+    def __init__(self, place: Place, env: Mapping[str, str], role: Role) -> None:
         self._place = place
         self._env = env
+        self._role = role
         self._remote: RemoteEngine | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -98,14 +150,16 @@ class _Attached:
 
     async def _connected(self, task_status: TaskStatus[None]) -> None:
         async with AsyncExitStack() as stack:
-            socket = await living_engine(self._place.layout)
+            address = await living_engine(self._place.layout)
             try:
-                if socket is None:
+                if address is None:
                     raise FileNotFoundError(self._place.layout.engine_json)
-                remote = await stack.enter_async_context(RemoteEngine.connect(socket))
+                connecting = RemoteEngine.connect(address, self._role)
+                remote = await stack.enter_async_context(connecting)
             except OSError:
-                socket = await spawn_engine(self._place.project, self._place.layout, self._env)
-                remote = await stack.enter_async_context(RemoteEngine.connect(socket))
+                address = await spawn_engine(self._place.project, self._place.layout, self._env)
+                connecting = RemoteEngine.connect(address, self._role)
+                remote = await stack.enter_async_context(connecting)
             is_first, self._remote = self._remote is None, remote
             if is_first:
                 task_status.started()

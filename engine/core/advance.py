@@ -9,12 +9,20 @@ from engine.core.phase import QUIET, STOPPED_BY_POLICY_WHILE_COLLECTING, TOLD
 from engine.core.report import report, waits_for
 from engine.core.rules import RULES
 from engine.core.state import Hold, RunState, StepState, Stop, Worker
-from engine.core.stopping import stop
+from engine.core.stopping import lift_stop, stop
 from engine.core.told import TELLERS
 from engine.core.turn import Turn
 from engine.core.weaving import woven
 from engine.errors import IllegalTransition, InvariantBroken
-from engine.events import ChoiceWanted, Clamped, RunFinished, RunStarted, RunWaiting, StepSettled
+from engine.events import (
+    ChoiceWanted,
+    Clamped,
+    Commanded,
+    RunFinished,
+    RunStarted,
+    RunWaiting,
+    StepSettled,
+)
 from engine.phases import Phase
 from engine.results import Outcome
 
@@ -54,7 +62,7 @@ _MOVING = frozenset(name for told in TOLD.values() for name in told)
 """Facts that move workers: unlike badges and talk, they are illegal where no table lists them."""
 
 
-def _tell_run(turn: Turn, fact: f.RunFact) -> None:  # noqa: C901  one case for each fact
+def _tell_run(turn: Turn, fact: f.RunFact) -> None:  # noqa: C901, PLR0912  one case for each fact
     match fact:
         case f.RunBegan():
             _begin(turn)
@@ -67,20 +75,20 @@ def _tell_run(turn: Turn, fact: f.RunFact) -> None:  # noqa: C901  one case for 
         case f.LoginHeld():
             turn.hold(fact.login, Hold(until=fact.until, cause=fact.cause, reason=fact.reason))
         case f.PauseRequested() | f.ResumeRequested():
-            is_paused = isinstance(fact, f.PauseRequested)
-            stop_ = turn.state.stop if is_paused else None
-            turn.state = replace(turn.state, is_paused=is_paused, stop=stop_)
+            _pause(turn, is_paused=isinstance(fact, f.PauseRequested))
         case f.StepAdded():
             _add_step(turn, fact)
         case f.WorkerAdded():
             _add_worker(turn, fact)
         case f.CompositeWoven():
             woven(turn, fact)
+        case f.CommandTaken():
+            turn.publish(Commanded(command=fact.command, worker=fact.worker, by=fact.by))
 
 
 def _begin(turn: Turn) -> None:
     state = turn.state
-    turn.state = replace(state, started_at=state.now)
+    turn.state = replace(state, started_at=state.now, timed_since=state.now)
     turn.publish(
         RunStarted(
             name=state.plan.name,
@@ -98,8 +106,14 @@ def _stop_run(turn: Turn, fact: f.RunStopRequested) -> None:
     turn.state = replace(turn.state, stop=Stop(cause=fact.cause, is_kill=fact.is_kill))
     for w in list(turn.state.workers.values()):
         stoppable = w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING or w.phase is Phase.STOPPING
-        if stoppable:
+        if stoppable or (fact.stops_landings and w.phase is Phase.LANDING):
             stop(turn, w, fact.cause, is_kill=fact.is_kill, move=turn.rule)
+
+
+def _pause(turn: Turn, *, is_paused: bool) -> None:
+    if turn.state.stop is not None and not is_paused:
+        lift_stop(turn)
+    turn.state = replace(turn.state, is_paused=is_paused)
 
 
 def _add_step(turn: Turn, fact: f.StepAdded) -> None:
@@ -127,6 +141,8 @@ def _add_worker(turn: Turn, fact: f.WorkerAdded) -> None:
 
 
 def _apply_rules(turn: Turn) -> None:
+    if turn.state.started_at is None:  # that a run has started is the first thing told of it
+        return
     for _ in range(_ROUNDS):
         before = turn.changes
         for rule in RULES:
@@ -165,6 +181,7 @@ def _tell_end(turn: Turn) -> None:
         turn.publish(RunFinished(report=report(turn.state)))
     elif is_waiting and not state.is_waiting_told:
         turn.publish(RunWaiting(report=report(state)))
+    _count_time(turn, is_resting=is_finished or is_waiting)
     told = (state.is_finished_told, state.is_waiting_told)
     if told != (is_finished, is_waiting) or (state.ended_at is not None and not is_finished):
         turn.state = replace(
@@ -173,6 +190,17 @@ def _tell_end(turn: Turn) -> None:
             is_waiting_told=is_waiting,
             ended_at=turn.state.ended_at if is_finished else None,
         )
+
+
+def _count_time(turn: Turn, *, is_resting: bool) -> None:
+    """Leave out of the run's time limit how long it rested."""
+    state = turn.state
+    if is_resting and state.idle_since is None:
+        turn.state = replace(state, idle_since=state.now)
+    elif not is_resting and state.idle_since is not None:
+        rested = state.now - state.idle_since
+        since = state.started_at if state.timed_since is None else state.timed_since
+        turn.state = replace(state, idle_since=None, timed_since=(since or 0.0) + rested)
 
 
 def is_idle(state: RunState) -> bool:

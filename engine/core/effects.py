@@ -66,6 +66,7 @@ class Land(_WorkerEffect):
 
     Attributes:
         resolved: The tree that a human made of the conflicts, for the target at `resolved_onto`.
+        result: The only tree that may land, because a human looked at it; None for any.
     """
 
     to: str | None
@@ -75,6 +76,7 @@ class Land(_WorkerEffect):
     prepared: str | None
     resolved_onto: str | None = None
     edits: str = "refuse"
+    result: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,7 @@ def _land(_: RunState, worker: Worker) -> Land:
         resolved_onto=worker.resolved_onto,
         prepared=worker.prepared,
         edits=wish.edits if wish else "refuse",
+        result=wish.result if wish else None,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from engine.core.fact_base import WorkerFactBase
 from engine.core.run_facts import (
     CapSet,
+    CommandTaken,
     LoginHeld,
     PauseRequested,
     ResumeRequested,
@@ -52,6 +53,7 @@ __all__ = [
     "CheckPassed",
     "Chosen",
     "Collected",
+    "CommandTaken",
     "CompositeWoven",
     "ConflictsFound",
     "HumanAnswered",
@@ -172,12 +174,17 @@ class CheckFailed(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Approved(WorkerFactBase):
-    """A human wants the change landed; `edits` says what is done about edits in its way."""
+    """A human wants the change landed; `edits` says what is done about edits in its way.
+
+    Attributes:
+        result: The only tree that may land, because the human looked at it; None for any.
+    """
 
     to: str | None = None
     style: str | None = None
     is_despite_check: bool = False
     edits: str = "refuse"
+    result: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,11 +214,12 @@ class LandPrepared(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Landed(WorkerFactBase):
-    """The change is on the target branch."""
+    """The change is on the target branch; `note` says why its history is not as was asked."""
 
     target: str
     old: str
     new: str
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,9 +229,16 @@ class UndoRequested(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class LandingUndone(WorkerFactBase):
-    """The target is as if the change had never landed."""
+    """The target is as if the change had never landed.
+
+    Attributes:
+        new: Where the target stands now.
+        is_added: A commit was added that does the opposite, because the target had gone on.
+    """
 
     target: str
+    new: str | None = None
+    is_added: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,9 +250,10 @@ class UndoRefused(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictsFound(WorkerFactBase):
-    """The change cannot be merged into the target without a human."""
+    """The change cannot be merged into the target without a human; `reason` says what is new."""
 
     paths: tuple[str, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,11 +283,13 @@ class Resolved(WorkerFactBase):
         tree: The result.
         onto: The commit of the target that it was resolved against; on any other it is void.
         is_despite_check: It is to land whatever the check says of it.
+        is_seen: The human looked at this tree, so that no other may land in its place.
     """
 
     tree: str
     onto: str | None = None
     is_despite_check: bool = False
+    is_seen: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,7 +315,12 @@ class HunksLeftOut(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryRequested(WorkerFactBase):
-    """A human wants another attempt, with words about the last one or with a new prompt."""
+    """A human wants another attempt, with words about the last one or with a new prompt.
+
+    Attributes:
+        is_alone: Restart this worker only. Journals written before the field existed restart at
+            once, with the worker, the siblings that fail-fast stopped.
+    """
 
     mode: RetryMode = RetryMode.FRESH
     feedback: str = ""
@@ -305,6 +328,7 @@ class RetryRequested(WorkerFactBase):
     limits: Limits | None = None
     agent: AgentChoice | None = None
     start: Moment | None = None
+    is_alone: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,5 +416,6 @@ RunFact = (
     | StepAdded
     | WorkerAdded
     | CompositeWoven
+    | CommandTaken
 )
 Fact = WorkerFact | RunFact

@@ -28,7 +28,8 @@ def _of_run(before: RunState | None, after: RunState) -> Iterator[str]:
     for step in after.plan.steps:
         if not after.steps[step.name].has_failed_fast:
             continue
-        open_ = [str(w.id) for w in after.workers_of(step.name) if w.phase in _OPEN]
+        workers = [w for w in after.workers_of(step.name) if not w.is_by_hand]
+        open_ = [str(w.id) for w in workers if w.phase in _OPEN]
         if open_:
             yield f"{step.name} has failed fast, and {', '.join(open_)} still waits"
 

@@ -8,7 +8,15 @@ from engine.core.outcome import is_despite_check
 from engine.core.state import Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
-from engine.events import CheckFinished, ConflictsFound, Landed, LandingDelayed, ReviewWanted
+from engine.events import (
+    CheckFinished,
+    ConflictsFound,
+    Landed,
+    LandingDelayed,
+    LandingUndone,
+    ReviewWanted,
+    UndoRefused,
+)
 from engine.phases import Phase, StopCause
 from engine.results import Badge, Outcome
 
@@ -23,6 +31,7 @@ def approved(turn: Turn, w: Worker, fact: f.Approved) -> None:
         prepared=None,
         error=None,
         in_the_way=(),
+        is_undone=False,
         badges=(w.badges | {Badge.APPROVED}) - gone,
     )
 
@@ -59,7 +68,7 @@ def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
 
 def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
     """It is on the target."""
-    turn.tell(w.id, Phase.LANDED, in_the_way=())
+    turn.tell(w.id, Phase.LANDED, in_the_way=(), landed=fact.new)
     turn.publish(
         Landed(
             worker=str(w.id),
@@ -68,6 +77,7 @@ def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
             old=fact.old,
             new=fact.new,
             is_despite_check=is_despite_check(turn.state, w),
+            note=fact.note,
         )
     )
 
@@ -81,6 +91,7 @@ def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
         is_conflict_of_base=False,
         resolved=None,
         prepared=None,
+        error=fact.reason or None,
     )
     turn.publish(ConflictsFound(worker=str(w.id), attempt=w.attempt, paths=fact.paths))
 
@@ -121,7 +132,12 @@ def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
         to,
         land=None
         if w.is_conflict_of_base
-        else replace(wish, is_despite_check=fact.is_despite_check),
+        else replace(
+            wish,
+            is_despite_check=fact.is_despite_check,
+            result=fact.tree if fact.is_seen else None,
+        ),
+        error=None,
         resolved=fact.tree,
         resolved_onto=fact.onto,
         conflicts=(),
@@ -130,8 +146,8 @@ def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
 
 
 def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
-    """What the check says of a tree that a human looks at; it moves nobody."""
-    if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
+    """Keep the newest result of a check on the tree under review or about to land."""
+    if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING}:
         return
     passed = w.badges - {Badge.CHECK_FAILED}
     badges = passed if fact.check.passed else passed | {Badge.CHECK_FAILED}
@@ -179,6 +195,7 @@ def undo_requested(turn: Turn, w: Worker, fact: f.UndoRequested) -> None:
     """The target is moved back; the worker follows once it has been."""
     del fact
     if w.phase is Phase.LANDED and w.prepared is not None:
+        turn.change(w.id, error=None)
         turn.effects.append(UndoLanding(worker=w.id, attempt=w.attempt, prepared=w.prepared))
 
 
@@ -189,11 +206,23 @@ def landing_undone(turn: Turn, w: Worker, fact: f.LandingUndone) -> None:
         Phase.REVIEWING,
         land=None,
         prepared=None,
+        landed=None,
+        is_undone=True,
         error=f"its landing on {fact.target} was undone",
         badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
+    )
+    turn.publish(
+        LandingUndone(
+            worker=str(w.id),
+            attempt=w.attempt,
+            target=fact.target,
+            new=fact.new,
+            is_added=fact.is_added,
+        )
     )
 
 
 def undo_refused(turn: Turn, w: Worker, fact: f.UndoRefused) -> None:
     """It stays landed, and says why."""
     turn.change(w.id, error=fact.reason)
+    turn.publish(UndoRefused(worker=str(w.id), attempt=w.attempt, reason=fact.reason))

@@ -9,9 +9,10 @@ from engine.core.state import Hold, RunState, Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
 from engine.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWanted
+from engine.limits import Usage, summed
 from engine.phases import Phase, StopCause
 from engine.plan.model import MergeMode, RetryMode
-from engine.results import Badge
+from engine.results import Badge, CheckResult
 
 _UNTIL_NETWORK_S = 10.0
 """How long a machine that just woke is given to find its network again."""
@@ -58,12 +59,22 @@ def attempt_ended(turn: Turn, w: Worker, fact: f.AttemptEnded) -> None:
         ended=fact,
         session=fact.session or w.session,
         session_workspace=(w.workspace or "") if fact.session else w.session_workspace,
-        session_usage=fact.usage if fact.session else w.session_usage,
+        session_usage=_session_usage(w, fact),
+        used=(*w.used, (w.attempt, fact.usage)) if fact.usage else w.used,
         limit_hit=fact.limit,
         worked_s=w.worked_s + max(0.0, worked),
         questions=(),
         badges=w.badges - {Badge.ASKS, Badge.PAUSED, Badge.STALLED, Badge.RATE_LIMITED},
     )
+
+
+def _session_usage(w: Worker, fact: f.AttemptEnded) -> Usage | None:
+    """Return what the session has used by now; an attempt that took it up tells its own part."""
+    if not fact.session or fact.usage is None:
+        return w.session_usage
+    if fact.session != w.session or w.session_usage is None:
+        return fact.usage
+    return summed((w.session_usage, fact.usage))
 
 
 def activity_ended(turn: Turn, w: Worker, fact: f.ActivityEnded) -> None:
@@ -178,7 +189,7 @@ def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
             prepared=None,
             resolved=None,
             resolved_onto=None,
-            error=fact.check.summary or "the check failed on the tree to be landed",
+            error=_why_not_landed(w, fact.check),
             badges=(w.badges | {Badge.CHECK_FAILED}) - {Badge.APPROVED},
         )
         return
@@ -190,6 +201,22 @@ def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
         error=fact.check.summary or f"the check failed: {fact.check.command}",
         tries=w.tries + 1,
     )
+
+
+def _why_not_landed(w: Worker, found: CheckResult) -> str:
+    """Say that the exact tree is red, why that may surprise, and what a human may do."""
+    said = [f"{found.summary or 'the check failed'}\n\nThis was the exact tree that would land."]
+    if w.check is not None and w.check.passed and not w.check.is_clean:
+        said.append(
+            "In the worker's own tree the check passed: what the worker installed or built outside"
+            " of the commit is not here. Let `workspace.setup` make it."
+        )
+    if w.land is not None and w.land.is_despite_check:
+        said.append(
+            "Nobody had seen this result yet, so nothing was overruled."
+            " Land with --despite-check again to overrule it."
+        )
+    return " ".join(said)
 
 
 def review_or_finish(turn: Turn, w: Worker) -> None:

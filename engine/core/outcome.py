@@ -6,7 +6,7 @@ from engine.core.state import Bases, RunState, Worker
 from engine.ids import WorkerId
 from engine.phases import Phase, StopCause
 from engine.plan.model import ChooseBy, MergeMode, PlannedStep, PolicyKind, RetryRule
-from engine.results import Outcome
+from engine.results import Outcome, Verdict, verdict_of
 
 LOST = frozenset({StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN})
 """The machinery failed, not the agent: another attempt follows, and no try is counted."""
@@ -61,12 +61,29 @@ def _is_out_of_reach(state: RunState, step: PlannedStep, needed: int) -> bool:
     came_to = state.crew.outcomes(step.name)
     still_possible = came_to.get(Outcome.SUCCESS, 0) + came_to.get(Outcome.PENDING, 0)
     still_possible += _passed_over(state, step)
+    if may_be_mended(state, step):
+        still_possible += came_to.get(Outcome.CANCELLED, 0)
     if still_possible >= needed:
         return False
     return needed > still_possible + sum(
         worker.outcome not in _OPEN_OUTCOMES and is_to_be_retried(state, worker)
         for worker in state.crew.standing(MAY_BE_RETRIED, step.name)
     )
+
+
+def may_be_mended(state: RunState, step: PlannedStep) -> bool:
+    """Whether a step that failed fast succeeds if what is open does, and then what was stopped.
+
+    A human has retried what failed: nobody stands there who failed, or whom a human gave up.
+    """
+    own, came_to = state.steps[step.name], state.crew.outcomes(step.name)
+    if not own.has_failed_fast or own.chosen is not None:
+        return False
+    if came_to.get(Outcome.FAILED, 0) or came_to.get(Outcome.SKIPPED, 0):
+        return False
+    stopped = state.crew.standing((Phase.CANCELLED,), step.name)
+    by_policy = sum(w.cause is StopCause.FAIL_FAST for w in stopped)
+    return by_policy == came_to.get(Outcome.CANCELLED, 0)
 
 
 def is_to_be_retried(state: RunState, worker: Worker) -> bool:
@@ -83,7 +100,7 @@ def may_retry(state: RunState, worker: Worker) -> bool:
     """Whether a failed worker has an attempt left that the rules allow."""
     rule = state.plan.step(worker.id.step).retry
     own = state.steps[worker.id.step]
-    if own.has_failed_fast or state.stop is not None:
+    if (own.has_failed_fast and not worker.is_by_hand) or state.stop is not None:
         return False
     if worker.cause in _NEVER_RETRIED:
         return False
@@ -201,6 +218,13 @@ def run_outcome(state: RunState) -> Outcome:
 
 
 def is_despite_check(state: RunState, w: Worker) -> bool:
-    """Its landing was to go on whatever the check says; False where there is no check to say it."""
+    """Tell whether a human overruled a red check: the flag counts only where nothing is proved."""
     has_check = state.plan.step(w.id.step).check is not None
-    return has_check and w.land is not None and w.land.is_despite_check
+    is_proved = w.check is not None and w.check.passed and w.check.is_clean
+    return has_check and not is_proved and w.land is not None and w.land.is_despite_check
+
+
+def verdict(w: Worker) -> Verdict | None:
+    """Return how far a worker's success is proved."""
+    has_claimed = w.ended is not None and w.ended.ok
+    return verdict_of(w.check, is_stale=w.is_check_stale, has_claimed=has_claimed)

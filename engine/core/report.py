@@ -6,9 +6,10 @@ from engine.core.outcome import (
     is_despite_check,
     run_outcome,
     step_outcome,
+    verdict,
 )
-from engine.core.state import RunState, Worker
-from engine.limits import Usage
+from engine.core.state import RunState, Worker, usages_of
+from engine.limits import summed
 from engine.phases import HOLDING, Phase
 from engine.results import Badge, RunReport, StepResult, WorkerResult
 
@@ -38,21 +39,23 @@ def report(state: RunState) -> RunReport:
 
 def worker_result(state: RunState, w: Worker) -> WorkerResult:
     """One worker's result as it stands."""
-    planned = state.planned(w.id)
+    usages = usages_of(w)
     return WorkerResult(
         worker=str(w.id),
         phase=w.phase,
         cause=w.cause,
         outcome=w.outcome,
         attempts=w.attempt,
-        label=planned.label,
+        label=state.label_of(w.id),
         branch=w.branch,
         commit=w.change.head if w.change else None,
         workspace=w.workspace,
-        usage=w.ended.usage if w.ended and w.ended.usage else Usage(),
+        usage=summed(usages),
+        attempt_usages=usages,
         limits=w.enforcement,
         limit_hit=w.limit_hit,
         check=w.check,
+        verdict=verdict(w),
         output=w.ended.text if w.ended else "",
         duration_s=round(w.worked_s, 3),
         error=w.error,

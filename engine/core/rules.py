@@ -19,6 +19,7 @@ from engine.core.outcome import (
     chosen_of,
     is_impossible,
     is_to_be_retried,
+    may_be_mended,
     must_land_first,
     step_outcome,
 )
@@ -116,6 +117,8 @@ def _has_failed_now(turn: Turn, step: PlannedStep) -> bool:
 
 def _stop_all(turn: Turn, step: PlannedStep, cause: StopCause) -> None:
     for w in turn.state.crew.standing(STOPPED_BY_POLICY_WHILE_COLLECTING, step.name):
+        if w.is_by_hand and cause is StopCause.FAIL_FAST:
+            continue  # the human has seen that others failed
         if w.stop is None:
             stop(turn, turn.worker(w.id), cause, is_kill=False, move=turn.rule)
 
@@ -183,13 +186,28 @@ def _badge_base(turn: Turn, w: Worker, *, is_outdated: bool) -> None:
 
 
 def rearm_failed_fast(turn: Turn) -> None:
-    """Rule 6, within a step: what fail-fast stopped goes on when the step may again succeed."""
+    """Rule 6, within a step: what fail-fast stopped begins again once all that failed is mended.
+
+    Not earlier: a sibling that fails again must not stop what a human retries, and nobody pays for
+    siblings while it is open whether the retry helps.
+    """
     for step in turn.state.plan.steps:
-        if turn.state.steps[step.name].has_failed_fast or turn.state.stop is not None:
+        if turn.state.stop is not None:
+            continue
+        if _is_mended(turn, step):
+            turn.change_step(step.name, has_failed_fast=False)
+        if turn.state.steps[step.name].has_failed_fast:
             continue
         for w in turn.state.crew.standing((Phase.CANCELLED,), step.name):
             if w.cause is StopCause.FAIL_FAST:
-                turn.rule(w.id, Phase.WAITING, **turn.requeue(w.id, mode=RetryMode.FRESH))
+                fields = turn.requeue(w.id, mode=RetryMode.FRESH)
+                turn.rule(w.id, Phase.WAITING, **fields, is_by_hand=False)
+
+
+def _is_mended(turn: Turn, step: PlannedStep) -> bool:
+    """Whether all that failed has been retried by a human, and has succeeded."""
+    came_to = turn.state.crew.outcomes(step.name)
+    return not came_to.get(Outcome.PENDING, 0) and may_be_mended(turn.state, step)
 
 
 def hold_logins(turn: Turn) -> None:

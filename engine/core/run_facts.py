@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from engine.phases import StopCause
 from engine.plan.model import PlannedStep, PlannedWorker
+from engine.roles import Speaker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,12 +15,33 @@ class RunBegan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CommandTaken:
+    """A command was accepted; the facts that carry it out follow.
+
+    Attributes:
+        command: Its name.
+        worker: The worker it names, as `step/worker_1`; empty where it names none.
+    """
+
+    command: str
+    by: Speaker
+    worker: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunStopRequested:
-    """Everything that has not settled is to stop."""
+    """Everything that has not settled is to stop.
+
+    Attributes:
+        stops_landings: Stop landings too that have not begun to move their target. Journals written
+            before the field existed let them go on.
+    """
 
     cause: StopCause = StopCause.USER
     is_kill: bool = False
     at: float = 0.0
+    stops_landings: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,6 +71,7 @@ class Worker:
         tries: How many attempts failed since a human last asked for one.
         losses: When attempts of it were lost by no fault of its agent's, and begun again.
         is_given_up: It failed for good: no rule tries it again, however much time passes.
+        is_by_hand: A human asked for its newest attempts: a sibling's failure does not stop it.
         ran: The newest attempt whose agent was started.
         collected: The newest attempt whose work was kept; never behind `ran` when at rest.
         bases: What it was dispatched on; compared with what its dependencies offer now.
@@ -78,6 +79,7 @@ class Worker:
         said: What this attempt was told, in order: told again to one that is re-adopted.
         session_workspace: Where its session last worked; some agents resume only there.
         session_usage: What that session had used by then; some agents count on from it.
+        used: What each attempt that has ended used, by its number.
         not_before: When its back-off or its vendor's rate limit ends.
         land: How a human wants it landed.
         resolved_onto: The commit of the target that `resolved` was made against.
@@ -85,6 +87,8 @@ class Worker:
         left_out: Those hunks, by their keys.
         is_check_stale: `check` speaks of the change as it was before hunks were left out or back.
         prepared: The journalled detail of a landing that can only be rolled forward.
+        landed: The commit that the target came to by its landing.
+        is_undone: Its last landing was taken back, and it has not been landed since.
         in_the_way: The user's own files that its last landing met with edits in them.
     """
 
@@ -97,6 +101,7 @@ class Worker:
     tries: int = 0
     losses: tuple[float, ...] = ()
     is_given_up: bool = False
+    is_by_hand: bool = False
     ran: int = 0
     collected: int = 0
     outcome: Outcome = Outcome.PENDING
@@ -112,6 +117,7 @@ class Worker:
     session: str | None = None
     session_workspace: str = ""
     session_usage: Usage | None = None
+    used: tuple[tuple[int, Usage], ...] = ()
     change: Change | None = None
     whole: Change | None = None
     left_out: tuple[str, ...] = ()
@@ -124,6 +130,8 @@ class Worker:
     resolved: str | None = None
     resolved_onto: str | None = None
     prepared: str | None = None
+    landed: str | None = None
+    is_undone: bool = False
     in_the_way: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     is_conflict_of_base: bool = False
@@ -138,12 +146,20 @@ class Worker:
     agent: AgentChoice | None = None
 
 
+def usages_of(w: Worker, now: Usage | None = None) -> tuple[Usage, ...]:
+    """Return what each attempt of a worker used, oldest first; `now` is of the newest."""
+    known = dict(w.used)
+    if now is not None and w.attempt:
+        known[w.attempt] = now
+    return tuple(known.get(number, Usage()) for number in range(1, w.attempt + 1))
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepState:
     """What is decided about a step as a whole.
 
     Attributes:
-        has_failed_fast: Its policy gave up: nothing of it waits or is queued any more.
+        has_failed_fast: Its policy gave up: only what a human retries still waits or is queued.
         chosen: The candidate that a human or the policy chose.
         restarts: When its workers were restarted, for the restart intensity.
         told: The outcome that was last published.
@@ -174,6 +190,8 @@ class RunState:
         wanted_cap: How many a human wants; `cap` is less while other runs have slots too.
         workers: Everybody, in plan order; kept as a `Crew` whatever it is given as.
         holds: Logins of which nobody begins, by their names; also some whose time has passed.
+        timed_since: When the run's own time limit began to count; time at rest is left out.
+        idle_since: When the run came to rest, while it rests.
         dropped: How many facts came too late to mean anything.
         standing: Permissions that were answered for the whole run, by what was asked.
     """
@@ -187,6 +205,8 @@ class RunState:
     now: float = 0.0
     started_at: float | None = None
     ended_at: float | None = None
+    timed_since: float | None = None
+    idle_since: float | None = None
     is_paused: bool = False
     stop: Stop | None = None
     is_waiting_told: bool = False
@@ -218,6 +238,13 @@ class RunState:
     def agent_of(self, worker: WorkerId) -> AgentChoice | None:
         """The agent a worker runs: the one a human set for it, else the plan's."""
         return self.workers[worker].agent or self.planned(worker).agent
+
+    def label_of(self, worker: WorkerId) -> str:
+        """The item or the agent that tells a worker from its siblings."""
+        planned = self.planned(worker)
+        is_agents = planned.agent is not None and planned.label == planned.agent.name
+        agent = self.agent_of(worker)
+        return agent.name if is_agents and agent is not None else planned.label
 
     def limits_of(self, worker: WorkerId) -> Limits:
         """The limits a worker runs under: those a human set for it, else the plan's."""

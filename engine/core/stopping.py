@@ -60,11 +60,11 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
     agent = fact.agent or turn.state.agent_of(w.id)
     if agent is not None and (hold := turn.state.holds.get(agent.login)) and hold.cause is None:
         turn.hold(agent.login, None)
-    turn.state = replace(turn.state, stop=None)
+    lift_stop(turn)
     if w.phase is Phase.SKIPPED:
-        turn.tell(w.id, Phase.WAITING, cause=None, error=None)
+        turn.tell(w.id, Phase.WAITING, cause=None, error=None, is_by_hand=fact.is_alone)
         return
-    if turn.state.steps[w.id.step].has_failed_fast:
+    if turn.state.steps[w.id.step].has_failed_fast and not fact.is_alone:
         turn.change_step(w.id.step, has_failed_fast=False)
     own = turn.state.steps[w.id.step]
     if own.chosen == w.id or _is_choice_dead(turn, own):
@@ -82,10 +82,18 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
         Phase.QUEUED,
         **{**fields, "next": replace(fields["next"], start=fact.start)},
         tries=0,
+        is_by_hand=fact.is_alone,
         limits=fact.limits or w.limits,
         agent=fact.agent or w.agent,
         session=w.session if is_same else None,
     )
+
+
+def lift_stop(turn: Turn) -> None:
+    """Let a stopped run go on, with its whole time limit before it."""
+    now = turn.state.now
+    idle_since = None if turn.state.idle_since is None else now
+    turn.state = replace(turn.state, stop=None, timed_since=now, idle_since=idle_since)
 
 
 def _is_choice_dead(turn: Turn, own: StepState) -> bool:

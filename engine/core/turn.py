@@ -179,6 +179,7 @@ class Turn:
             "land": None,
             "resolved": None,
             "prepared": None,
+            "is_undone": False,
             "conflicts": (),
             "is_conflict_of_base": False,
             "not_before": None,

@@ -19,12 +19,12 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "base": "WORKTREE Base StackConflict dirty_paths resolve_base stack_base stage_worktree",
+    "base": "WORKTREE Base dirty_paths resolve_base stage_worktree",
     "carrying": "edited_paths prepare_carrying prepare_committing",
     "collection": "Change CollectRefused CollectRequest collect",
     "composition": "Composed LandRequest Style compose",
     "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch file_patches"
-    " is_ancestor merge_base patch_bytes",
+    " is_ancestor is_patch_cut merge_base patch_bytes",
     "landing": "LandPrepared LandRefused Landed Refusal land let_go prepare_landing"
     " recover_landing",
     "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",
@@ -33,9 +33,10 @@ _HOMES = {
     "radar": "Snapshot snapshot",
     "recovery": "recover_repository",
     "removal": "Removed Verdict drop_missing examine is_contained remove remove_branch restore",
-    "checktree": "CheckTree fill_check_tree holds",
+    "checktree": "CheckTree Filled fill_check_tree holds",
     "undo": "undo_landing",
     "runner": "Call Repo Where",
+    "stacking": "Record StackConflict stack_base",
     "strays": "examine_stray",
     "settings": "Signature UserSettings",
     "workspace": "Strategy Workspace WorkspaceRequest check_space prepare",

@@ -3,12 +3,46 @@
 It only ever says what it has proved; for everything else git is asked.
 """
 
+from collections.abc import Mapping
+
 from engine.git import asking
+from engine.git.diff import is_ancestor
 from engine.git.objects import learn_commit
 from engine.git.runner import HERE, Repo
 
 _MOST = 512
 _NEAR = 8
+_LONGEST = 4096
+
+
+async def line_from(repo: Repo, base: str, head: str) -> tuple[str, ...] | None:
+    """Return the commits of the line from a base to a head, oldest first.
+
+    None where there is no such line: a commit on the way has several parents, or the way down
+    never comes to the base. A line of more than a few thousand commits is not looked at.
+    """
+    found: list[str] = []
+    known: Mapping[str, tuple[str, ...]] | None = None
+    at = head
+    while at != base:
+        if len(found) == _LONGEST:
+            return None
+        parents = known.get(at) if known is not None else await _parents_of(repo, at)
+        if parents is None and known is None:
+            known = await _listed(repo, base, at)
+            continue
+        if parents is None or len(parents) != 1:
+            return None
+        found.append(at)
+        at = parents[0]
+    return tuple(reversed(found))
+
+
+async def holds(repo: Repo, tip: str, commit: str) -> bool:
+    """Tell whether a commit is in the history of a tip."""
+    if not (repo.is_shallow or repo.has_grafts) and await above(repo, commit, tip) is not None:
+        return True
+    return await is_ancestor(repo, commit, tip)
 
 
 async def part_at(repo: Repo, base: str, one: str, other: str) -> bool:
@@ -18,9 +52,9 @@ async def part_at(repo: Repo, base: str, one: str, other: str) -> bool:
     """
     if repo.is_shallow or repo.has_grafts:
         return False  # what git takes for the parents is not what the commits say
-    above = await _above(repo, base, one)
-    beside = await _above(repo, base, other) if above is not None else None
-    return above is not None and beside is not None and not above & beside
+    here = await above(repo, base, one)
+    beside = await above(repo, base, other) if here is not None else None
+    return here is not None and beside is not None and not here & beside
 
 
 async def base_of(repo: Repo, one: str, other: str) -> str | None:
@@ -41,8 +75,8 @@ async def base_of(repo: Repo, one: str, other: str) -> str | None:
     return None
 
 
-async def _above(repo: Repo, base: str, tip: str) -> set[str] | None:
-    """The commits from a tip down to the base; None where a line of them passes it by."""
+async def above(repo: Repo, base: str, tip: str) -> set[str] | None:
+    """Return the commits from a tip down to the base; None where a line of them passes it by."""
     found: set[str] = set()
     front = {tip} - {base}
     while front:
@@ -54,6 +88,23 @@ async def _above(repo: Repo, base: str, tip: str) -> set[str] | None:
             return None
         front = parents - found - {base}
     return found
+
+
+async def _parents_of(repo: Repo, commit: str) -> tuple[str, ...] | None:
+    """Return the parents of one commit; None where a standing git cannot say."""
+    known = repo.memory.parents(commit)
+    if known is not None:
+        return known
+    read = await asking.objects(repo, [commit], HERE)
+    return learn_commit(repo, *read[0]) if read and read[0] is not None else None
+
+
+async def _listed(repo: Repo, base: str, head: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the commits above a base with their parents, by one git."""
+    words = ("rev-list", "--parents", f"--max-count={_LONGEST + 1}", head, f"^{base}", "--")
+    listing = (await repo.read(*words)).decode()
+    rows = (row.split(" ") for row in listing.splitlines())
+    return {commit: tuple(parents) for commit, *parents in rows}
 
 
 async def _parents(repo: Repo, commits: set[str]) -> set[str] | None:

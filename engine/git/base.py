@@ -1,11 +1,8 @@
 """What an attempt starts from: a commit, the user's uncommitted state, or an empty beginning."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import WorkspaceError
-from engine.git.diff import is_ancestor, merge_base
-from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, commit_of, resolve, tree_of, write_commit
 from engine.git.runner import Call, Repo, Where
 from engine.git.settings import Signature
@@ -47,38 +44,6 @@ async def resolve_base(repo: Repo, said: str, signature: Signature) -> Base:
         commit = await commit_of(repo, said)
     dirty = await dirty_paths(repo) if said == "HEAD" else ()
     return Base(commit=commit, tree=await tree_of(repo, commit), left_out=dirty)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StackConflict:
-    """Changes that a base should hold cannot be put together.
-
-    Attributes:
-        onto: A commit with those that could.
-        head: The change that met a conflict with them.
-    """
-
-    onto: str
-    head: str
-    merged: MergedTrees
-
-
-async def stack_base(
-    repo: Repo, merger: Merger, *, base: str, heads: Sequence[str], wording: Wording
-) -> Base | StackConflict:
-    """A base that holds several changes, each made since `base`; one head is its own base."""
-    if not heads:
-        return Base(commit=base, tree=await tree_of(repo, base))
-    onto = heads[0]
-    for head in heads[1:]:
-        if await is_ancestor(repo, head, onto):
-            continue
-        since = await merge_base(repo, onto, head) or base
-        merged = await merger.merge3(since, onto, head)
-        if not merged.is_clean:
-            return StackConflict(onto=onto, head=head, merged=merged)
-        onto = await write_commit(repo, merged.tree, [onto, head], wording)
-    return Base(commit=onto, tree=await tree_of(repo, onto))
 
 
 async def _beginning(repo: Repo, signature: Signature) -> str:

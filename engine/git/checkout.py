@@ -8,7 +8,6 @@ for a stranger's. Writing again from any point gives the same end.
 import json
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -19,6 +18,7 @@ from tempfile import TemporaryDirectory
 import anyio
 from anyio import to_thread
 
+from engine.beneath import Why, copy_as, copy_tree, remove_tree
 from engine.errors import GitFailed, WorkspaceError, WorktreeBusy
 from engine.git.objects import scratch_folder
 from engine.git.plainly import Version
@@ -26,6 +26,7 @@ from engine.git.runner import Call, Repo, Where
 from engine.git.staging import copy_index
 from engine.git.touched import Moves, Touched, conversion, index_at, index_lines, left_out
 from engine.git.worktrees import Checkout
+from engine.private import private_folder
 
 _TOKEN = b"plait landing "
 _FEW = ("-c", "index.threads=1", "-c", "core.preloadIndex=false")
@@ -272,24 +273,27 @@ COPIES = "copies.json"
 
 
 def keep_copies(worktree: str, paths: Iterable[bytes], trash: Path) -> tuple[Trashed, ...]:
-    """Copy what is at the paths into a folder of its own in the trash; links stay links."""
+    """Copy what is at the paths into a folder of its own in the trash; links stay links.
+
+    Raises:
+        WorkspaceError: Something there cannot be copied, so it must not be written over.
+    """
     there = [path for path in sorted(paths) if _is_there(worktree, path)]
     if not there:
         return ()
     folder = trash / f"edits-{secrets.token_hex(4)}"
-    folder.mkdir(mode=0o700, parents=True)
+    private_folder(folder)
     label = {"worktree": worktree, "paths": [os.fsdecode(path) for path in there]}
     (folder / COPIES).write_text(json.dumps(label), encoding="utf-8")
-    kept: list[Trashed] = []
-    for path in there:
-        source, copy = Path(worktree, os.fsdecode(path)), folder / "files" / os.fsdecode(path)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir() and not source.is_symlink():
-            shutil.copytree(source, copy, symlinks=True)
-        else:
-            shutil.copy2(source, copy, follow_symlinks=False)
-        kept.append(Trashed(path, str(copy)))
-    return tuple(kept)
+    files = folder / "files"
+    files.mkdir(mode=0o700)
+    lost = [one for one in copy_tree(worktree, there, files).refused if one.why is not Why.GONE]
+    if lost:
+        raise WorkspaceError(
+            f"{os.fsdecode(lost[0].path)} in {worktree} cannot be copied: {lost[0].reason}",
+            hint="It is in the way of what was to be written. Move it aside.",
+        )
+    return tuple(Trashed(path, str(files / os.fsdecode(path))) for path in there)
 
 
 def copied(folder: Path) -> tuple[str, tuple[str, ...]]:
@@ -323,9 +327,13 @@ def put_back(folder: Path) -> tuple[str, ...]:
             raise WorkspaceError(
                 f"{target} lies behind something else now", hint=f"Copy it: {copy}"
             )
-        target.parent.mkdir(parents=True, exist_ok=True)
         free = _free(target)
-        shutil.move(copy, free)
+        back = copy_as(folder / "files", path, worktree, free.relative_to(worktree))
+        if back.refused:
+            raise WorkspaceError(
+                f"{free} cannot be written: {back.refused[0].reason}", hint=f"Copy it: {copy}"
+            )
+        remove_tree(folder / "files", path)
         found.append(str(free))
     return tuple(found)
 

@@ -1,21 +1,29 @@
-"""A scratch tree in which a check runs: exactly one commit's files, and warm from the time before.
+"""A scratch tree in which a check runs: exactly one commit's files.
 
-What git ignores (installed dependencies, build caches) stays from check to check; everything else
-is brought to the commit. The code that runs there is the agents', so the files are written from
-inside its sandbox and by a git directory that it never sees.
+Files that are as they should be stay from check to check. The code that runs there is the agents',
+so nothing else that it left stays, what git ignores included, and the git directory that fills the
+tree is one that this code never sees.
 """
 
-import shutil
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
+from engine.beneath import remove_tree
+from engine.errors import GitFailed
 from engine.git.inside import InsideGit, Site, Wrap, outside
 from engine.git.objects import commit_of, tree_of
 from engine.git.private import PrivateClone, make_private
 from engine.git.runner import Repo
-from engine.git.staging import copy_index, stage_all
+from engine.git.staging import copy_index
+from engine.git.stumbling import look_through, past_obstacles
+from engine.private import private_folder
 
 _BRANCH = "refs/heads/plait-check"
 
@@ -38,27 +46,70 @@ class CheckTree:
         return f"{self.path}/.git"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Filled:
+    """A check tree that is brought to a commit.
+
+    Attributes:
+        borrowed: The object folders it borrows from, to be bound read-only.
+        kept: What was left of `keep`: the commit has nothing there.
+    """
+
+    borrowed: tuple[str, ...]
+    kept: tuple[str, ...] = ()
+
+
 async def fill_check_tree(
-    repo: Repo, place: CheckTree, commit: str, *, wrap: Wrap = outside
-) -> tuple[str, ...]:
-    """Bring a check tree to a commit; the object folders it borrows from, to be bound read-only."""
+    repo: Repo, place: CheckTree, commit: str, *, keep: Sequence[str] = (), wrap: Wrap = outside
+) -> Filled:
+    """Bring a check tree to a commit; nothing else stays, ignored or not, but what is kept."""
     commit = await commit_of(repo, commit)
     await to_thread.run_sync(_make_ready, place)
     async with InsideGit.opened(repo, _site(place), wrap) as git:
         await git("read-tree", "--reset", "-u", "--no-recurse-submodules", commit)
-        await git("clean", "-ffdq")
+        kept = await _untracked(git, keep)
+        spared = (word for path in kept for word in ("-e", _pattern(path)))
+        await git("clean", "-ffdxq", *spared)
     await to_thread.run_sync(_keep_index, git, place)
     clone = PrivateClone(path=Path(place.git_dir), branch=_BRANCH, base=commit, hide="plait")
     borrowed = await make_private(repo, clone)
     await to_thread.run_sync(_give_index, place)
-    return borrowed
+    return Filled(borrowed=borrowed, kept=kept)
+
+
+async def _untracked(git: InsideGit, paths: Sequence[str]) -> tuple[str, ...]:
+    """Return those at which, and below which, the commit has nothing."""
+    if not paths:
+        return ()
+    listing = await git("ls-files", "-z", "--", *paths)
+    tracked = os.fsdecode(listing).split("\0")
+    return tuple(
+        path for path in paths if not any(f"{one}/".startswith(f"{path}/") for one in tracked)
+    )
+
+
+def _pattern(path: str) -> str:
+    """Return a pattern of gitignore that this path alone matches."""
+    return "/" + re.sub(r"([\\*?\[\] ])", r"\\\1", path)
 
 
 async def holds(repo: Repo, place: CheckTree, commit: str, *, wrap: Wrap = outside) -> bool:
     """The tree still is the commit's: the check changed nothing that git tracks or would add."""
     async with InsideGit.opened(repo, _site(place), wrap) as git:
-        staged = await stage_all(git, str(place.path), big_file=1 << 62)
-    return staged.tree == await tree_of(repo, commit)
+        tree = await tree_of(repo, commit)
+        found, is_same = await past_obstacles(str(place.path), partial(_is_same, git, tree))
+    return is_same and not found.moved
+
+
+async def _is_same(git: InsideGit, tree: str) -> bool:
+    """Tell without reading what is new: it may be as long as a disk."""
+    if await git("ls-files", "-z", "--others", "--exclude-standard"):
+        return False
+    with suppress(GitFailed):  # it fails where something did change
+        await git("update-index", "-q", "--refresh")
+    if await git("diff-files", "--name-only", "-z", "--ignore-submodules=dirty"):
+        return False
+    return (await git("write-tree")).decode().strip() == tree
 
 
 def _site(place: CheckTree) -> Site:
@@ -71,15 +122,12 @@ def _site(place: CheckTree) -> Site:
 
 
 def _make_ready(place: CheckTree) -> None:
-    place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(place.folder)
     if place.path.is_symlink():
         place.path.unlink()
-    place.path.mkdir(parents=True, exist_ok=True)
-    dot_git = place.path / ".git"
-    if dot_git.is_dir() and not dot_git.is_symlink():
-        shutil.rmtree(dot_git)
-    else:
-        dot_git.unlink(missing_ok=True)
+    private_folder(place.path)
+    remove_tree(place.path, ".git")
+    look_through(str(place.path))
 
 
 def _keep_index(git: InsideGit, place: CheckTree) -> None:

@@ -5,19 +5,33 @@ imported by a fetch that checks every object, under refs of the attempt's own, b
 said about it. Collecting twice gives the same commits.
 """
 
-import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from anyio import to_thread
 
+from engine.beneath import Why, open_up
 from engine.errors import GitFailed
+from engine.git.arrivals import ARRIVING, LOST, MOST_REFS, name_arrivals
+from engine.git.conversion import attributes_of
 from engine.git.embedded import Embedded, keep_embedded
-from engine.git.inside import AgentRefs, InsideGit, Site, Wrap, outside, read_refs, sane_name
+from engine.git.inside import (
+    AgentRefs,
+    InsideGit,
+    Site,
+    Wrap,
+    outside,
+    read_refs,
+    require_room,
+)
 from engine.git.large import take_large_files
+from engine.git.nested import point_to
 from engine.git.objects import (
     Wording,
     commit_bytes,
@@ -29,12 +43,16 @@ from engine.git.objects import (
 )
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
 from engine.git.settings import Signature
-from engine.git.staging import BIG_FILE, SetAside, Staged, stage_all
+from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, SetAside, Staged, stage_all
+from engine.git.stumbling import clear_objects, past_obstacles
 from engine.git.submodules import hide_links
 from engine.git.workspace import Workspace
 from engine.git.worktrees import held_elsewhere
+from engine.private import private_folder
 
-_ARRIVING = "refs/collect"
+_MOST_REFUSALS = 8
+_MOST_SINGLE = 30
+"""So many refs are fetched one by one where fetching all of them is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +110,8 @@ class CollectRequest:
     message: str = "Work left uncommitted\n"
     wrap: Wrap = outside
     big_file: int = BIG_FILE
+    most_new: int = MOST_NEW
+    most_refs: int = MOST_REFS
 
 
 async def collect(
@@ -111,7 +131,9 @@ async def collect(
         folder=Path(workspace.collect_dir, "git"),
         index=Path(workspace.directory, "index"),
         start=Path(workspace.directory, "start"),
+        attributes=await attributes_of(repo, workspace.base),
     )
+    await to_thread.run_sync(clear_objects, site.agent_git)
     async with InsideGit.opened(repo, site, request.wrap) as git:
         change, arrivals = await _gather(git, workspace, request)
         embedded = await keep_embedded(
@@ -120,26 +142,70 @@ async def collect(
         change = replace(change, embedded=embedded)
         refused = await _import(repo, git, workspace, arrivals)
         if refused is not None:
-            change = await _flattened(git, workspace, (change, request), refused)
-            if await _import(repo, git, workspace, await _name_arrivals(git, change.head, {}, ())):
+            flat = await _flattened(repo, git, workspace, (change, request, refused))
+            if flat is None:
                 return CollectRefused(
                     reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
                 )
+            change = flat
     large = (site.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
-    change, tip = await _arrived(repo, workspace, change)
+    change, tip = await _arrived(repo, workspace, change, arrivals)
     note = await _settle(repo, workspace, change.head, tip=tip)
     return replace(change, notes=(*change.notes, note)) if note else change
 
 
 async def _flattened(
-    git: InsideGit, workspace: Workspace, what: tuple[Change, CollectRequest], refused: str
-) -> Change:
-    """The change as one commit of its files, because its history was not accepted."""
-    change, request = what
-    head = await commit_inside(git, change.tree, workspace.base, request)
-    note = f"Its history was not accepted ({refused}); its files arrived as one commit."
-    return replace(change, head=head, has_left_over=True, notes=(*change.notes, note))
+    repo: Repo, git: InsideGit, workspace: Workspace, what: tuple[Change, CollectRequest, str]
+) -> Change | None:
+    """Import the files as one commit, because the history was not accepted.
+
+    Files that are the reason for a refusal are left out, and named. None where nothing helps.
+    """
+    change, request, refused = what
+    note = f"Its history was not accepted ({_first(refused)}); its files arrived as one commit."
+    for _ in range(_MOST_REFUSALS):
+        head = await commit_inside(git, change.tree, workspace.base, request)
+        arrivals, _ = await name_arrivals(git, head, {}, author=request.author)
+        again = await _import(repo, git, workspace, arrivals)
+        if again is None:
+            return replace(change, head=head, has_left_over=True, notes=(*change.notes, note))
+        less = await _without(git, workspace, change, again)
+        if less is None:
+            return None
+        change = less
+    return None
+
+
+async def _without(
+    git: InsideGit, workspace: Workspace, change: Change, refused: str
+) -> Change | None:
+    """Leave the files out whose objects a refusal names; the base's own versions stay."""
+    named = set(re.findall(r"\b[0-9a-f]{40,64}\b", refused))
+    await git("read-tree", "--reset", change.tree)
+    listing = await git("ls-files", "-s", "-z")
+    rows = (record.split(b"\t", 1) for record in listing.split(b"\0") if record)
+    paths = [path for head, path in rows if head.split(b" ")[1].decode() in named]
+    if not paths:
+        return None
+    gone = b"".join(b"0 %040d\t%s\0" % (0, path) for path in paths)
+    await git("update-index", "-z", "--index-info", stdin=gone)
+    words = [os.fsdecode(path) for path in paths]
+    before = await git("ls-tree", "-z", workspace.base, "--", *words)
+    rows = (record.split(b"\t", 1) for record in before.split(b"\0") if record)
+    kept = [(head, path) for head, path in rows if head.split(b" ")[2].decode() not in named]
+    if kept:
+        stdin = b"".join(head + b"\t" + path + b"\0" for head, path in kept)
+        await git("update-index", "-z", "--index-info", stdin=stdin)
+    tree = (await git("write-tree")).decode().strip()
+    aside = tuple(SetAside(path, 0, f"git refuses it: {_first(refused)}") for path in paths)
+    return replace(change, tree=tree, set_aside=(*change.set_aside, *aside))
+
+
+def _first(refused: str) -> str:
+    """Return the line of a refusal that says why."""
+    lines = [line for line in refused.split("\n") if line.startswith(("error: ", "fatal: "))]
+    return (lines or [refused])[0].removeprefix("error: ").removeprefix("fatal: ")
 
 
 def _tree_to_read(workspace: Workspace) -> str:
@@ -147,7 +213,7 @@ def _tree_to_read(workspace: Workspace) -> str:
     if Path(workspace.path).is_dir() and not Path(workspace.path).is_symlink():
         return workspace.path
     empty = Path(workspace.collect_dir, "empty")
-    empty.mkdir(parents=True, exist_ok=True)
+    private_folder(empty)
     return str(empty)
 
 
@@ -164,28 +230,23 @@ async def _gather(
     own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
     kinds = await git.kinds([*({seen.head} if seen.head else ()), *own.values()])
     notes = [f"The agent had not ended its {what}." for what in _under_way(own)]
-    start = await _start(git, seen, kinds)
-    if start is None:
-        start = workspace.base
-        notes.append("The agent's HEAD could not be used, so its files were put on the base.")
-        await git("read-tree", "--reset", start)
+    usable = seen.head if kinds.get(seen.head or "") == "commit" else None
+    stock = await _stock(git, workspace, request, usable)
+    start, staged = stock.start, stock.staged
     head = start
-    had = (await git("rev-parse", f"{start}^{{tree}}")).decode().strip()
-    if await to_thread.run_sync(_is_empty, git.site.worktree):
-        staged = Staged(tree=had)
-        notes.append("The working tree was empty, so only what was committed is here.")
-    else:
-        staged = await stage_all(git, git.site.worktree, big_file=request.big_file)
-    if staged.tree != had:
+    if staged.tree != stock.had:
         head = await commit_inside(git, staged.tree, start, request)
     kept = {ref: oid for ref, oid in own.items() if oid in kinds}
     missing = sorted(own.keys() - kept.keys())
     notes += [f"The agent's {ref} named an object that is not there." for ref in missing[:20]]
     known = [head, workspace.base, *kept.values(), *before.refs.values()]
     lost = await _lost(git, seen, known)
-    arrivals = await _name_arrivals(git, head, kept, lost)
+    refs = kept | {f"{LOST}{oid[:12]}": oid for oid in lost}
+    arrivals, said = await name_arrivals(
+        git, head, refs, author=request.author, most=request.most_refs
+    )
+    notes += (*staged.notes, *seen.notes, *said)
     links = await _known_links(git, workspace.base) if staged.links else frozenset()
-    ignored = await git("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
     change = Change(
         base=workspace.base,
         head=head,
@@ -193,7 +254,7 @@ async def _gather(
         found_on=seen.found_on,
         has_left_over=head != start,
         set_aside=staged.set_aside,
-        ignored=tuple(name for name in ignored.split(b"\0") if name),
+        ignored=staged.ignored,
         embedded=(
             *(Embedded(path=path) for path in staged.embedded),
             *(
@@ -204,6 +265,90 @@ async def _gather(
         notes=tuple(notes),
     )
     return change, arrivals
+
+
+async def _ignored(git: InsideGit) -> tuple[bytes, ...]:
+    """List what the repository's rules keep out of commits; folders end with a slash."""
+    listing = await git("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+    return tuple(name for name in listing.split(b"\0") if name)
+
+
+class _Stock(NamedTuple):
+    """A commit to build on, its tree, and the working tree staged on top of it."""
+
+    start: str
+    had: str
+    staged: Staged
+
+
+async def _stock(
+    git: InsideGit, workspace: Workspace, request: CollectRequest, head: str | None
+) -> _Stock:
+    """Stage the tree on the agent's own commit, and name what no commit can hold.
+
+    Git and the search for what it stumbles over go on beside each other. Where something was in
+    git's way, or was closed and can be opened, all is looked at once more.
+    """
+    worktree = git.site.worktree
+    work = partial(_stage, git, workspace.base, request, head)
+    found, stock = await past_obstacles(worktree, work)
+    notes = found.notes
+    is_closed = found.is_closed or any(one.reason == UNREADABLE for one in stock.staged.set_aside)
+    if is_closed and await to_thread.run_sync(_open_up, worktree):
+        found, stock = await past_obstacles(worktree, work)
+        notes += found.notes
+    ignored = {name.rstrip(b"/") for name in stock.staged.ignored}
+    odd = tuple(
+        SetAside(one.path, 0, one.reason, is_empty=one.why is Why.NOT_A_FILE)
+        for one in found.odd
+        if not _lies_in(one.path, ignored)
+    )
+    staged = replace(
+        stock.staged,
+        set_aside=(*stock.staged.set_aside, *odd),
+        notes=(*notes, *stock.staged.notes),
+    )
+    return stock._replace(staged=staged)
+
+
+def _open_up(worktree: str) -> bool:
+    return bool(open_up(worktree))
+
+
+async def _stage(git: InsideGit, base: str, request: CollectRequest, head: str | None) -> _Stock:
+    """Stage on the agent's commit, or on the base where that cannot be used."""
+    notes: tuple[str, ...] = ()
+    start = head
+    try:
+        had = await _loaded(git, head) if head else None
+    except GitFailed:  # objects are missing, or its tree reaches into a git directory
+        had = None
+    if start is None or had is None:
+        start, had = base, await _loaded(git, base)
+        notes = ("The agent's HEAD could not be used, so its files were put on the base.",)
+    if await to_thread.run_sync(_is_empty, git.site.worktree):
+        note = "The working tree was empty, so only what was committed is here."
+        return _Stock(start, had, Staged(tree=had, notes=(*notes, note)))
+    staged = await stage_all(
+        git,
+        git.site.worktree,
+        big_file=request.big_file,
+        most_new=request.most_new,
+        conversions=git,
+    )
+    ignored = await _ignored(git)
+    return _Stock(start, had, replace(staged, ignored=ignored, notes=(*notes, *staged.notes)))
+
+
+async def _loaded(git: InsideGit, commit: str) -> str:
+    """Lay a commit into our index; return its tree."""
+    await git("read-tree", "--reset", commit)
+    return (await git("rev-parse", f"{commit}^{{tree}}")).decode().strip()
+
+
+def _lies_in(path: bytes, folders: Container[bytes]) -> bool:
+    parts = path.split(b"/")
+    return any(b"/".join(parts[: n + 1]) in folders for n in range(len(parts)))
 
 
 def _under_way(refs: Mapping[str, str]) -> list[str]:
@@ -221,17 +366,6 @@ async def _known_links(git: InsideGit, base: str) -> frozenset[tuple[bytes, str]
     listing = (await git("ls-tree", "-r", "-z", base)).split(b"\0")
     entries = [parse_entry(record) for record in listing if record.startswith(b"160000")]
     return frozenset((entry.path, entry.oid) for entry in entries)
-
-
-async def _start(git: InsideGit, seen: AgentRefs, kinds: dict[str, str]) -> str | None:
-    """The agent's own commit, laid into our index; None if there is none that can be."""
-    if seen.head is None or kinds.get(seen.head) != "commit":
-        return None
-    try:
-        await git("read-tree", "--reset", seen.head)
-    except GitFailed:
-        return None  # objects are missing, or its tree reaches into a git directory
-    return seen.head
 
 
 async def commit_inside(git: InsideGit, tree: str, parent: str, request: CollectRequest) -> str:
@@ -259,20 +393,6 @@ async def _lost(git: InsideGit, seen: AgentRefs, kept: Sequence[str]) -> list[st
     return [line[0] for line in lines if line[0] not in parents]
 
 
-async def _name_arrivals(
-    git: InsideGit, head: str, kept: dict[str, str], lost: Sequence[str]
-) -> dict[str, str]:
-    """Name what is to be fetched, by refs in our own git directory; the ends of those names."""
-    named = {"head": head}
-    for ref, oid in kept.items():
-        plain = hashlib.sha256(ref.encode(errors="surrogateescape")).hexdigest()[:12]
-        named[ref if sane_name(ref) else f"refs/odd/{plain}"] = oid
-    named |= {f"lost/{oid[:12]}": oid for oid in lost}
-    lines = "".join(f"{oid} {_ARRIVING}/{name}\n" for name, oid in sorted(named.items()))
-    await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
-    return named
-
-
 async def _import(
     repo: Repo, git: InsideGit, workspace: Workspace, arrivals: Mapping[str, str]
 ) -> str | None:
@@ -284,21 +404,30 @@ async def _import(
         with suppress(GitFailed):  # one stands where the folder of another would be
             await set_refs(repo, sorted(moved), say="plait: collect")
             return None
-    refused = await fetch_from(repo, git, f"+{_ARRIVING}/*:{pinned}/*")
+    refused = await fetch_from(repo, git, f"+{ARRIVING}/*:{pinned}/*")
     if refused is not None:
-        refused = await fetch_from(repo, git, f"+{_ARRIVING}/head:{pinned}/head")
+        refused = await fetch_from(repo, git, f"+{ARRIVING}/head:{pinned}/head")
+        for name in sorted(arrivals.keys() - {"head"})[:_MOST_SINGLE]:
+            await fetch_from(repo, git, f"+{ARRIVING}/{name}:{pinned}/{name}")
     if refused is None and await resolve(repo, workspace.refs.head) != arrivals["head"]:
         return "the head did not arrive"
     return refused
 
 
-async def _arrived(repo: Repo, workspace: Workspace, change: Change) -> tuple[Change, str | None]:
-    """The change with the agent's other refs as they are kept now; where its branch stands."""
+async def _arrived(
+    repo: Repo, workspace: Workspace, change: Change, arrivals: Mapping[str, str]
+) -> tuple[Change, str | None]:
+    """Return the change with the agent's other refs as they are kept now; where its branch stands.
+
+    Those that were not accepted are named.
+    """
     names = workspace.refs
     found = await refs_below(repo, names.pinned, names.branch_ref)
     tip = found.pop(names.branch_ref, None)
     refs = tuple((ref, found[ref]) for ref in sorted(found) if ref not in {names.head, names.base})
-    return replace(change, refs=refs), tip
+    lost = [name for name in sorted(arrivals) if f"{names.pinned}/{name}" not in found]
+    notes = tuple(f"The agent's {name} was not accepted." for name in lost if name != "head")
+    return replace(change, refs=refs, notes=(*change.notes, *notes[:_MOST_SINGLE])), tip
 
 
 async def fetch_from(
@@ -315,7 +444,11 @@ async def fetch_from(
     )
     async with repo.lock.held():
         done = await repo.run(*words, call=call, where=where)
-    return done.stderr.decode(errors="replace").strip() if done.exit_code else None
+    if not done.exit_code:
+        return None
+    said = done.stderr.decode(errors="replace").strip()
+    await require_room(["fetch"], said, Path(repo.common_dir))
+    return said
 
 
 async def _settle(repo: Repo, workspace: Workspace, head: str, *, tip: str | None) -> str:
@@ -332,16 +465,14 @@ async def _settle(repo: Repo, workspace: Workspace, head: str, *, tip: str | Non
         if is_due:  # last: a branch that stands there says that all of this was done
             await set_refs(repo, [(branch, head)], say="plait: collect")
     if is_there and admin is not None and workspace.gitfile is None:
-        await to_thread.run_sync(_point_to, Path(workspace.path, ".git"), admin)
+        await to_thread.run_sync(point_to, workspace.path, admin)
     return f"{workspace.branch} is checked out in {held}, so it was not moved." if held else ""
 
 
-def _point_to(gitfile: Path, admin: str) -> None:
-    """Let the workspace's own `.git` lead to the user's repository again."""
-    if not gitfile.parent.is_dir() or (gitfile.is_dir() and not gitfile.is_symlink()):
-        return  # the agent removed the tree, or made a repository there: that is kept, and listed
-    # Not by renaming: a file left beside it by a death would be taken for the agent's. A death
-    # here is repaired by collecting again. A link that lies there is removed, never followed.
-    gitfile.unlink(missing_ok=True)
-    with gitfile.open("xb") as written:
-        written.write(b"gitdir: " + os.fsencode(admin) + b"\n")
+def lead_inside(workspace: Workspace) -> None:
+    """Let the workspace's own `.git` lead to the private repository, where nothing hides it.
+
+    Collecting leads it back to the user's, which the next piece of work cannot see.
+    """
+    if workspace.admin is not None and workspace.gitfile is None and workspace.git_dir is not None:
+        point_to(workspace.path, workspace.git_dir)

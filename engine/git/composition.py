@@ -1,7 +1,8 @@
 """The commit that a landing would put on its target: made, not yet put anywhere.
 
-Merge, squash and rebase all come from the same three-way merge, so that what was reviewed and
-checked is what lands.
+A change is two trees: the recorded base and what was collected. Merge, squash and rebase all bring
+the same merge of those two with the target's tree, whatever history the agent made in between, so
+that what was reviewed and checked is what lands.
 """
 
 from collections.abc import Sequence
@@ -9,12 +10,24 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from engine.errors import GitFailed, WorkspaceError
-from engine.git.ancestry import part_at
-from engine.git.diff import is_ancestor, merge_base
+from engine.git.ancestry import holds, line_from
 from engine.git.merge3 import MergedTrees, Merger
-from engine.git.objects import Wording, read_ref, resolve, sign_commit, tree_of
+from engine.git.names import PREFIX
+from engine.git.objects import Wording, read_ref, sign_commit, tree_of
+from engine.git.ownership import Line, is_own
 from engine.git.runner import Repo
 from engine.git.settings import Signature
+
+_NO_LINE = (
+    "It is one commit: its own history is not a line of commits on its base."
+    " That history stays on the refs of the attempt."
+)
+_NOT_ITS_OWN = (
+    "It is one commit: its own history holds commits that stand on a branch or tag already."
+    " That history stays on the refs of the attempt."
+)
+_NOT_REPLAYED = "It is one commit: its own commits could not be made again one after another."
+_BY_HAND = "It is one commit: its result was put together by hand."
 
 
 class Style(StrEnum):
@@ -31,12 +44,14 @@ class LandRequest:
 
     Attributes:
         target: The branch, as people say it (`main`).
-        base: What the change started from.
-        head: What it came to.
+        base: The commit that the change is counted from, as it was recorded.
+        head: The commit with what was collected.
         message: For the commit of a merge or a squash; a rebase keeps the agent's.
         trailers: Put at the end of the last commit's message.
         tree: The result that a human put together from conflicts; None to let git merge.
         creates: The target is a new branch, and must not exist.
+        prefix: The branches of workers stand below it.
+        root: The base of the run, where that is another than the change's.
     """
 
     target: str
@@ -49,13 +64,15 @@ class LandRequest:
     trailers: tuple[tuple[str, str], ...] = ()
     tree: str | None = None
     creates: bool = False
+    prefix: str = PREFIX
+    root: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Composed:
     """A commit ready to land: `old` is where the target stood, None if there is no such branch.
 
-    `note` says, as a sentence, where the history is not the one that was asked for.
+    `note` says in a sentence why the history is not the one that was asked for, if it is not.
     """
 
     target: str
@@ -83,67 +100,87 @@ async def compose(repo: Repo, merger: Merger, request: LandRequest) -> Composed 
     if old is None:
         return await _onto_nothing(repo, request)
     if request.tree is not None:
-        is_known = await is_ancestor(repo, request.base, old)
-        return await _history(repo, merger, request, (old, request.tree), is_known=is_known)
-    since, is_known = await _since(repo, old, base=request.base, head=request.head)
-    merged = await merger.merge3(since, old, request.head)
-    if not merged.is_clean:
-        return merged
-    return await _history(repo, merger, request, (old, merged.tree), is_known=is_known)
-
-
-async def merged_since(repo: Repo, onto: str, *, base: str, head: str) -> str:
-    """What a landing's merge is counted from.
-
-    That is the last commit in common with a target that holds the change's base; else the base
-    itself, because it holds work that the target never had and that is not to be landed.
-    """
-    return (await _since(repo, onto, base=base, head=head))[0]
-
-
-async def _since(repo: Repo, onto: str, *, base: str, head: str) -> tuple[str, bool]:
-    """The same, and whether the target holds the base: one question where they say each other."""
-    if await part_at(repo, base, onto, head):
-        return base, True
-    last = await merge_base(repo, onto, head)
-    if last == base:
-        return base, True
-    is_known = await is_ancestor(repo, base, onto)
-    return (last or base if is_known else base), is_known
+        return await _history(repo, merger, request, (old, request.tree))
+    merged = await merger.merge3(request.base, old, request.head)
+    return await _history(repo, merger, request, (old, merged.tree)) if merged.is_clean else merged
 
 
 async def _onto_nothing(repo: Repo, request: LandRequest) -> Composed:
-    """The first commit of a branch: the head itself, or all of it as one."""
+    """Make the first commit of a branch: the head itself, or all of the change as one."""
     tree = request.tree or await tree_of(repo, request.head)
-    if request.style is Style.SQUASH or request.tree is not None:
-        wording = _wording(request, request.message)
-        new = await sign_commit(repo, tree, [request.base], wording)
-    else:
-        new = request.head
-    return Composed(target=request.target, old=None, new=new, tree=tree)
+    done = Composed(target=request.target, old=None, new=request.head, tree=tree)
+    start, note = await _start(repo, request), ""
+    if request.style is not Style.SQUASH and request.tree is None:
+        line = await line_from(repo, start, request.head) if start == request.base else None
+        note = await _why_not_kept(repo, request, line, (start, start))
+        if not note:
+            return done
+    new = await sign_commit(repo, tree, [start], _wording(request, request.message))
+    return replace(done, new=new, note=note)
+
+
+async def _start(repo: Repo, request: LandRequest) -> str:
+    """Return the commit that a new branch grows from: the base of the change, or that of the run.
+
+    What a change builds on is the work of other agents; their history has to be a line as well.
+    """
+    root = request.root or request.base
+    line = await line_from(repo, root, request.base)
+    return root if await _why_not_kept(repo, request, line, (root, root)) else request.base
 
 
 async def _history(
-    repo: Repo, merger: Merger, request: LandRequest, place: tuple[str, str], *, is_known: bool
+    repo: Repo, merger: Merger, request: LandRequest, place: tuple[str, str]
 ) -> Composed:
+    """Make the commits that bring a tree to the target, in the style that was asked for.
+
+    The tree never depends on the agent's history. That history is kept only where it cannot say
+    more than the tree holds: a merge commit tells git that everything behind its second parent has
+    been merged, and a later `git merge` would leave out whatever else stands there.
+    """
     old, tree = place
     done = Composed(target=request.target, old=old, new="", tree=tree)
     wording = _wording(request, request.message)
-    if request.style is Style.MERGE and is_known:
-        new = await sign_commit(repo, tree, [old, request.head], wording)
-        return replace(done, new=new)
-    note = ""
-    tip: str | None = None
-    if request.style is not Style.SQUASH and request.tree is None:
-        tip = await _replay(repo, merger, request, onto=old)
-        if tip is None or await tree_of(repo, tip) != tree:
-            tip = None
-            note = "The commits could not be replayed one by one, so they were landed as one."
-    elif request.style is Style.REBASE:
-        note = "A result put together by hand is one commit."
-    if tip is not None and request.style is Style.MERGE:
-        return replace(done, new=await sign_commit(repo, tree, [old, tip], wording))
-    return replace(done, new=tip or await sign_commit(repo, tree, [old], wording), note=note)
+    parents, note = [old], ""
+    if request.style is not Style.SQUASH:
+        line = await line_from(repo, request.base, request.head)
+        is_merge = request.style is Style.MERGE
+        if line is None:
+            note = _NO_LINE
+        elif is_merge and await holds(repo, old, request.base):
+            note = await _why_not_kept(repo, request, line, (request.base, old))
+            parents += [] if note else [request.head]
+        else:
+            tip, note = await _replayed(repo, merger, request, (line, old, tree))
+            if tip is not None and not is_merge:
+                return replace(done, new=tip)
+            parents += [tip] if tip else []
+    return replace(done, new=await sign_commit(repo, tree, parents, wording), note=note)
+
+
+async def _why_not_kept(
+    repo: Repo, request: LandRequest, line: tuple[str, ...] | None, place: tuple[str, str]
+) -> str:
+    """Say why the agent's commits cannot become history as they are; nothing where they can."""
+    if line is None:
+        return _NO_LINE
+    base, besides = place
+    target = f"refs/heads/{request.target}"
+    asked = Line(base=base, commits=line, besides=besides, target=target, prefix=request.prefix)
+    return "" if await is_own(repo, asked) else _NOT_ITS_OWN
+
+
+async def _replayed(
+    repo: Repo, merger: Merger, request: LandRequest, what: tuple[tuple[str, ...], str, str]
+) -> tuple[str | None, str]:
+    """Return the last of the commits made again on the target; or none, and why."""
+    line, old, tree = what
+    if request.tree is not None:
+        return None, _BY_HAND
+    tip = await _replay(repo, merger, request, line, onto=old)
+    if tip is None or await tree_of(repo, tip) != tree:
+        return None, _NOT_REPLAYED
+    return tip, ""
 
 
 def _wording(request: LandRequest, message: str) -> Wording:
@@ -169,24 +206,20 @@ def _are_trailers(paragraph: str) -> bool:
     )
 
 
-async def _replay(repo: Repo, merger: Merger, request: LandRequest, *, onto: str) -> str | None:
-    """The change's commits one after another on top of a commit; None where one conflicts."""
-    if not await is_ancestor(repo, request.base, request.head):
-        return None
-    words = ("rev-list", "--reverse", "--first-parent", request.head, f"^{request.base}")
-    commits = (await repo.read(*words)).decode().split()
-    tip = onto
-    for commit in commits:
-        is_last = commit == commits[-1]
-        before = await resolve(repo, f"{commit}^1")
-        if before is None:
-            return None
+async def _replay(
+    repo: Repo, merger: Merger, request: LandRequest, line: Sequence[str], *, onto: str
+) -> str | None:
+    """Make the commits of a line again on top of a commit; None where one of them conflicts."""
+    before, tip = request.base, onto
+    for commit in line:
+        is_last = commit == line[-1]
         try:
             merged = await merger.merge3(before, tip, commit)
         except GitFailed:
             return None
         if not merged.is_clean:
             return None
+        before = commit
         if merged.tree == await tree_of(repo, tip) and not is_last:
             continue
         tip = await _again(repo, request, (commit, tip, merged.tree), is_last=is_last)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from engine.git.objects import write_blob
+from engine.git.objects import read_sizes, write_blob
+from engine.git.process import Completed
 from engine.git.runner import HERE, Call, Repo, Where
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
@@ -15,6 +16,10 @@ _QUIET = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=n
 _RAW = (*_QUIET, "-r", "-z", "--no-abbrev", "-M", "--raw", "--numstat")
 _HEAD = b"diff --git "
 _ABSENT = "000000"
+_HEAD_BYTES = 512
+_LINK = "160000"
+MOST_BYTES = 64 << 20
+"""No more of a patch than this is shown or taken apart."""
 _Numbers = tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -146,7 +151,7 @@ async def file_patch(
     """The hunks of one changed file, by comparing its two blobs."""
     if change.is_binary or change.old_oid == change.new_oid:
         return FilePatch(change.path, (), is_binary=change.is_binary)
-    if "160000" in {change.old_mode, change.new_mode}:
+    if _LINK in {change.old_mode, change.new_mode}:
         return FilePatch(change.path, (_link_hunk(change),))
     empty = await _empty_blob(repo, change)
     old = change.old_oid if change.old_mode != _ABSENT else empty
@@ -164,7 +169,7 @@ async def file_patches(
     changes: Sequence[FileChange],
     sides: tuple[str, str],
     *,
-    max_bytes: int = 64 << 20,
+    max_bytes: int = MOST_BYTES,
     where: Where = HERE,
 ) -> tuple[FilePatch, ...]:
     """The hunks of every one of these changes between two commits or trees, in one process.
@@ -173,9 +178,7 @@ async def file_patches(
     where a file's type changed. What a section may hold is known from its hunks' own numbers, so
     that nothing in a file can pass for the head of the next.
     """
-    words = ("diff-tree", *_QUIET, "-p", "-r", "-M", "-U3", "--full-index", *sides, "--")
-    flags = ("-c", "diff.algorithm=histogram", "-c", "diff.suppressBlankEmpty=false")
-    done = await repo.run(*words, call=Call(max_bytes=max_bytes, flags=flags), where=where)
+    done = await _patch(repo, sides, max_bytes, where)
     sections = iter(_sections(done.stdout))
     found: list[FilePatch] = []
     for change in changes:
@@ -190,6 +193,35 @@ async def file_patches(
         last = max((at for at, one in enumerate(found) if not one.is_cut), default=0)
         found[last] = replace(found[last], hunks=found[last].hunks[:-1], is_cut=True)
     return tuple(found)
+
+
+async def is_patch_cut(
+    repo: Repo, changes: Sequence[FileChange], sides: tuple[str, str], max_bytes: int = MOST_BYTES
+) -> bool:
+    """Tell whether the patch of a change is too long to be shown whole.
+
+    Small contents prove that it is not; only for large ones the patch is made.
+    """
+    files = [one for one in changes if not one.is_binary and one.old_oid != one.new_oid]
+    blobs = [
+        oid
+        for one in files
+        for oid, mode in ((one.old_oid, one.old_mode), (one.new_oid, one.new_mode))
+        if mode not in {_ABSENT, _LINK}
+    ]
+    # Every line has a mark, every changed line perhaps a head, every path is there four times.
+    lines = sum((one.added or 0) + (one.removed or 0) for one in files)
+    longest = _HEAD_BYTES * (len(changes) + lines) + 16 * sum(len(one.path) for one in changes)
+    sizes = await read_sizes(repo, list(dict.fromkeys(blobs)))
+    if None not in sizes and longest + 2 * sum(size or 0 for size in sizes) <= max_bytes:
+        return False
+    return (await _patch(repo, sides, max_bytes, HERE)).is_cut
+
+
+async def _patch(repo: Repo, sides: tuple[str, str], most: int, where: Where) -> Completed:
+    words = ("diff-tree", *_QUIET, "-p", "-r", "-M", "-U3", "--full-index", *sides, "--")
+    flags = ("-c", "diff.algorithm=histogram", "-c", "diff.suppressBlankEmpty=false")
+    return await repo.run(*words, call=Call(max_bytes=most, flags=flags), where=where)
 
 
 def _sections(patch: bytes) -> Iterator[list[Hunk]]:
@@ -273,10 +305,11 @@ def _is_full(numbers: _Numbers | None, body: Sequence[Line]) -> bool:
     return (old, new) == (numbers[0][1], numbers[1][1])
 
 
-async def patch_bytes(repo: Repo, old: str, new: str, *, max_bytes: int = 64 << 20) -> bytes:
-    """A whole change as a patch that `git apply` takes."""
+async def patch_bytes(repo: Repo, old: str, new: str, *, max_bytes: int = 64 << 20) -> bytes | None:
+    """Return a whole change as a patch that `git apply` takes; None where it is too long."""
     words = ("diff-tree", *_QUIET, "-p", "-r", "-M", "--binary", "--full-index", old, new, "--")
-    return (await repo.run(*words, call=Call(max_bytes=max_bytes))).stdout
+    done = await repo.run(*words, call=Call(max_bytes=max_bytes))
+    return None if done.is_cut else done.stdout
 
 
 async def distance(repo: Repo, head: str, target: str) -> Distance:

@@ -7,16 +7,19 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
+from engine.beneath import Refused, read_file
 from engine.errors import GitFailed
 from engine.git.inside import AgentRefs, InsideGit, Site, Wrap, read_refs, sane_name
 from engine.git.objects import Wording, commit_bytes
 from engine.git.runner import Repo
 from engine.git.settings import Signature
 from engine.git.staging import BIG_FILE, stage_all
+from engine.git.stumbling import clear_objects, past_obstacles
 from engine.git.workspace import Workspace
 
 _REACH = "gitdir: "
@@ -79,7 +82,9 @@ async def _keep(
         worktree=worktree,
         agent_git=agent_git,
         folder=Path(workspace.collect_dir, f"embedded-{number}"),
+        attributes=b"",
     )
+    await to_thread.run_sync(clear_objects, agent_git)
     async with InsideGit.opened(repo, site, wrap) as git:
         seen = await to_thread.run_sync(read_refs, Path(agent_git))
         refs = await _refs(git, seen, author)
@@ -103,9 +108,10 @@ async def _refs(git: InsideGit, seen: AgentRefs, author: Signature) -> dict[str,
     head = seen.head if kinds.get(seen.head or "") == "commit" else None
     had = None
     if head is not None:
-        await git("read-tree", "--reset", head)
         had = (await git("rev-parse", f"{head}^{{tree}}")).decode().strip()
-    staged = await stage_all(git, git.site.worktree, big_file=BIG_FILE)
+    place = git.site.worktree
+    stage = partial(stage_all, git, place, onto=head, big_file=BIG_FILE, conversions=git)
+    _, staged = await past_obstacles(place, stage)
     is_empty = head is None and not await git("ls-tree", staged.tree)
     if staged.tree != had and not is_empty:
         wording = Wording(message="Work left uncommitted\n", author=author)
@@ -122,10 +128,10 @@ def _git_dir_of(workspace: Workspace, worktree: str) -> str | None:
         return None
     if dot_git.is_dir():
         return str(dot_git)
-    try:
-        said = os.fsdecode(dot_git.read_bytes()[:4096])
-    except OSError:
+    content = read_file(worktree, ".git", most=4096)
+    if isinstance(content, Refused):
         return None
+    said = os.fsdecode(content)
     target = Path(worktree, said.removeprefix(_REACH).rstrip("\n")).resolve()
     own = [Path(workspace.path).resolve(), Path(workspace.git_dir or workspace.path).resolve()]
     is_own = said.startswith(_REACH) and any(target.is_relative_to(folder) for folder in own)

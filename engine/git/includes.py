@@ -4,20 +4,18 @@ The user lists them (`workspace.include`, `.worktreeinclude`). Nothing is overwr
 moved, and no link that leads out of the user's tree is followed or copied.
 """
 
-import fcntl
 import os
-import shutil
 import stat
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anyio import to_thread
 
+from engine.beneath import Entry, Kind, Refused, copy_tree, kind_of, list_tree
 from engine.git.runner import Call, Repo, Where
 
 FILE = ".worktreeinclude"
-_FICLONE = 0x40049409
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,45 +50,33 @@ def _listed(worktree: str) -> list[str]:
 
 
 def _copy_all(source: str, target: str, names: Iterable[bytes]) -> tuple[Include, ...]:
-    done: list[Include] = []
-    root = Path(source)
-    for name in names:
-        relative = os.fsdecode(name.rstrip(b"/"))
-        if not (root / relative).is_dir() or (root / relative).is_symlink():
-            done.append(_copy(root, Path(target), relative))
-            continue
-        for folder, folders, files in os.walk(root / relative):
-            links = [n for n in folders if Path(folder, n).is_symlink()]
-            inner = Path(folder).relative_to(root)
-            done += [_copy(root, Path(target), str(inner / n)) for n in sorted([*files, *links])]
-    return tuple(done)
+    wanted: list[bytes] = []
+    refused: list[Include] = []
+    top = Path(source).resolve()
+    for entry in (one for name in names for one in _below(source, name.rstrip(b"/"))):
+        if isinstance(entry, Refused):
+            refused.append(Include(entry.path, entry.reason))
+        elif entry.kind is Kind.LINK and not _leads_inside(top, entry.path):
+            refused.append(Include(entry.path, "the link leads out of the repository"))
+        elif entry.kind is not Kind.FOLDER:
+            wanted.append(entry.path)
+    done = copy_tree(source, wanted, target)
+    copied = [Include(path) for path in done.files]
+    return (*copied, *refused, *(Include(one.path, one.reason) for one in done.refused))
 
 
-def _copy(root: Path, target: Path, relative: str) -> Include:
-    source, copy = root / relative, target / relative
-    name = os.fsencode(relative)
-    seen = source.lstat()
-    if stat.S_ISLNK(seen.st_mode) and not source.resolve().is_relative_to(root.resolve()):
-        return Include(name, "the link leads out of the repository")
-    if not (stat.S_ISLNK(seen.st_mode) or stat.S_ISREG(seen.st_mode)):
-        return Include(name, "it is neither a file nor a link")
-    if os.path.lexists(copy):
-        return Include(name, "the workspace has a file of that name")
-    if not copy.parent.resolve().is_relative_to(target.resolve()):
-        return Include(name, "a link in the workspace leads out of it")
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    if stat.S_ISLNK(seen.st_mode):
-        copy.symlink_to(source.readlink())
-    else:
-        _copy_file(source, copy)
-    return Include(name)
+def _below(source: str, name: bytes) -> Iterator[Entry | Refused]:
+    """List a name and all that lies below it; a link to a folder is one entry."""
+    place = os.fsencode(source) + b"/" + name
+    try:
+        seen = os.lstat(place)
+    except OSError:
+        return
+    yield Entry(name, kind_of(seen.st_mode), seen.st_size, seen.st_mode)
+    if stat.S_ISDIR(seen.st_mode):
+        for one in list_tree(place):
+            yield replace(one, path=name + b"/" + one.path)
 
 
-def _copy_file(source: Path, copy: Path) -> None:
-    """A copy that shares its blocks where the file system can, never its inode."""
-    with source.open("rb") as read, copy.open("xb") as written:
-        try:
-            fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
-        except OSError:
-            shutil.copyfileobj(read, written)
-    shutil.copystat(source, copy)
+def _leads_inside(top: Path, name: bytes) -> bool:
+    return Path(top, os.fsdecode(name)).resolve().is_relative_to(top)

@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import stat
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,11 +15,15 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.errors import GitFailed
+from engine.beneath import Bounds, Entry, Kind, Name, Refused, Why, list_tree, read_file
+from engine.errors import GitFailed, OutOfRoom
 from engine.git import hardening
+from engine.git.conversion import RAW, RESET
 from engine.git.runner import Repo
 from engine.git.shell import Shell
 from engine.git.staging import copy_index
+from engine.private import private_folder
+from engine.storage import is_out_of_room
 
 Wrap = Callable[[Sequence[str]], Sequence[str]]
 """Turns an argv into the one that runs it inside the worker's sandbox (`bwrap … argv`)."""
@@ -30,7 +33,8 @@ _OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PSEUDO = ("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
 _REBASING = ("rebase-merge/orig-head", "rebase-apply/orig-head")
 _SMALL = 4096
-_MOST_REFS = 5000
+_MOST_PACKED = 64 << 20
+_BOUNDS = Bounds(entries=100_000, depth=64)
 _MOST_LOGGED = 500
 _TIMEOUT_S = 900.0
 
@@ -49,53 +53,61 @@ class AgentRefs:
         found_on: The branch of HEAD in full, `detached`, or `lost` when there is no HEAD.
         refs: Every ref by its full name; a merge or rebase under way counts as `refs/pseudo/…`.
         logged: Commits that HEAD or a branch once stood on, newest first.
+        notes: What could not be read, as whole sentences.
     """
 
     head: str | None
     found_on: str
     refs: Mapping[str, str] = field(default_factory=dict)
     logged: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def read_refs(git_dir: Path) -> AgentRefs:
     """Read a git directory that nobody vouches for, without git and without following links."""
     if not git_dir.is_dir() or git_dir.is_symlink():
         return AgentRefs(head=None, found_on="lost")
-    refs = {**_packed(_read_small(git_dir / "packed-refs", 64 << 20)), **_loose(git_dir)}
+    loose, notes = _loose(git_dir)
+    refs = {**_packed(_read_small(git_dir, "packed-refs", _MOST_PACKED)), **loose}
     for name in (*_PSEUDO, *_REBASING):
-        content = _read_small(git_dir / name, _SMALL).strip()
+        content = _read_small(git_dir, name, _SMALL).strip()
         if _OID.fullmatch(content):
             refs["refs/pseudo/" + name] = content.decode()
-    said = _read_small(git_dir / "HEAD", _SMALL).strip()
-    logged = _logged(git_dir / "logs")
+    said = _read_small(git_dir, "HEAD", _SMALL).strip()
+    logged = _logged(git_dir)
     if _OID.fullmatch(said):
-        return AgentRefs(head=said.decode(), found_on="detached", refs=refs, logged=logged)
-    if not said.startswith(b"ref: "):
-        return AgentRefs(head=None, found_on="lost", refs=refs, logged=logged)
-    branch = said[5:].strip().decode(errors="surrogateescape")
-    return AgentRefs(head=refs.get(branch), found_on=branch, refs=refs, logged=logged)
+        found, head = "detached", said.decode()
+    elif said.startswith(b"ref: "):
+        found = said[5:].strip().decode(errors="surrogateescape")
+        head = refs.get(found, "")
+    else:
+        found, head = "lost", ""
+    return AgentRefs(head=head or None, found_on=found, refs=refs, logged=logged, notes=notes)
 
 
-def _read_small(path: Path, most: int) -> bytes:
-    """A regular file's first bytes; nothing when it is anything else."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(most) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+def _read_small(git_dir: Path, name: Name, most: int) -> bytes:
+    """Return a regular file's first bytes; nothing when it is anything else."""
+    data = read_file(git_dir, name, most=most)
+    return data if isinstance(data, bytes) else b""
 
 
-def _loose(git_dir: Path) -> dict[str, str]:
+def _loose(git_dir: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     refs: dict[str, str] = {}
-    for folder, names, files in os.walk(git_dir / "refs"):
-        names[:] = [name for name in names if not Path(folder, name).is_symlink()]
-        for name in files:
-            path = Path(folder, name)
-            content = _read_small(path, _SMALL).strip()
-            if _OID.fullmatch(content) and len(refs) < _MOST_REFS:
-                refs[str(path.relative_to(git_dir))] = content.decode()
-    return refs
+    for one in list_tree(git_dir, bounds=_BOUNDS, is_entered=_is_below_refs):
+        if isinstance(one, Refused):
+            if one.why is Why.TOO_MANY:
+                return refs, (
+                    f"The agent has more than {_BOUNDS.entries} refs; the rest are not kept.",
+                )
+        elif one.kind is Kind.FILE and one.path.startswith(b"refs/"):
+            content = _read_small(git_dir, one.path, _SMALL).strip()
+            if _OID.fullmatch(content):
+                refs[os.fsdecode(one.path)] = content.decode()
+    return refs, ()
+
+
+def _is_below_refs(path: bytes) -> bool:
+    return path == b"refs" or path.startswith(b"refs/")
 
 
 def _packed(content: bytes) -> dict[str, str]:
@@ -107,14 +119,20 @@ def _packed(content: bytes) -> dict[str, str]:
     return found
 
 
-def _logged(logs: Path) -> tuple[str, ...]:
+def _logged(git_dir: Path) -> tuple[str, ...]:
+    def is_log(path: bytes) -> bool:
+        return path in {b"logs", b"logs/refs"} or path.startswith(b"logs/refs/")
+
     seen: dict[str, None] = {}
-    files = [logs / "HEAD", *sorted(p for p in logs.glob("refs/**/*") if p.is_file())]
-    for file in files:
-        for line in reversed(_read_small(file, 8 << 20).split(b"\n")):
+    entries = list_tree(git_dir, bounds=_BOUNDS, is_entered=is_log)
+    files = [one.path for one in entries if isinstance(one, Entry) and one.kind is Kind.FILE]
+    for file in [b"logs/HEAD", *sorted(name for name in files if name.startswith(b"logs/refs/"))]:
+        for line in reversed(_read_small(git_dir, file, 8 << 20).split(b"\n")):
             words = line.split(b" ", 2)
             if len(words) == 3 and _OID.fullmatch(words[1]):  # noqa: PLR2004 (old, new, the rest)
                 seen.setdefault(words[1].decode())
+        if len(seen) > _MOST_LOGGED:
+            break
     return tuple(seen)[:_MOST_LOGGED]
 
 
@@ -128,6 +146,7 @@ class Site:
         folder: Ours, out of the agent's reach, to be bound writable in the sandbox.
         index: What is known of unchanged files, from before the agent began.
         start: The excludes and attributes of that time, in its folder `info`.
+        attributes: What the attributes of the base say; None where they are not asked for.
     """
 
     worktree: str
@@ -135,6 +154,18 @@ class Site:
     folder: Path
     index: Path | None = None
     start: Path | None = None
+    attributes: bytes | None = None
+
+
+async def require_room(words: Sequence[str], said: str, folder: Path) -> None:
+    """Raise where a git that failed could not write.
+
+    Raises:
+        OutOfRoom: It could not.
+    """
+    if await to_thread.run_sync(is_out_of_room, said, (folder,)):
+        why = said.strip() or "nothing, and hardly any room is left"
+        raise OutOfRoom(f"`git {' '.join(words)}` could not write: {why}")
 
 
 class InsideGit:
@@ -143,6 +174,7 @@ class InsideGit:
     def __init__(self, repo: Repo, site: Site, wrap: Wrap) -> None:
         self._repo, self.site, self._wrap = repo, site, wrap
         self._shell: Shell
+        self._is_overruled = False
 
     @classmethod
     @asynccontextmanager
@@ -187,16 +219,42 @@ class InsideGit:
         return shlex.join(word for word in argv if not word.startswith("GIT_DIR="))
 
     async def __call__(self, *words: str, stdin: bytes = b"") -> bytes:
-        """What a git command writes.
+        """Return what a git command writes.
 
         Raises:
             GitFailed: It ended with anything but 0.
+            OutOfRoom: It did so because it could not write; no other way of asking helps.
         """
         done = await self._shell.run(self._argv(*words), stdin=stdin, timeout_s=_TIMEOUT_S)
         if done.exit_code:
             said = done.stderr.decode(errors="replace")
+            await require_room(words, said, self.site.folder)
             raise GitFailed(["git", *words], done.exit_code, said)
         return done.stdout
+
+    async def follow_tree(self) -> None:
+        """Let the attributes that lie in the tree be in force."""
+        if self._is_overruled:
+            await to_thread.run_sync(self._follow, b"")
+
+    async def follow_base(self) -> bool:
+        """Let the attributes of the base alone be in force; tell if there is such a base."""
+        if self.site.attributes is None:
+            return False
+        await to_thread.run_sync(self._follow, RESET + self.site.attributes)
+        return True
+
+    async def follow_none(self) -> None:
+        """Let files be kept byte for byte."""
+        await to_thread.run_sync(self._follow, RAW)
+
+    def _follow(self, rules: bytes) -> None:
+        self._is_overruled = bool(rules)
+        info = self.site.folder / "info"
+        own = self.site.start / "info/attributes" if self.site.start else None
+        if own is not None and own.is_file() and rules is not RAW:
+            rules += own.read_bytes()
+        (info / "attributes").write_bytes(rules)
 
     async def kinds(self, oids: Sequence[str]) -> dict[str, str]:
         """Which of the objects are there, with their kinds."""
@@ -213,7 +271,7 @@ def _lay_out(repo: Repo, site: Site) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     for name in ("objects/info", "objects/pack", "refs", "info"):
-        (folder / name).mkdir(mode=0o700, parents=True)
+        private_folder(folder / name)
     (folder / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
     lines = ["[core]\n\trepositoryformatversion = 1\n\tbare = false\n"]
     lines += ["[extensions]\n\tobjectFormat = sha256\n"] * (repo.object_format == "sha256")

@@ -64,6 +64,7 @@ class LandPrepared:
         edits: A commit of the user's edits there, where they are carried along.
         carried: The tree of files that the working tree has afterwards, edits included.
         leads_on: It only makes the edits a commit of the user's; what is to land comes after it.
+        note: Why its history is not the one that was asked for, if it is not.
     """
 
     target: str
@@ -75,6 +76,7 @@ class LandPrepared:
     edits: str | None = None
     carried: str | None = None
     leads_on: bool = False
+    note: str = ""
 
     @property
     def name(self) -> str:

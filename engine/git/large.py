@@ -3,40 +3,48 @@
 import hashlib
 import os
 import re
-import shutil
-import stat
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
-_NAME = re.compile(r"[0-9a-f]{64}")
+from engine.beneath import Entry, Kind, copy_as, list_tree
+
+_NAME = re.compile(rb"[0-9a-f]{64}")
+_FOLDER = "lfs/objects"
 
 
 def take_large_files(sources: Iterable[str], common_dir: str) -> int:
     """Copy LFS contents from git directories into the user's, each proved by its name; how many."""
     taken = 0
     for source in sources:
-        for folder, names, files in os.walk(Path(source, "lfs/objects")):
-            names[:] = [name for name in names if not Path(folder, name).is_symlink()]
-            for name in files:
-                taken += bool(_NAME.fullmatch(name)) and _take(Path(folder, name), common_dir)
+        for entry in list_tree(source, is_entered=_may_hold):
+            if isinstance(entry, Entry) and entry.kind is Kind.FILE and _is_content(entry.path):
+                taken += _take(source, entry.path, common_dir)
     return taken
 
 
-def _take(file: Path, common_dir: str) -> bool:
-    target = Path(common_dir, "lfs/objects", file.name[:2], file.name[2:4], file.name)
-    if target.exists() or not stat.S_ISREG(file.lstat().st_mode):
+def _may_hold(path: bytes) -> bool:
+    return b"lfs/objects".startswith(path) or path.startswith(b"lfs/objects/")
+
+
+def _is_content(path: bytes) -> bool:
+    return path.startswith(b"lfs/objects/") and bool(_NAME.fullmatch(path.rpartition(b"/")[2]))
+
+
+def _take(source: str, path: bytes, common_dir: str) -> bool:
+    name = os.fsdecode(path.rpartition(b"/")[2])
+    target = Path(common_dir, _FOLDER, name[:2], name[2:4], name)
+    if target.exists():
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=target.parent, delete=False) as copy:
-        with file.open("rb") as read:
-            shutil.copyfileobj(read, copy)
-        copy.flush()
-        os.fsync(copy.fileno())
-    with Path(copy.name).open("rb") as written:
-        is_genuine = hashlib.file_digest(written, "sha256").hexdigest() == file.name
+    draft = target.with_name(f".{name}.{secrets.token_hex(6)}")
+    if not copy_as(source, path, target.parent, draft.name).files:
+        return False
+    with draft.open("rb") as written:
+        is_genuine = hashlib.file_digest(written, "sha256").hexdigest() == name
+        os.fsync(written.fileno())
     if is_genuine:
-        Path(copy.name).replace(target)
+        draft.replace(target)
     else:
-        Path(copy.name).unlink()
+        draft.unlink()
     return is_genuine

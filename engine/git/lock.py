@@ -13,6 +13,8 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from engine.private import private_folder
+
 _FIRST_WAIT_S = 0.002
 _LONGEST_WAIT_S = 0.05
 
@@ -40,7 +42,7 @@ class RepositoryLock:
                 os.close(descriptor)
 
     def _open(self) -> int:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self._path.parent)
         return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 

@@ -26,6 +26,7 @@ from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
 from engine.git.touched import touched_paths
 from engine.git.trees import Attributes, unsafe_paths
+from engine.private import private_folder
 
 _STDIN_SINCE = (2, 39)
 _NOBODY = Signature("plait", "plait@localhost", 0)
@@ -176,7 +177,7 @@ class Merger:
     async def _trees(self, questions: Sequence[Sides]) -> list[Sides]:
         if self._folder is not None:
             folder = self._folder
-            await to_thread.run_sync(lambda: folder.mkdir(parents=True, exist_ok=True))
+            await to_thread.run_sync(private_folder, folder)
         every = dict.fromkeys(n for q in questions for n in (q.base, q.ours, q.theirs))
         trees = {name: tree for name in every if (tree := self._repo.memory.tree(name))}
         names = [name for name in every if name not in trees]

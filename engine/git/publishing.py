@@ -27,6 +27,7 @@ class PullRequest:
         branch: The branch here; `name` is what it is called there.
         base: The branch there that it is to be merged into.
         url: Where the remote is.
+        commit: What is sent in place of the branch, if that is another commit.
     """
 
     remote: str
@@ -36,11 +37,12 @@ class PullRequest:
     base: str
     title: str
     body: str
+    commit: str = ""
 
     @property
     def push_words(self) -> tuple[str, ...]:
         """The command that sends the branch."""
-        move = f"refs/heads/{self.branch}:refs/heads/{self.name}"
+        move = f"{self.commit or f'refs/heads/{self.branch}'}:refs/heads/{self.name}"
         return ("git", "push", self.remote, move)
 
     @property

@@ -5,15 +5,19 @@ enters the user's repository. A snapshot is also a point from which an attempt c
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
 from engine.git.collection import CollectRequest, commit_inside, fetch_from
+from engine.git.conversion import attributes_of
 from engine.git.inside import InsideGit, Site, read_refs
 from engine.git.runner import Repo, Where
 from engine.git.staging import copy_index, stage_all
+from engine.git.stumbling import past_obstacles
 from engine.git.workspace import Workspace
+from engine.private import private_folder
 
 _NAME = "refs/radar/now"
 
@@ -40,16 +44,26 @@ async def snapshot(
         folder=Path(workspace.collect_dir, "radar"),
         index=warm if await to_thread.run_sync(warm.exists) else directory / "index",
         start=directory / "start",
+        attributes=await attributes_of(repo, workspace.base),
     )
     async with InsideGit.opened(repo, site, request.wrap) as git:
         seen = await to_thread.run_sync(read_refs, Path(workspace.git_dir))
         kinds = await git.kinds([seen.head] if seen.head else [])
         head = seen.head if seen.head in kinds else None
-        await git("read-tree", "--reset", head or workspace.base)
-        staged = await stage_all(git, workspace.path, big_file=request.big_file)
+        onto = head or workspace.base
+        stage = partial(
+            stage_all,
+            git,
+            workspace.path,
+            onto=onto,
+            big_file=request.big_file,
+            most_new=request.most_new,
+            conversions=git,
+        )
+        _, staged = await past_obstacles(workspace.path, stage)
         commit = await commit_inside(git, staged.tree, head or workspace.base, request)
     await to_thread.run_sync(_keep, git.git_dir, warm, commit)
-    await to_thread.run_sync(lambda: objects.mkdir(mode=0o700, parents=True, exist_ok=True))
+    await to_thread.run_sync(private_folder, objects)
     refused = await fetch_from(repo, git, _NAME, where=Where(objects=str(objects)))
     return Snapshot(commit, staged.tree) if refused is None else None
 

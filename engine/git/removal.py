@@ -6,7 +6,6 @@ and can be put back.
 
 import errno
 import os
-import shutil
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,15 +15,18 @@ from pathlib import Path
 import psutil
 from anyio import to_thread
 
+from engine.beneath import Taken, remove_file, remove_tree, write_file
 from engine.errors import WorkspaceError
 from engine.git.collection import Change, CollectRefused, CollectRequest, collect
-from engine.git.diff import is_ancestor, merge_base
+from engine.git.diff import is_ancestor
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames
 from engine.git.objects import RefMove, RefMoved, move_refs, resolve, set_refs, tree_of
 from engine.git.runner import WRITE, Repo, Where
 from engine.git.workspace import NOTE, Strategy, Workspace
 from engine.git.worktrees import admin_dir, checkouts, drop_entry
+from engine.private import private_folder
+from engine.system import IS_PORTABLE
 
 _SHOWN = 5
 
@@ -69,6 +71,7 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
     reasons = [
         f"{os.fsdecode(one.path)!r} ({one.size} bytes, {one.reason}) is in no commit"
         for one in change.set_aside
+        if not one.is_empty
     ]
     reasons += [
         f"the repository in {os.fsdecode(one.path)!r} is kept nowhere else: {one.note}"
@@ -109,6 +112,8 @@ def processes_in(path: str) -> list[str]:
 
 def _stands_in(pid: int) -> str:
     """A process's folder; asked of the kernel itself where that can be, for there are many."""
+    if IS_PORTABLE:
+        return psutil.Process(pid).cwd() or ""
     try:
         return str(Path(f"/proc/{pid}/cwd").readlink())
     except FileNotFoundError:
@@ -146,7 +151,7 @@ async def forget(repo: Repo, workspace: Workspace, *, with_branch: bool) -> None
 
 
 def _to_trash(workspace: Workspace, trash: Path) -> Path:
-    trash.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(trash)
     target = trash / "tree"
     if not os.path.lexists(workspace.path):
         return trash
@@ -197,22 +202,22 @@ def _move_back(kept_in: str, path: Path, gitfile: Path | None) -> None:
     """Rename back; the `.git` file of the new registration takes the place of the old one."""
     content = gitfile.read_bytes() if gitfile is not None else None
     if content is not None:
-        shutil.rmtree(path)
+        remove_tree(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     Path(kept_in).rename(path)
-    if content is not None:
-        (path / ".git").unlink(missing_ok=True)
-        (path / ".git").write_bytes(content)
+    if content is not None and remove_file(path, ".git") is None:
+        write_file(path, ".git", content, taken=Taken.KEEP)
 
 
-async def is_contained(repo: Repo, merger: Merger, head: str, target: str) -> bool:
-    """Everything in a commit is in the target, whether merged, squashed or rebased there."""
+async def is_contained(repo: Repo, merger: Merger, change: tuple[str, str], target: str) -> bool:
+    """Tell whether all of a change is in the target, whether merged, squashed or rebased there.
+
+    The change is its recorded base and its head: its own history may say anything.
+    """
+    base, head = change
     if await is_ancestor(repo, head, target):
         return True
-    since = await merge_base(repo, head, target)
-    if since is None:
-        return False
-    merged = await merger.merge3(since, target, head)
+    merged = await merger.merge3(base, target, head)
     return merged.is_clean and merged.tree == await tree_of(repo, target)
 
 
@@ -222,10 +227,12 @@ async def remove_branch(
     names: RefNames,
     *,
     targets: Sequence[str],
+    landed: str | None = None,
     going: Container[str] | None = None,
 ) -> str | None:
     """Delete a worker's branch if its work is in a target and pinned; why it stays, or nothing.
 
+    `landed` is the commit by which exactly the work of this branch came to its target, if it did.
     Where it is only to be said, `going` are the worktrees that would be gone by then. None means
     that there is no such branch.
     """
@@ -238,8 +245,8 @@ async def remove_branch(
     held = [place.path for place in await checkouts(repo) if place.branch == names.branch_ref]
     if any(path not in (going or ()) for path in held):
         return "it is checked out"
-    landed = [t for t in targets if await is_contained(repo, merger, tip, t)]
-    if not landed and tip != await resolve(repo, names.base):
+    base = await resolve(repo, names.base)
+    if tip != base and not await _is_in(repo, merger, (base, tip), targets, landed=landed):
         return "its work is in no target yet"
     if going is not None:
         return ""
@@ -249,6 +256,24 @@ async def remove_branch(
     except RefMoved:
         return "it moved just now"
     return ""
+
+
+async def _is_in(
+    repo: Repo,
+    merger: Merger,
+    change: tuple[str | None, str],
+    targets: Sequence[str],
+    *,
+    landed: str | None,
+) -> bool:
+    """Tell whether a change is in one of these targets, by what was recorded of it or by trees."""
+    base, head = change
+    for target in targets:
+        if landed is not None and await is_ancestor(repo, landed, target):
+            return True
+        if base is not None and await is_contained(repo, merger, (base, head), target):
+            return True
+    return False
 
 
 async def drop_missing(repo: Repo, workspace_root: Path) -> tuple[str, ...]:

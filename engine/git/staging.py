@@ -1,36 +1,56 @@
 """Everything in a working tree as one tree object, without touching the index that belongs to it.
 
-The files to stage are named one by one rather than left to `git add -A`, which fails as a whole on
-a half-made embedded repository, commits a finished one as a link to nothing, and knows no size
-limit.
+Whatever can be kept is kept, byte for byte; what cannot is named with the reason, and never loses
+the rest. The files to stage are named one by one rather than left to `git add -A`, which fails as a
+whole on one bad path, commits a repository inside as a link to nothing, and knows no limit.
 """
 
 import os
+import re
 import shutil
 import stat
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from anyio import to_thread
 
+from engine.errors import GitFailed
 from engine.git.objects import scratch_folder
 from engine.git.runner import Repo
+from engine.git.unsafe import is_unsafe
 
+UNREADABLE = "unreadable"
 BIG_FILE = 5 * 1024 * 1024
 """A file above it is set aside and listed instead of committed."""
+MOST_NEW = 200_000
+"""How many new files one attempt may leave; of more, the largest folders are set aside."""
+_HUGE = 1 << 30
+"""Even a file that git knows is set aside above it: a hole of terabytes is read for hours."""
+_TRIES = 200
+_MOST_FOLDERS = 10_000
+"""So many folders are remembered as such."""
+_ADD = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+_BY_INFO = ("update-index", "-z", "--index-info")
 
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A file that was not committed, its size, and why: `big` or `unreadable`."""
+    """A file that was not committed, its size, and why: `big`, `unreadable`, or in words.
+
+    Attributes:
+        is_empty: Nothing is lost with it: it holds no bytes (a FIFO, a socket, a device).
+    """
 
     path: bytes
     size: int
     reason: str
+    is_empty: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,19 +60,36 @@ class Staged:
     Attributes:
         embedded: Repositories that are no submodules; nothing of them is in the tree.
         links: Paths where the tree has a link to a repository's commit, with that commit.
+        ignored: What the repository's rules keep out of commits; folders end with a slash.
+        notes: What a reviewer should know, as whole sentences.
     """
 
     tree: str
     set_aside: tuple[SetAside, ...] = ()
     embedded: tuple[bytes, ...] = ()
     links: tuple[tuple[bytes, str], ...] = ()
+    ignored: tuple[bytes, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Git(Protocol):
     """Runs git on one working tree with one index; wherever that has to happen."""
 
     async def __call__(self, *words: str, stdin: bytes = b"") -> bytes:
-        """What the command writes."""
+        """Return what the command writes."""
+
+
+class Conversions(Protocol):
+    """Says how contents are converted on their way into a tree that an agent left."""
+
+    async def follow_tree(self) -> None:
+        """Let the attributes that lie in the tree be in force."""
+
+    async def follow_base(self) -> bool:
+        """Let the attributes of the base alone be in force; tell if there is such a base."""
+
+    async def follow_none(self) -> None:
+        """Let files be kept byte for byte."""
 
 
 @asynccontextmanager
@@ -79,36 +116,85 @@ def _copy_if_there(source: str, target: Path) -> None:
         copy_index(source, target)
 
 
-async def stage_all(git: Git, worktree: str, *, big_file: int) -> Staged:
-    """Bring the index that `git` works with in line with the working tree, and write its tree."""
-    await _clear_flags(git, worktree)
-    changed = _names(await git("diff-files", "--name-only", "-z", "--ignore-submodules=dirty"))
-    others = _names(await git("ls-files", "-z", "--others", "--exclude-standard"))
-    found = await to_thread.run_sync(_sort_out, worktree, (changed, others), big_file)
+async def stage_all(
+    git: Git,
+    worktree: str,
+    *,
+    big_file: int,
+    onto: str | None = None,
+    most_new: int = MOST_NEW,
+    conversions: Conversions | None = None,
+) -> Staged:
+    """Bring the index that `git` works with in line with the working tree, and write its tree.
+
+    The index begins as it is, or as the commit `onto`.
+
+    Which files have changed is asked with the tree's own attributes in force, so what the agent
+    committed stays as it committed it. What is staged after that follows the attributes of the
+    base: those that the agent left decide nothing.
+    """
+    if onto is not None:
+        await git("read-tree", "--reset", onto)
+    changed, others = await _differing(git, worktree, conversions)
+    take = partial(_sort_out, worktree, big_file=big_file, most_new=most_new)
+    found = await to_thread.run_sync(take, (changed, others))
+    if conversions is not None and found.has_attributes:
+        # Files that it committed by rules of its own must not look changed by those of the base.
+        with suppress(GitFailed):  # it fails where something did change
+            await git("update-index", "-q", "--refresh")
+        changed, others = await _differing(git, worktree, conversions)
+        found = await to_thread.run_sync(take, (changed, others))
+    if conversions is not None and await conversions.follow_base() and found.has_attributes:
+        found.notes.append(
+            "`.gitattributes` was changed: what was left uncommitted is kept"
+            " without the conversions that this newly asks for."
+        )
     if found.gone:
-        stdin = b"".join(b"0 %040d\t%s\0" % (0, name) for name in found.gone)
-        await git("update-index", "-z", "--index-info", stdin=stdin)
+        stdin = b"".join(b"0 %040d\t%s\0" % (0, name) for name in _each(found.gone))
+        await git(*_BY_INFO, stdin=stdin)
     if found.present:
-        stdin = b"".join(name + b"\0" for name in found.present)
-        words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-        await git(*words, stdin=stdin)
-    tree = (await git("write-tree")).decode().strip()
+        await _Adding(git, worktree, conversions, found).all()
+    tree = await _write_tree(git, worktree, found)
     return Staged(
         tree=tree,
         set_aside=tuple(found.set_aside),
         embedded=tuple(sorted(found.embedded)),
         links=await _links(git),
+        notes=tuple(found.notes),
     )
+
+
+async def _differing(
+    git: Git, worktree: str, conversions: Conversions | None
+) -> tuple[bytes, bytes]:
+    """Return the names of files that differ from the index, and of those that it does not know."""
+    if conversions is not None:
+        await conversions.follow_tree()
+    await _clear_flags(git, worktree)
+    words = ("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")
+    try:
+        changed = await git(*words)
+    except GitFailed:  # a conversion that the tree asks for ended git
+        if conversions is None:
+            raise
+        await conversions.follow_none()
+        changed = await git(*words)
+    return changed, await git("ls-files", "-z", "--others", "--exclude-standard")
 
 
 async def _links(git: Git) -> tuple[tuple[bytes, str], ...]:
     listing = await git("ls-files", "-s", "-z")
-    heads = (record.split(b"\t", 1) for record in listing.split(b"\0") if record[:6] == b"160000")
+    heads = (record.split(b"\t", 1) for record in _each(listing) if record[:6] == b"160000")
     return tuple((path, head.split(b" ")[1].decode()) for head, path in heads)
 
 
-def _names(listing: bytes) -> list[bytes]:
-    return list(dict.fromkeys(name for name in listing.split(b"\0") if name))
+def _each(listing: bytes | bytearray) -> Iterator[bytes]:
+    """Give the names of a listing one by one: a list of a million would take ten times its room."""
+    begin = 0
+    while (end := listing.find(b"\0", begin)) >= 0:
+        if end > begin:
+            yield bytes(listing[begin:end])
+        begin = end + 1
 
 
 async def _clear_flags(git: Git, worktree: str) -> None:
@@ -116,9 +202,9 @@ async def _clear_flags(git: Git, worktree: str) -> None:
 
     A file that a sparse checkout leaves out and that is not there has not been deleted.
     """
-    listing = (await git("ls-files", "-v", "-z")).split(b"\0")
-    assumed = [record[2:] for record in listing if record[:1].islower()]
-    skipped = [record[2:] for record in listing if record[:1] in {b"S", b"s"}]
+    listing = await git("ls-files", "-v", "-z")
+    assumed = [record[2:] for record in _each(listing) if record[:1].islower()]
+    skipped = [record[2:] for record in _each(listing) if record[:1] in {b"S", b"s"}]
     present = await to_thread.run_sync(_present, worktree, skipped) if skipped else []
     for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", present)):
         if names:
@@ -127,70 +213,298 @@ async def _clear_flags(git: Git, worktree: str) -> None:
 
 
 def _present(worktree: str, names: list[bytes]) -> list[bytes]:
-    root = os.fsencode(worktree)
-    return [name for name in names if _kind_of(root, name) is not _Kind.NOTHING]
+    with _Tree.opened(worktree) as tree:
+        return [name for name in names if tree.look(name).kind is not _Kind.NOTHING]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _SortedOut:
-    present: list[bytes]
-    gone: list[bytes]
-    set_aside: list[SetAside]
-    embedded: list[bytes]
+    """Names are kept as git lists them, each with a zero byte behind it."""
+
+    present: bytearray = field(default_factory=bytearray)
+    gone: bytearray = field(default_factory=bytearray)
+    set_aside: list[SetAside] = field(default_factory=list)
+    embedded: list[bytes] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    has_attributes: bool = False
 
 
-def _sort_out(worktree: str, names: tuple[list[bytes], list[bytes]], big_file: int) -> _SortedOut:
-    """What is there, what is not, and what must not be committed."""
-    root = os.fsencode(worktree)
-    found = _SortedOut([], [], [], [])
+def _sort_out(
+    worktree: str, names: tuple[bytes, bytes], *, big_file: int, most_new: int
+) -> _SortedOut:
+    """Tell what is there, what is not, and what must not be committed."""
+    found = _SortedOut()
     changed, others = names
-    for name in changed:
-        path = os.path.join(root, name)  # noqa: PTH118 (paths are bytes)
-        kind = _kind_of(root, name)
-        (found.present if kind is not _Kind.NOTHING else found.gone).append(name)
-        if kind is _Kind.UNREADABLE:
-            found.present.pop()
-            found.set_aside.append(SetAside(name, os.lstat(path).st_size, "unreadable"))
-    for name in others:
-        if name.endswith(b"/"):
-            found.embedded.append(name.rstrip(b"/"))
-            continue
-        kind = _kind_of(root, name)
-        if kind is _Kind.NOTHING:
-            continue
-        size = os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 (paths are bytes)
-        if kind is _Kind.UNREADABLE or size > big_file:
-            reason = "unreadable" if kind is _Kind.UNREADABLE else "big"
-            found.set_aside.append(SetAside(name, size, reason))
-        else:
-            found.present.append(name)
+    with _Tree.opened(worktree) as tree:
+        for name in _each(changed):
+            found.has_attributes |= name.endswith(b".gitattributes")
+            _take_changed(found, name, tree.look(name))
+        cut = _beyond(others, most_new)
+        for name in _each(others):
+            if name.partition(b"/")[0] in cut:
+                continue
+            found.has_attributes |= name.endswith(b".gitattributes")
+            if name.endswith(b"/"):
+                found.embedded.append(name.rstrip(b"/"))
+            else:
+                _take_new(found, name, tree.look(name), big_file)
+    found.set_aside += [
+        SetAside(name, 0, f"{count} files, beyond the {most_new} new ones that are taken")
+        for name, count in cut.items()
+    ]
     return found
+
+
+def _beyond(others: bytes, most_new: int) -> dict[bytes, int]:
+    """Say what at the top is left out of too many new files, and how many files each holds.
+
+    The largest go first: work is rarely as many files as a cache that nobody ignores.
+    """
+    total = others.count(b"\0")
+    if total <= most_new:
+        return {}
+    counts = Counter(name.partition(b"/")[0] for name in _each(others))
+    cut: dict[bytes, int] = {}
+    for name, count in counts.most_common():
+        if total <= most_new:
+            break
+        cut[name] = count
+        total -= count
+    return cut
+
+
+def _take_changed(found: _SortedOut, name: bytes, seen: "_Seen") -> None:
+    if seen.kind is _Kind.NOTHING:
+        found.gone += name + b"\0"
+        return
+    reason = _why_not(name, seen)
+    if reason:  # the version that is known stays
+        found.set_aside.append(SetAside(name, seen.size, reason))
+    else:
+        found.present += name + b"\0"
+
+
+def _take_new(found: _SortedOut, name: bytes, seen: "_Seen", big_file: int) -> None:
+    if seen.kind is _Kind.NOTHING:
+        return
+    reason = _why_not(name, seen) or ("big" if seen.size > big_file else "")
+    if reason:
+        found.set_aside.append(SetAside(name, seen.size, reason))
+    else:
+        found.present += name + b"\0"
+
+
+def _why_not(name: bytes, seen: "_Seen") -> str:
+    if seen.kind is _Kind.UNREADABLE:
+        return UNREADABLE
+    if seen.size > _HUGE:
+        return "too big for git to be read in time"
+    mode = "120000" if seen.kind is _Kind.LINK else "100644"
+    return "git refuses such a name" if is_unsafe(name, mode) else ""
+
+
+class _Adding:
+    """Adds files to an index so that one which cannot be added loses no other."""
+
+    def __init__(
+        self, git: Git, worktree: str, conversions: Conversions | None, found: _SortedOut
+    ) -> None:
+        self._git, self._worktree, self._found = git, worktree, found
+        self._conversions = conversions
+        self._tries = _TRIES
+
+    async def all(self) -> None:
+        """Add what is present; what cannot be added is set aside."""
+        try:
+            await self._git(*_ADD, stdin=bytes(self._found.present))
+        except GitFailed:
+            if self._conversions is None:
+                raise
+            await self._one_by_one(list(_each(self._found.present)))
+
+    async def _one_by_one(self, names: list[bytes]) -> None:
+        """Halve what failed until the culprits stand alone; after many, convert nothing at all."""
+        waiting = [names]
+        unconverted: list[bytes] = []
+        while waiting:
+            some = waiting.pop()
+            try:
+                await self._git(*_ADD, stdin=_listed(some))
+            except GitFailed:
+                self._tries -= 1
+                if len(some) == 1 or self._tries <= 0:
+                    unconverted += some
+                else:
+                    half = len(some) // 2
+                    waiting += [some[:half], some[half:]]
+        if unconverted:
+            await self._add_raw(unconverted)
+
+    async def _add_raw(self, names: list[bytes]) -> None:
+        """Add files byte for byte; halve again where that fails too."""
+        if self._conversions is not None:
+            await self._conversions.follow_none()
+        waiting, kept = [names], 0
+        tries = _TRIES
+        while waiting:
+            some = waiting.pop()
+            try:
+                await self._git(*_ADD, stdin=_listed(some))
+                kept += len(some)
+            except GitFailed as failed:
+                tries -= 1
+                if len(some) == 1 or tries <= 0:
+                    said = failed.stderr.strip().rpartition("\n")[2]
+                    await to_thread.run_sync(self._set_aside, some, f"git cannot take it: {said}")
+                else:
+                    half = len(some) // 2
+                    waiting += [some[:half], some[half:]]
+        if kept:
+            files = "1 file is" if kept == 1 else f"{kept} files are"
+            self._found.notes.append(
+                f"{files} kept byte for byte: the conversion that `.gitattributes` asks for failed."
+            )
+
+    def _set_aside(self, names: Iterable[bytes], reason: str) -> None:
+        with _Tree.opened(self._worktree) as tree:
+            self._found.set_aside += [
+                SetAside(name, tree.look(name).size, reason) for name in names
+            ]
+
+
+def _listed(names: Sequence[bytes]) -> bytes:
+    return b"".join(name + b"\0" for name in names)
+
+
+async def _write_tree(git: Git, worktree: str, found: _SortedOut) -> str:
+    """Write the tree; a file whose object is gone is read from the working tree once more."""
+    try:
+        return (await git("write-tree")).decode().strip()
+    except GitFailed:
+        missing = await _missing(git)
+        if not missing:
+            raise
+    zeros = b"".join(b"0 %040d\t%s\0" % (0, name) for name in missing)
+    await git(*_BY_INFO, stdin=zeros)
+    with _Tree.opened(worktree) as tree:
+        there = [name for name in missing if tree.look(name).kind in {_Kind.FILE, _Kind.LINK}]
+    found.set_aside += [
+        SetAside(name, 0, "its object is gone, and the file too")
+        for name in missing
+        if name not in there
+    ]
+    if there:
+        await git(*_ADD, stdin=_listed(there))
+    return (await git("write-tree")).decode().strip()
+
+
+async def _missing(git: Git) -> list[bytes]:
+    """List the paths of the index whose objects are gone."""
+    listing = await git("ls-files", "-s", "-z")
+    paths: dict[bytes, list[bytes]] = {}
+    for record in _each(listing):
+        head, path = record.split(b"\t", 1)
+        if head[:6] != b"160000":
+            paths.setdefault(head.split(b" ")[1], []).append(path)
+    stdin = b"".join(oid + b"\n" for oid in paths)
+    said = await git("cat-file", "--batch-check=%(objectname)", stdin=stdin)
+    gone = [line.split(b" ")[0] for line in said.split(b"\n") if line.endswith(b" missing")]
+    return [path for oid in gone for path in paths[oid]]
 
 
 class _Kind(Enum):
     """What can be committed under a name."""
 
     FILE = "file"
+    LINK = "link"
     SUBMODULE = "submodule"
     UNREADABLE = "unreadable"
     NOTHING = "nothing"
 
 
-def _kind_of(root: bytes, name: bytes) -> _Kind:
-    path = os.path.join(root, name)  # noqa: PTH118 (paths are bytes)
-    parents = name.split(b"/")[:-1]
-    for depth in range(len(parents)):
-        if os.path.islink(os.path.join(root, *parents[: depth + 1])):  # noqa: PTH114, PTH118 (bytes)
-            return _Kind.NOTHING  # it lies behind a link, so not in this tree
-    try:
-        mode = os.lstat(path).st_mode
-    except OSError:
-        return _Kind.NOTHING
-    if stat.S_ISDIR(mode):
-        is_repository = os.path.lexists(os.path.join(path, b".git"))  # noqa: PTH118 (bytes)
-        return _Kind.SUBMODULE if is_repository else _Kind.NOTHING
-    if stat.S_ISLNK(mode):
-        return _Kind.FILE
-    if not stat.S_ISREG(mode):
-        return _Kind.NOTHING
-    return _Kind.FILE if os.access(path, os.R_OK) else _Kind.UNREADABLE
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    kind: _Kind
+    size: int = 0
+
+
+_NOTHING = _Seen(_Kind.NOTHING)
+
+
+class _Tree:
+    """Looks at single paths of a working tree; what lies behind a link is not in it."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._folders: dict[bytes, _Kind | None] = {}
+
+    @classmethod
+    @contextmanager
+    def opened(cls, worktree: str) -> Iterator["_Tree"]:
+        """Look at a working tree by a descriptor, so that no name is longer than it must be."""
+        root = os.open(worktree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield cls(root)
+        finally:
+            os.close(root)
+
+    def look(self, name: bytes) -> _Seen:
+        """Tell what is there under a name."""
+        hidden = self._behind(name.rpartition(b"/")[0])
+        if hidden is not None:
+            return _Seen(hidden)
+        try:
+            found = os.stat(name, dir_fd=self._root, follow_symlinks=False)
+        except OSError as error:
+            return _Seen(_missing_kind(error))
+        if stat.S_ISLNK(found.st_mode):
+            return _Seen(_Kind.LINK, found.st_size)
+        if stat.S_ISDIR(found.st_mode):
+            return _Seen(_Kind.SUBMODULE) if self._is_repository(name) else _NOTHING
+        if not stat.S_ISREG(found.st_mode):
+            return _NOTHING
+        return _Seen(_Kind.FILE if _can_read(found) else _Kind.UNREADABLE, found.st_size)
+
+    def _behind(self, folder: bytes) -> _Kind | None:
+        """Tell why nothing in a folder is in the tree, or None where all of it is."""
+        if folder not in self._folders:
+            if len(self._folders) > _MOST_FOLDERS:
+                self._folders.clear()
+            ends = [place.start() for place in re.finditer(b"/", folder)]
+            outer = (folder[:end] for end in ends)
+            hidden = (kind for one in outer if (kind := self._of_folder(one)) is not None)
+            self._folders[folder] = next(hidden, None) or self._of_folder(folder)
+        return self._folders[folder]
+
+    def _of_folder(self, folder: bytes) -> _Kind | None:
+        if not folder or self._folders.get(folder, _Kind.NOTHING) is None:
+            return None
+        try:
+            mode = os.stat(folder, dir_fd=self._root, follow_symlinks=False).st_mode
+        except OSError as error:
+            return _missing_kind(error)
+        if not stat.S_ISDIR(mode):
+            return _Kind.NOTHING
+        self._folders[folder] = None
+        return None
+
+    def _is_repository(self, name: bytes) -> bool:
+        try:
+            os.stat(name + b"/.git", dir_fd=self._root, follow_symlinks=False)
+        except OSError:
+            return False
+        return True
+
+
+def _missing_kind(error: OSError) -> _Kind:
+    """Tell a path that is not there from one that only cannot be looked at."""
+    is_gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+    return _Kind.NOTHING if is_gone else _Kind.UNREADABLE
+
+
+def _can_read(found: os.stat_result) -> bool:
+    """Tell by the mode: in a sandbox even root reads no file of its own that forbids it."""
+    if found.st_uid == os.geteuid():
+        return bool(found.st_mode & stat.S_IRUSR)
+    bits = stat.S_IRGRP if found.st_gid in (os.getegid(), *os.getgroups()) else stat.S_IROTH
+    return bool(found.st_mode & bits)

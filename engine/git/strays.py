@@ -5,17 +5,20 @@ and the refs under which the attempt's work was kept.
 """
 
 import os
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
 from engine.errors import EngineError
+from engine.git.conversion import attributes_of
 from engine.git.inside import InsideGit, Site
 from engine.git.names import PREFIX, RefNames
 from engine.git.objects import resolve, scratch_folder, tree_of
 from engine.git.removal import Verdict, processes_in
 from engine.git.runner import Repo
 from engine.git.staging import BIG_FILE, stage_all
+from engine.git.stumbling import past_obstacles
 from engine.git.workspace import Strategy, Workspace
 from engine.git.worktrees import checkouts
 from engine.ids import AttemptId
@@ -43,7 +46,7 @@ async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> Verdict:
     if reason or head is None:
         return Verdict(workspace=workspace, reasons=(reason,))
     try:
-        left = await _unkept(repo, path, head)
+        left = await _unkept(repo, path, head, await resolve(repo, workspace.refs.base))
     except EngineError as error:
         left = f"it could not be read: {error}"
     return Verdict(workspace=workspace, reasons=(left,) if left else ())
@@ -59,14 +62,21 @@ def _why_not_looked_at(path: Path) -> str:
     return ""
 
 
-async def _unkept(repo: Repo, path: Path, head: str) -> str:
+async def _unkept(repo: Repo, path: Path, head: str, base: str | None) -> str:
     """What of a tree is not in a commit; nothing if all of it is."""
     async with scratch_folder(repo) as scratch:
-        site = Site(worktree=str(path), agent_git=str(scratch / "none"), folder=scratch / "git")
+        site = Site(
+            worktree=str(path),
+            agent_git=str(scratch / "none"),
+            folder=scratch / "git",
+            attributes=await attributes_of(repo, base) if base else None,
+        )
         async with InsideGit.opened(repo, site, list) as git:
-            await git("read-tree", "--reset", head)
-            staged = await stage_all(git, str(path), big_file=BIG_FILE)
-    names = [os.fsdecode(one.path) for one in staged.set_aside]
+            stage = partial(
+                stage_all, git, str(path), onto=head, big_file=BIG_FILE, conversions=git
+            )
+            _, staged = await past_obstacles(str(path), stage)
+    names = [os.fsdecode(one.path) for one in staged.set_aside if not one.is_empty]
     names += map(os.fsdecode, staged.embedded)
     if names:
         return f"its run is gone, and {', '.join(names[:_SHOWN])} is in no commit"

@@ -15,7 +15,7 @@ from anyio import to_thread
 from engine.git.objects import list_tree, resolve
 from engine.git.private import PrivateClone, make_private
 from engine.git.runner import Call, Repo, Where
-from engine.git.trees import is_unsafe
+from engine.git.unsafe import is_unsafe
 
 LINK = "160000"
 _LINK_MODE = int(LINK, 8).to_bytes(4)

@@ -13,12 +13,13 @@ from engine.git.runner import Repo
 
 async def undo_landing(
     repo: Repo, merger: Merger, landed: LandPrepared, wording: Wording
-) -> LandPrepared | LandRefused | MergedTrees:
-    """What takes a landing back, to be journalled and landed like any other.
+) -> LandPrepared | LandRefused | MergedTrees | None:
+    """Make what takes a landing back, to be journalled and landed like any other.
 
     If the target still stands where the landing put it, it goes back to where it was. If others
     have landed since, their work stays and a commit that undoes this one is added; where that
-    conflicts, the conflicts come back. Edits that the landing carried along are carried back.
+    conflicts, the conflicts come back. Edits that the landing carried along are carried back. None
+    where nothing of the landing is on the target any more.
 
     Raises:
         DirtyTarget: The user's own edits are in the way.
@@ -39,6 +40,8 @@ async def undo_landing(
     merged = await merger.merge3(landed.new, at, landed.old or repo.empty_tree)
     if not merged.is_clean:
         return merged
+    if merged.tree == await resolve(repo, f"{at}^{{tree}}"):
+        return None
     new = await sign_commit(repo, merged.tree, [at], wording)
     back = Composed(target=branch, old=at, new=new, tree=merged.tree)
     try:

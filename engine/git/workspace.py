@@ -16,6 +16,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from engine.beneath import remove_tree
 from engine.errors import GitFailed, WorkspaceError
 from engine.git.includes import Include, copy_includes
 from engine.git.names import PREFIX, RefNames, check_prefix
@@ -28,6 +29,7 @@ from engine.git.submodules import fill_submodules, hide_links
 from engine.git.worktrees import admin_dir, detach_others, drop_entry
 from engine.ids import AttemptId
 from engine.patterns import gather
+from engine.private import private_folder
 
 _BLOCK = 2048  # what a file takes on disk beyond its length, on average
 NOTE = "workspace.json"
@@ -180,7 +182,7 @@ def _remember(workspace: Workspace) -> None:
 
 
 def _recall(wanted: WorkspaceRequest) -> Workspace | None:
-    (wanted.directory / "collect").mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(wanted.directory / "collect")
     try:
         noted = json.loads((wanted.directory / NOTE).read_bytes())
     except FileNotFoundError:
@@ -192,7 +194,7 @@ def _recall(wanted: WorkspaceRequest) -> Workspace | None:
 
 
 async def _directory(wanted: WorkspaceRequest) -> Workspace:
-    await to_thread.run_sync(lambda: wanted.path.mkdir(parents=True, exist_ok=True))
+    await to_thread.run_sync(private_folder, wanted.path)
     return Workspace(
         attempt=wanted.attempt,
         strategy=wanted.strategy,
@@ -301,9 +303,9 @@ def _clear(path: Path, private: Path | None) -> None:
             continue
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
             raise WorkspaceError(f"{folder} is in the way", hint="Move it aside.")
-        if folder.exists():
-            shutil.rmtree(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
+        if remove_tree(folder):
+            raise WorkspaceError(f"{folder} cannot be removed", hint="Remove it yourself.")
+    private_folder(path)  # git would make it, and those above it, for everybody
 
 
 def _finish(place: tuple[Path, str], private: tuple[Path, Path], is_mounted: bool) -> None:  # noqa: FBT001 (run in a thread)

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 
 from engine.keeper import files, wire
+from engine.system import IS_PORTABLE, OWN_DESCRIPTORS
 
 _READ = 1 << 16
 _CONNECT_S = 2.0
@@ -65,7 +66,9 @@ def connect(directory: str) -> socket.socket | None:
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         link.settimeout(_CONNECT_S)
-        link.connect(str(Path("/proc/self/fd") / str(fd) / files.SOCKET))
+        # By its descriptor, for a path may be too long for an address; elsewhere it must be short.
+        folder = Path(directory) if IS_PORTABLE else Path(OWN_DESCRIPTORS, str(fd))
+        link.connect(str(folder / files.SOCKET))
         link.settimeout(0)
     except OSError:
         link.close()

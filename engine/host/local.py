@@ -4,7 +4,7 @@ Every method is harmless when repeated; what has ended stays readable until it i
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,12 @@ from engine.host.births import Births
 from engine.host.link import Link
 from engine.host.records import request_of
 from engine.host.seam import AttemptSpec, Capacity, Chunk
-from engine.ids import AttemptId
+from engine.ids import AttemptId, RunId
 from engine.keeper import files
 from engine.limits import Limits
 from engine.phases import StopCause
 from engine.sandbox.room import room
+from engine.system import IS_PORTABLE
 
 _BIRTH_S = 10.0
 _CLOSING_S = 10.0
@@ -130,13 +131,17 @@ class LocalHost:
         """What this machine has to give now."""
         return await to_thread.run_sync(partial(_capacity, self._run_dir))
 
-    async def aclose(self, *, detach: bool) -> None:
-        """Let go of all attempts: leave them running, or end them and wait until they are dead."""
-        message = _untether() if detach else _shutdown()
+    async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
+        """Let go of all attempts: leave them running, or end them and wait until they are dead.
+
+        Those of the runs that `stay` are left running in any case.
+        """
         with anyio.move_on_after(_CLOSING_S, shield=True):
             async with anyio.create_task_group() as closing:
-                for known in self._attempts.values():
-                    closing.start_soon(_let_go, known, message, detach)
+                for attempt, known in self._attempts.items():
+                    is_left = detach or attempt.run in stay
+                    message = _untether() if is_left else _shutdown()
+                    closing.start_soon(_let_go, known, message, is_left)
         for known in self._attempts.values():
             known.close()
         self._attempts.clear()
@@ -231,10 +236,16 @@ def _recorded_in(directory: str) -> AttemptId | None:
     return AttemptId.parse(name) if name else None
 
 
+def _cores() -> int:
+    """How many processors this process may use, where the system tells."""
+    may_use = None if IS_PORTABLE else len(os.sched_getaffinity(0))
+    return may_use or os.cpu_count() or 1
+
+
 def _capacity(folder: Path) -> Capacity:
     free = room(folder)
     return Capacity(
-        cores=len(os.sched_getaffinity(0)),
+        cores=_cores(),
         memory_mb=psutil.virtual_memory().total // _MB,
         memory_available_mb=free.memory_mb,
         disk_free_mb=free.disk_mb,

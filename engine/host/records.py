@@ -31,7 +31,7 @@ def request_of(spec: AttemptSpec) -> dict[str, Any]:
             "wrapper": profile.wrapper,
             "landlock_rules": profile.landlock_rules,
             "landlock_is_scoped": profile.landlock_is_scoped,
-            "sockets": profile.sockets,
+            "seccomp": profile.seccomp,
             "has_pid_namespace": profile.has_pid_namespace,
             "rlimits": profile.rlimits,
             "cgroups": [asdict(each) for each in profile.cgroups],

@@ -4,12 +4,12 @@ The only error that crosses it is `HostLost`. An attempt that could not start, o
 is an `AttemptExit` like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from engine.ids import AttemptId
+from engine.ids import AttemptId, RunId
 from engine.limits import LimitHit, Limits, Usage
 from engine.phases import StopCause
 from engine.sandbox.profile import Profile
@@ -198,5 +198,5 @@ class Host(Protocol):
     async def capacity(self) -> Capacity:
         """What this host has to give now."""
 
-    async def aclose(self, *, detach: bool) -> None:
+    async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
         """Let go of all attempts: leave them running, or end them and wait until they are dead."""

@@ -24,6 +24,7 @@ from engine.host.seam import AttemptExit, Chunk, Frame, Stream
 from engine.keeper.recording import FILE, MAX_DATA, OUT, Recorder
 from engine.limits import Dimension, Enforcement, Level, LimitHit, Limits
 from engine.phases import StopCause
+from engine.private import private_folder
 
 REPORT = tuple(
     Enforcement(
@@ -221,7 +222,7 @@ def was_begun(folder: Path) -> bool:
 
 
 def _recorder(folder: Path) -> Recorder:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         return Recorder(descriptor)

@@ -21,7 +21,7 @@ _CALM_SLICE_S, _HURRIED_SLICE_S = 0.003, 0.010
 _CALM_REST = 20  # times the slice: a count costs 5 % of a core
 _NOTICED = 1 * MB
 _CLOSE = 0.5  # of the limit: from here on a count must not wait
-_FIRST_CLOSE = 0.05  # nor the first one: what is written while it goes on is not seen as growth
+_FIRST_CLOSE = 0.05  # nor the first one
 
 
 class DiskWatch:
@@ -32,9 +32,11 @@ class DiskWatch:
         self.limit_mb = limit_mb
         self.growth = 0
         self._total = 0
+        self._old = 0
+        self._since = time.time()
         self._baseline: int | None = None
         self._free = 0
-        self._count: Iterator[int] | None = self._begin()
+        self._count: Iterator[tuple[int, float]] | None = self._begin()
 
     def step(self) -> float:
         """Do a little of the counting; returns after how many seconds to go on."""
@@ -45,17 +47,19 @@ class DiskWatch:
             self._count = self._begin()
         return self._slice(self._count)
 
-    def _begin(self) -> Iterator[int]:
+    def _begin(self) -> Iterator[tuple[int, float]]:
         self._free, self._total = _free(self._roots), 0
         return _sizes(self._roots)
 
-    def _slice(self, count: Iterator[int]) -> float:
+    def _slice(self, count: Iterator[tuple[int, float]]) -> float:
         taken = max(0, self._free - _free(self._roots))
         close = _FIRST_CLOSE if self._baseline is None else _CLOSE
         is_hurried = self.growth + taken > self.limit_mb * MB * close
         end = time.monotonic() + (_HURRIED_SLICE_S if is_hurried else _CALM_SLICE_S)
-        for size in count:
+        for size, changed in count:
             self._total += size
+            # What is written while the first count goes on is growth already.
+            self._old += size if changed < self._since else 0
             if time.monotonic() > end:
                 return 0.0 if is_hurried else _CALM_SLICE_S * _CALM_REST
         self._count = None
@@ -68,7 +72,7 @@ class DiskWatch:
 
     def _finish(self) -> None:
         if self._baseline is None:
-            self._baseline = self._total
+            self._baseline = self._old
         self.growth = max(0, self._total - self._baseline)
         if self.growth > self.limit_mb * MB:
             raise Excess("disk", self.limit_mb, self.growth / MB, "MB")
@@ -85,8 +89,11 @@ def _free(roots: list[str]) -> int:
     return free
 
 
-def _sizes(roots: list[str]) -> Iterator[int]:
-    """The space each entry takes, hard links once, other file systems and links not followed."""
+def _sizes(roots: list[str]) -> Iterator[tuple[int, float]]:
+    """Yield the space each entry takes and when its content last changed.
+
+    Hard links count once; links are not followed. A change of the mode alone is no change.
+    """
     seen: set[tuple[int, int]] = set()
     waiting = list(roots)
     while waiting:
@@ -108,4 +115,4 @@ def _sizes(roots: list[str]) -> Iterator[int]:
                     if key in seen:
                         continue
                     seen.add(key)
-                yield status.st_blocks * 512
+                yield status.st_blocks * 512, min(status.st_ctime, status.st_mtime)

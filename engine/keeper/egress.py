@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 PORT = 41789
 SOCKET_NAME, LOG_NAME = "egress.sock", "egress.log"
@@ -52,7 +53,7 @@ class Gate:
             Refused: It is not on the list, or its name leads back to this machine.
             OSError: It cannot be reached.
         """
-        name = host.lower().rstrip(".")
+        name = canonical(host)
         is_allowed = any(_matches(rule, name, port) for rule in self._rules)
         self._note(name, port, is_allowed=is_allowed)
         if not is_allowed:
@@ -69,27 +70,50 @@ class Gate:
             os.write(self._log_fd, json.dumps(line).encode() + b"\n")
 
 
+def canonical(host: str) -> str:
+    """Return the one spelling of a host; addresses have many (`0x7f.1`, `::ffff:127.0.0.1`)."""
+    name = host.lower().rstrip(".").strip("[]")
+    try:
+        there = ipaddress.ip_address(name)
+    except ValueError:
+        try:
+            return str(ipaddress.IPv4Address(socket.inet_aton(name)))
+        except (OSError, ValueError):
+            return name
+    mapped = there.ipv4_mapped if isinstance(there, ipaddress.IPv6Address) else None
+    return str(mapped or there)
+
+
 def _rule(text: str) -> tuple[str, tuple[int, ...]]:
     host, colon, port = text.lower().rpartition(":")
     if colon and port.isdigit() and (":" not in host or host.endswith("]")):
-        return host.strip("[]"), (int(port),)
-    return text.lower().strip("[]"), _WEB_PORTS
+        return canonical(host), (int(port),)
+    return canonical(text), _WEB_PORTS
 
 
 def _matches(rule: tuple[str, tuple[int, ...]], host: str, port: int) -> bool:
     pattern, ports = rule
     if port not in ports:
         return False
-    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+    if not pattern.startswith("*."):
+        return host == pattern
+    return host.endswith(pattern[1:]) and not _is_address(host)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _reach(host: str, port: int) -> socket.socket:
     """Connect; a name must not lead to this machine, where the user's own services listen."""
     failure: OSError = OSError(errno.EHOSTUNREACH, "no address")
     for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        there = ipaddress.ip_address(address[0])
-        is_own = there.is_loopback or there.is_link_local or there.is_unspecified
-        if is_own and host not in ("localhost", str(there)):
+        there = str(address[0])
+        if host not in ("localhost", canonical(there)) and _leads_back(family, address):
             raise Refused(f"{host}:{port} leads to {there}")
         found = socket.socket(family, kind)
         try:
@@ -102,6 +126,66 @@ def _reach(host: str, port: int) -> socket.socket:
         else:
             return found
     raise failure
+
+
+_NEVER = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "224.0.0.0/4"),
+        *("240.0.0.0/4", "100.100.100.200/32", "168.63.129.16/32"),
+        *("::/128", "::1/128", "100::/64", "fe80::/10", "fec0::/10", "ff00::/8", "fd00:ec2::/32"),
+    )
+)
+"""Nobody's address in a network: this machine, its link, many at once, what is reserved, and the
+services by which clouds hand out credentials. Private networks are not here: a company's own
+hosts live there, and the user named them. Python's own classes differ from version to version."""
+
+_CARRIERS = tuple(
+    (ipaddress.IPv6Network(text), shift, mask)
+    for text, shift, mask in (
+        ("::/96", 0, 0),
+        ("::ffff:0:0/96", 0, 0),
+        ("::ffff:0:0:0/96", 0, 0),
+        ("64:ff9b::/96", 0, 0),
+        ("64:ff9b:1::/48", 0, 0),
+        ("2002::/16", 80, 0),
+        ("2001::/32", 0, 0xFFFFFFFF),
+    )
+)
+"""IPv6 networks whose addresses carry one of IPv4 (mapped, translated, 6to4, Teredo): how far from
+the right it lies, and what flips it."""
+_ISATAP = (0x00005EFE, 0x02005EFE)
+
+
+def leads_astray(text: str) -> bool:
+    """Return whether an address means this machine or nobody's host, in any of its disguises."""
+    there = ipaddress.ip_address(text.partition("%")[0])
+    return any(each in network for each in _meanings(there) for network in _NEVER)
+
+
+def _meanings(
+    there: ipaddress.IPv4Address | ipaddress.IPv6Address,
+) -> Iterable[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    yield there
+    if isinstance(there, ipaddress.IPv4Address):
+        return
+    number = int(there)
+    for network, shift, mask in _CARRIERS:
+        if there in network:
+            yield ipaddress.IPv4Address((number >> shift & 0xFFFFFFFF) ^ mask)
+    if number >> 32 & 0xFFFFFFFF in _ISATAP:
+        yield ipaddress.IPv4Address(number & 0xFFFFFFFF)
+
+
+def _leads_back(family: int, address: tuple[Any, ...]) -> bool:
+    """Return whether an address that a name led to is this machine's own, or nobody's."""
+    if leads_astray(str(address[0])):
+        return True
+    # The kernel answers an address of this machine from that same address. No packet is sent.
+    with socket.socket(family, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(address)
+        return bool(probe.getsockname()[0] == address[0])
+    return False
 
 
 def serve(listener: socket.socket, handle: Callable[[socket.socket], None]) -> None:

@@ -101,7 +101,8 @@ class ExitFile:
         self._directory_fd = directory_fd
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         self._fd = os.open(_RESERVED, flags, 0o600, dir_fd=directory_fd)
-        os.posix_fallocate(self._fd, 0, _RESERVED_BYTES)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self._fd, 0, _RESERVED_BYTES)
 
     def write(self, content: dict[str, Any]) -> bool:
         """Write how it ended; False when the folder is gone."""

@@ -3,9 +3,8 @@
 Standard library only, so that the keeper can use it and `python -I -S landlock.py run …` can stand
 before any program. It knows how to restrict the calling process; which paths, others decide.
 
-Landlock does not see a connection to a unix socket that lies in a folder, and so not the way to a
-daemon that would do for the agent what the agent may not; nor does it see UDP. A filter of system
-calls closes both: it refuses to make sockets of whole families. It closes keyrings as well.
+Landlock does not see a connection to a unix socket that lies in a folder, nor UDP, nor calls that
+change another process. A filter of system calls closes these; what it says, others decide too.
 """
 
 import ctypes
@@ -34,27 +33,7 @@ _SCOPE_ABI, _SCOPE_SIZE, _FIRST_SIZE = 6, 24, 8
 _SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1, 2
 
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
-_ALLOW, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x00050000 | errno.EACCES, 0x00050000 | errno.ENOSYS
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT = 0, 4, 16
-_X32, _IO_URING_SETUP = 0x40000000, 425
-_CALLS = {
-    "x86_64": (0xC000003E, 41, (248, 249, 250), 0x40000003, (102, 359), (286, 287, 288)),
-    "aarch64": (0xC00000B7, 198, (217, 218, 219), 0x40000028, (102, 281), (309, 310, 311)),
-    "riscv64": (0xC00000F3, 198, (217, 218, 219), 0xC00000F3, (), ()),
-}
-"""The name of each machine: how the kernel calls it, its number of `socket`, and those of keyrings;
-then the same of its 32-bit programs, which get no sockets at all, because one of their calls hides
-the family. Keyrings hold the user's tickets, and no namespace parts them."""
-_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-_FAMILIES = {
-    "ordinary": (_UNIX, _INET, _INET6, _NETLINK),
-    "network": (_INET, _INET6, _NETLINK),
-    "none": (_NETLINK,),
-}
-"""What may be made. Netlink stays, because libraries list addresses by it; `socketpair` stays too,
-because it reaches nobody. The other families reach past a network namespace (a virtual machine's
-host), or exist for nothing that an agent does."""
+_INSTRUCTION_BYTES = 8
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -66,7 +45,7 @@ def abi() -> int:
 
 
 def restrict(
-    rules: Iterable[tuple[str, str]], *, is_scoped: bool = False, sockets: str = "all"
+    rules: Iterable[tuple[str, str]], *, is_scoped: bool = False, seccomp: bytes = b""
 ) -> None:
     """Take from this process, for ever, every file that no rule names.
 
@@ -77,7 +56,7 @@ def restrict(
             Without any rule files are left alone.
         is_scoped: Also forbid abstract unix sockets and signals to processes outside. Mounting
             stays possible where no files are fenced, so this alone can stand before bubblewrap.
-        sockets: `all`, `ordinary` (unix and internet), `network` (no unix sockets), or `none`.
+        seccomp: A filter of system calls, as the kernel wants it; empty for none.
 
     Raises:
         OSError: The kernel cannot do what is asked; the process is not to go on.
@@ -85,8 +64,8 @@ def restrict(
     fence = tuple(rules)
     if fence or is_scoped:
         _restrict_files(fence, is_scoped=is_scoped)
-    if sockets != "all":
-        allow_sockets(_FAMILIES[sockets])
+    if seccomp:
+        load_filter(seccomp)
 
 
 def _restrict_files(fence: tuple[tuple[str, str], ...], *, is_scoped: bool) -> None:
@@ -109,57 +88,17 @@ def _restrict_files(fence: tuple[tuple[str, str], ...], *, is_scoped: bool) -> N
         os.close(ruleset)
 
 
-def allow_sockets(families: Iterable[int]) -> None:
-    """Let sockets of these families be made and no others, nor a ring that could make them.
-
-    Keyrings go too: what is asked of them is answered as by a kernel that has none.
+def load_filter(program: bytes) -> None:
+    """Let every system call of this process pass through a filter, for ever.
 
     Raises:
-        OSError: The filter is not known for this machine, or the kernel has none.
+        OSError: The kernel does not take it.
     """
-    program = _filter(os.uname().machine, tuple(families))
     code = ctypes.create_string_buffer(program)
-    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    length = len(program) // _INSTRUCTION_BYTES
+    header = struct.pack("@HP", length, ctypes.addressof(code))
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0))
-
-
-def _filter(machine: str, families: tuple[int, ...]) -> bytes:
-    """The filter of system calls, as the kernel wants it."""
-    if machine not in _CALLS:
-        raise OSError(errno.ENOSYS, f"no filter of system calls is known for {machine}")
-    native, socket_call, keyrings, narrow, narrow_sockets, narrow_keyrings = _CALLS[machine]
-    # Each line: what it does, with which number, and where to go on if so and if not.
-    lines: list[tuple[str, int, int, str, str]] = [
-        ("", _LOAD, _AT_ARCHITECTURE, "", ""),
-        ("", _EQUAL, native, "native", ""),
-        ("", _EQUAL, narrow, "", "refuse"),
-        ("", _LOAD, _AT_NUMBER, "", ""),
-        *(("", _EQUAL, call, "refuse", "") for call in narrow_sockets),
-        *(("", _EQUAL, call, "unknown", "") for call in narrow_keyrings),
-        ("", _EQUAL, _IO_URING_SETUP, "unknown", "allow"),
-        ("native", _LOAD, _AT_NUMBER, "", ""),
-        ("", _AT_LEAST, _X32, "refuse", ""),
-        *(("", _EQUAL, call, "unknown", "") for call in keyrings),
-        ("", _EQUAL, _IO_URING_SETUP, "unknown", ""),
-        ("", _EQUAL, socket_call, "", "allow"),
-        ("", _LOAD, _AT_FIRST_ARGUMENT, "", ""),
-        *(("", _EQUAL, family, "allow", "") for family in families),
-        ("refuse", _RETURN, _REFUSE, "", ""),
-        ("unknown", _RETURN, _UNKNOWN, "", ""),
-        ("allow", _RETURN, _ALLOW, "", ""),
-    ]
-    places = {label: place for place, (label, *_) in enumerate(lines) if label}
-    return b"".join(
-        struct.pack(
-            "=HBBI",
-            code,
-            places[then] - place - 1 if then else 0,
-            places[other] - place - 1 if other else 0,
-            number,
-        )
-        for place, (_, code, number, then, other) in enumerate(lines)
-    )
 
 
 def drop_capabilities() -> None:
@@ -203,7 +142,7 @@ def _checked(result: int) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`abi` prints the version; `run [--scoped] [--sockets=…] {ro|rw} PATH … -- PROGRAM …` runs.
+    """`abi` prints the version; `run [--scoped] [--seccomp=HEX] {ro|rw} PATH … -- PROGRAM …` runs.
 
     Returns:
         126 when the fence could not be put up, 127 when the program could not be executed.
@@ -214,13 +153,13 @@ def main(arguments: Sequence[str]) -> int:
     end = arguments.index("--")
     pairs = list(arguments[1:end])
     is_scoped = "--scoped" in pairs
-    sockets = next((word[10:] for word in pairs if word.startswith("--sockets=")), "all")
+    seccomp = next((word[10:] for word in pairs if word.startswith("--seccomp=")), "")
     pairs = [word for word in pairs if not word.startswith("--")]
     rules = list(zip(pairs[1::2], pairs[0::2], strict=True))
     program = list(arguments[end + 1 :])
     os.get_exec_path()  # imports `warnings`, which may lie behind the fence in a moment
     try:
-        restrict(rules, is_scoped=is_scoped, sockets=sockets)
+        restrict(rules, is_scoped=is_scoped, seccomp=bytes.fromhex(seccomp))
     except OSError as problem:
         print(f"landlock: {problem}", file=sys.stderr)
         return 126

@@ -9,6 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from engine.private import private_folder
+from engine.system import IS_PORTABLE, PORTABLE
+
 _ENGINE = str(Path(__file__).resolve().parents[1])
 # The package `engine` is made up on the spot, so that nothing of it is run or can be found but this
 # room: neither its front door nor what lies beside it where it is installed.
@@ -20,12 +23,13 @@ _BOOT = (
 
 def words(program: str, then: str = "program.main()") -> list[str]:
     """The words that run a module of this room by itself, and what it is to do."""
-    return [sys.executable, "-I", "-S", "-c", _BOOT.format(program, then), _ENGINE]
+    alone = ["-I"] if IS_PORTABLE else ["-I", "-S"]  # psutil lies where only `site` looks
+    return [sys.executable, *alone, "-c", _BOOT.format(program, then), _ENGINE]
 
 
 def start(program: str, descriptors: list[int], log: Path) -> int:
     """Start `zygote` or `program`, which gets these descriptors; returns its process id."""
-    log.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(log.parent)
     with log.open("ab", buffering=0) as complaints:
         process = subprocess.Popen(
             [*words(program), *map(str, descriptors)],
@@ -33,7 +37,7 @@ def start(program: str, descriptors: list[int], log: Path) -> int:
             stdout=subprocess.DEVNULL,
             stderr=complaints,
             pass_fds=descriptors,
-            env={},
+            env={PORTABLE: "1"} if IS_PORTABLE else {},
             cwd="/",
         )
     process.returncode = 0  # whoever waits for it is told elsewhere; no warning when it is dropped

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import os
 
+from engine.system import IS_PORTABLE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+if IS_PORTABLE or TYPE_CHECKING:
+    from engine.keeper import portable
 
 MARK = "PLAIT_MARK"
 """The environment variable that holds an attempt's mark."""
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_TTY_MAJOR, _PTS_MAJORS = 4, range(136, 144)
 _HALF_PAGE = 2048
 """/proc fills a page before it gives one out: less than half of it is the end of a file."""
 
@@ -25,7 +30,7 @@ _HALF_PAGE = 2048
 class Process:
     """One line of /proc/PID/stat."""
 
-    __slots__ = ("cpu_s", "name", "parent", "pid", "rss", "start", "state", "threads")
+    __slots__ = ("cpu_s", "name", "parent", "pid", "rss", "start", "state", "threads", "tty")
 
     def __init__(self, pid: int, text: bytes) -> None:
         name_end = text.rindex(b")")
@@ -34,19 +39,42 @@ class Process:
         self.name = text[text.index(b"(") + 1 : name_end].decode(errors="replace")
         self.state = fields[0].decode()
         self.parent = int(fields[1])
+        self.tty = int(fields[4])
         self.cpu_s = sum(map(int, fields[11:15])) * _TICK_S  # with the children it waited for
         self.threads = int(fields[17])
         self.start = int(fields[19])
         self.rss = int(fields[21]) * _PAGE
+
+    @classmethod
+    def known(cls, pid: int, facts: portable.Facts) -> Process:
+        """The same from what another system tells."""
+        made = cls.__new__(cls)
+        made.pid, made.tty = pid, -1
+        made.name, made.state, made.parent, made.cpu_s, made.threads, made.start, made.rss = facts
+        return made
 
     @property
     def is_dead(self) -> bool:
         """A zombie: it only waits for somebody to notice."""
         return self.state in "ZX"
 
+    @property
+    def terminal(self) -> str:
+        """The terminal it belongs to, such as `pts/3`; empty where it has none."""
+        if self.tty < 0:
+            return portable.terminal(self.pid)
+        major = self.tty >> 8 & 0xFFF
+        minor = self.tty & 0xFF | self.tty >> 12 & 0xFFF00
+        if major in _PTS_MAJORS:
+            return f"pts/{minor + (major - _PTS_MAJORS[0]) * 256}"
+        return f"tty{minor}" if major == _TTY_MAJOR else ""
+
 
 def look(pid: int) -> Process | None:
     """That process, if it is there."""
+    if IS_PORTABLE:
+        known = portable.facts(pid)
+        return Process.known(pid, known) if known else None
     text = _read(f"/proc/{pid}/stat")
     return Process(pid, text) if text else None
 
@@ -59,6 +87,8 @@ def is_alive(pid: int, start: int) -> bool:
 
 def boot_id() -> str:
     """Which boot of the machine this is; processes of another one are all dead."""
+    if IS_PORTABLE:
+        return portable.boot()
     return _read("/proc/sys/kernel/random/boot_id").decode().strip()
 
 
@@ -113,17 +143,23 @@ def population(pid: int) -> tuple[int, int]:
 
 def everybody() -> list[int]:
     """Every process that can be seen."""
+    if IS_PORTABLE:
+        return portable.everybody()
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def marked(mark: str) -> list[int]:
     """Everybody whose environment carries the mark, zombies left out."""
+    if IS_PORTABLE:
+        return [pid for pid in everybody() if portable.environment(pid).get(MARK) == mark]
     wanted = f"{MARK}={mark}".encode()
     return [pid for pid in everybody() if wanted in _read(f"/proc/{pid}/environ").split(b"\0")]
 
 
 def proportional(pid: int) -> int | None:
     """Memory with shared pages divided among their sharers; None where it may not be read."""
+    if IS_PORTABLE:
+        return None
     total = 0
     rollup = _read(f"/proc/{pid}/smaps_rollup")
     for line in rollup.splitlines():
@@ -169,4 +205,19 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-_HAS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+def folder(pid: int) -> str:
+    """Where a process stands; empty where that may not be known."""
+    if IS_PORTABLE:
+        return portable.folder(pid)
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115
+    except OSError:
+        return ""
+
+
+def command(pid: int) -> bytes:
+    """The words with which a process was started, each ended by a null byte."""
+    return portable.command(pid) if IS_PORTABLE else _read(f"/proc/{pid}/cmdline")
+
+
+_HAS_CHILDREN = not IS_PORTABLE and os.path.exists(f"/proc/self/task/{os.getpid()}/children")

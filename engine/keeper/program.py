@@ -28,6 +28,7 @@ from engine.keeper.control import Control
 from engine.keeper.loop import Loop, signals_as_descriptor
 from engine.keeper.request import Request
 from engine.keeper.tree import Tree
+from engine.system import OWN_DESCRIPTORS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Service:
 
 
 def _open_descriptors() -> set[str]:
-    return set(os.listdir("/proc/self/fd"))
+    return set(os.listdir(OWN_DESCRIPTORS))
 
 
 def _claim(request: Request, wake_fd: int) -> files.Folder:

@@ -42,12 +42,10 @@ class Request:
         self.wrapper: list[str] = profile["wrapper"]
         self.landlock_rules: list[tuple[str, str]] = profile["landlock_rules"]
         self.landlock_is_scoped: bool = profile["landlock_is_scoped"]
-        self.sockets: str = profile["sockets"]
+        self.seccomp: bytes = bytes.fromhex(profile["seccomp"])
         self.has_pid_namespace: bool = profile["has_pid_namespace"]
         self.rlimits: list[tuple[str, int]] = profile["rlimits"]
-        self.is_fenced = bool(
-            self.landlock_rules or self.landlock_is_scoped or self.sockets != "all"
-        )
+        self.is_fenced = bool(self.landlock_rules or self.landlock_is_scoped or self.seccomp)
         self.cgroups = [CgroupPath(each) for each in profile["cgroups"]]
         self.disk_paths: list[str] = profile["disk_paths"] or [self.cwd]
         self.oom_score_adj: int = profile["oom_score_adj"]

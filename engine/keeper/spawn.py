@@ -17,6 +17,7 @@ import struct
 import termios
 
 from engine.keeper import landlock
+from engine.system import IS_PORTABLE, OWN_DESCRIPTORS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,8 +110,11 @@ class Launch:
         for name, value in request.rlimits:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
         if request.is_fenced:
-            is_scoped = request.landlock_is_scoped
-            landlock.restrict(request.landlock_rules, is_scoped=is_scoped, sockets=request.sockets)
+            landlock.restrict(
+                request.landlock_rules,
+                is_scoped=request.landlock_is_scoped,
+                seccomp=request.seccomp,
+            )
 
     def execute(self) -> None:
         """In the forked child: the exec itself."""
@@ -207,7 +211,7 @@ def _find(name: str, env: dict[str, str]) -> str:
 
 def _inheritable() -> list[int]:
     """Descriptors of ours that an exec would hand on: there must be none."""
-    numbers = [int(name) for name in os.listdir("/proc/self/fd")]
+    numbers = [int(name) for name in os.listdir(OWN_DESCRIPTORS)]
     return [fd for fd in numbers if fd > _STDERR and _is_inheritable(fd)]
 
 
@@ -219,7 +223,7 @@ def _is_inheritable(fd: int) -> bool:
 
 
 def _close_others(keep: set[int]) -> None:
-    for name in os.listdir("/proc/self/fd"):
+    for name in os.listdir(OWN_DESCRIPTORS):
         if int(name) > _STDERR and int(name) not in keep:
             try:
                 os.close(int(name))
@@ -230,7 +234,7 @@ def _close_others(keep: set[int]) -> None:
 def _swap_oom_score(value: int | None) -> int | None:
     """Set our own, which the agent inherits, and return what it was; None changes nothing."""
     path = "/proc/self/oom_score_adj"
-    if value is None:
+    if value is None or IS_PORTABLE:
         return None
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)

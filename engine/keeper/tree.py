@@ -89,7 +89,7 @@ class Tree:
         if self.is_empty:
             return []
         # Where we may: among thousands that want to run an ordinary process hardly gets a turn.
-        with contextlib.suppress(PermissionError):
+        with contextlib.suppress(PermissionError, AttributeError):  # not every system has it
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
         deadline = time.monotonic() + _GIVE_UP_S
         waker = select.poll()
@@ -206,8 +206,4 @@ def _strangers(pids: Iterable[int]) -> Iterator[proc.Process]:
 
 def _is_starting_helper(pid: int) -> bool:
     """A proxy of ours that has not had the time yet to call itself one."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123  pathlib costs 5 ms here
-            return b"/keeper/egress.py\0" in file.read(4096)
-    except OSError:
-        return False
+    return b"/keeper/egress.py\0" in proc.command(pid)

@@ -66,7 +66,7 @@ def reply_of(ended: Ended) -> Reply:
     return Reply(
         text=result.output,
         change=ended.change,
-        usage=result.usage,
+        usage=result.attempt_usages[-1] if result.attempt_usages else result.usage,
         worker=ended.worker,
         result=result,
     )

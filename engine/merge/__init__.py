@@ -17,6 +17,7 @@ from engine.merge.choices import (
     text_of,
 )
 from engine.merge.conflict import FileConflict, Names, Open, Side
+from engine.merge.documents import reads_still
 from engine.merge.ideas import Rule
 from engine.merge.journal import HunkAt
 from engine.merge.kinds import ConflictKind, kind_named
@@ -86,6 +87,7 @@ __all__ = [
     "merge_texts",
     "options",
     "propose",
+    "reads_still",
     "split_lines",
     "text_of",
     "union",

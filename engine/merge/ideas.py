@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from engine.merge.both_sides import union_of_hunk
+from engine.merge.keys import writes_twice
 from engine.merge.lists import lengthened, united_items, united_lines
 from engine.merge.rules import (
     Edit,
@@ -66,7 +67,10 @@ _TOO_MANY_TOKENS = 1000
 
 
 def ideas(hunk: Hunk) -> list[Idea]:
-    """Everything the rules say; the same text may come from several."""
+    """Return everything the rules say; the same text may come from several.
+
+    A key that both sides gave a value is one decision: no rule may write it twice.
+    """
     if hunk.target == hunk.incoming:
         return [Idea(Rule.ALIKE, b"".join(hunk.target), "both sides wrote the same", 1.0)]
     if max(len(hunk.base), len(hunk.target), len(hunk.incoming)) > _TOO_LONG:
@@ -75,7 +79,7 @@ def ideas(hunk: Hunk) -> list[Idea]:
     three = Three.of(hunk, most=_TOO_MANY_TOKENS)
     if three:
         found += [*_of_one_side(three), *_of_words(three)]
-    return _doubted(hunk, found)
+    return _doubted(hunk, [idea for idea in found if not writes_twice(hunk, idea.text)])
 
 
 def _doubted(hunk: Hunk, found: list[Idea]) -> list[Idea]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from engine.merge.rules import edits
 from engine.merge.text import Hunk, Lines, join_all
 
 _LINE_ITEM = re.compile(
@@ -16,7 +17,7 @@ _LINE_ITEM = re.compile(
         | [-*+]\ .*                                     # list items of Markdown, YAML, reST
         | ["'\w\[({].*[,|]                              # elements of a literal, one a line
         | [\w./*@!-]+                                   # one name a line: ignore files, exports
-        | (?P<name>[\w.\-"']+)\s*(?:==|>=|~=|=|:)\s*\S+   # settings and requirements
+        | [\w.\-"']+\s*(?:==|>=|~=|=|:)\s*\S+   # settings and requirements
     )\s*(?:\#.*|//.*)?""",
     re.VERBOSE,
 )
@@ -33,7 +34,7 @@ def united_lines(hunk: Hunk) -> tuple[bytes, bool] | None:
         return None
     if any(len(set(side)) != len(side) for side in sides):
         return None
-    if _names(hunk.base, hunk.target) & _names(hunk.base, hunk.incoming):
+    if _edit_one_line(hunk.base, hunk.target, hunk.incoming):
         return None
     above = tuple(reversed(tuple(takewhile(_is_item_with_words, reversed(hunk.before)))))
     below = tuple(takewhile(_is_item_with_words, hunk.after))
@@ -56,6 +57,8 @@ def united_items(hunk: Hunk) -> tuple[bytes, bool] | None:
         return None
     base, target, incoming = map(_items, middles)
     if max(len(target), len(incoming)) < _FEW or b"" in (*target, *incoming):
+        return None
+    if _edit_one_line(base, target, incoming):
         return None
     union = _united(base, target, incoming)
     ordered = all(_is_ordered(items, _item_order) for items in (target, incoming))
@@ -87,10 +90,15 @@ def _bare(line: bytes) -> bytes:
     return line.strip(b" \t\r\n,")
 
 
-def _names(base: Lines, side: Lines) -> set[bytes]:
-    """The settings that a side made or changed; one that both changed is no addition."""
-    found = (_LINE_ITEM.fullmatch(line.rstrip()) for line in side if line not in base)
-    return {match["name"] for match in found if match and match["name"]}
+def _edit_one_line(
+    base: Sequence[bytes], target: Sequence[bytes], incoming: Sequence[bytes]
+) -> bool:
+    """Tell whether both sides put something in the place of one line: these are no additions."""
+    mine, theirs = (
+        [edit for edit in edits(base, side) if edit.start < edit.end and edit.items]
+        for side in (target, incoming)
+    )
+    return any(one.start < other.end and other.start < one.end for one in mine for other in theirs)
 
 
 def _is_item(line: bytes) -> bool:

@@ -5,7 +5,8 @@ right often enough for that (the best gave the human's bytes in four of five). R
 trusted more, long hunks less, for every line is one more chance to want something else.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from engine.merge.choices import Pick, text_of
@@ -46,9 +47,13 @@ _KNOWN = (Rule.ALIKE, Rule.REMEMBERED, Rule.ASKED)
 
 
 def propose(
-    hunk: Hunk, *, memory: Memory | None = None, asked: Iterable[Asked] = ()
+    hunk: Hunk,
+    *,
+    memory: Memory | None = None,
+    asked: Iterable[Asked] = (),
+    accepts: Callable[[Hunk, bytes], bool] | None = None,
 ) -> tuple[Proposal, ...]:
-    """What to offer for a hunk, at most six texts.
+    """Return what to offer for a hunk: at most six texts, and none that `accepts` turns down.
 
     A text that a single key makes anyway (a side, both, …) is offered only when it is likely.
     """
@@ -60,8 +65,13 @@ def propose(
         (_proposal(found, hunk, picks.get(text)) for text, found in by_text.items()),
         key=lambda rated: -rated[0],
     )
-    offers = (proposal for _, proposal in ranked if proposal.likely or not proposal.same_as)
-    return tuple(offers)[:_MOST]
+    offers = (
+        proposal
+        for _, proposal in ranked
+        if (proposal.likely or not proposal.same_as)
+        and (accepts is None or accepts(hunk, proposal.text))
+    )
+    return tuple(islice(offers, _MOST))
 
 
 def best(proposals: Iterable[Proposal]) -> Proposal | None:

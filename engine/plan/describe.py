@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.plan.model import Plan, PlannedStep, PlannedWorker, Policy, PolicyKind
-from engine.plan.prompts import fill, hint_sentence
+from engine.plan.prompts import fill, hint_sentence, prompt_values
 
 
 def describe(plan: Plan) -> dict[str, Any]:
@@ -25,14 +25,15 @@ def _step(step: PlannedStep) -> dict[str, Any]:
     row = asdict(step)
     row["policy"] = policy_words(step.policy)
     row["candidates"] = len(step.workers) if step.has_candidates else 0
-    row["workers"] = [_worker(worker) for worker in step.workers]
+    row["workers"] = [_worker(step, worker) for worker in step.workers]
     return row
 
 
-def _worker(worker: PlannedWorker) -> dict[str, Any]:
+def _worker(step: PlannedStep, worker: PlannedWorker) -> dict[str, Any]:
     row = asdict(worker)
     del row["id"]
-    row["prompt"] = fill(worker.prompt, {})  # placeholders stand; literal braces as they will be
+    known = prompt_values(step, worker, run="{run}", outputs={})  # the rest is known in the run
+    row["prompt"] = fill(worker.prompt, known)
     hint = None if worker.hint is None else hint_sentence(worker.hint)
     return {"worker": str(worker.id), **row, "hint_sentence": hint}
 

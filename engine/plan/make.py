@@ -31,7 +31,13 @@ from engine.spec.runtime import LimitsSpec
 from engine.spec.words import policy_parts
 
 DEFAULT_LIMITS = Limits(
-    memory_mb=2048, time_seconds=3600.0, disk_mb=20480, pids=4096, output_mb=512
+    memory_mb=2048,
+    time_seconds=3600.0,
+    disk_mb=20480,
+    pids=4096,
+    output_mb=512,
+    files=200_000,
+    refs=200,
 )
 """What real builds need to live, where nobody says otherwise."""
 

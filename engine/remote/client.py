@@ -7,9 +7,10 @@ of is loaded with the first such answer.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from math import inf
 from pathlib import Path
@@ -21,14 +22,16 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from engine import errors
-from engine.commands import Command, Reply, ResolutionAction
+from engine.commands import Command, Reply, ResolutionAction, Seen
 from engine.diffs import ChangeDiff
 from engine.errors import EngineError
 from engine.events import Told
 from engine.logs import LogChunk
 from engine.plan.model import Plan
-from engine.remote.protocol import VERSION, ProtocolError, Wire
+from engine.remote import capability
+from engine.remote.protocol import PATIENCE_S, VERSION, NotAdmitted, ProtocolError, Wire
 from engine.results import Change, CheckResult, EngineView, Entrance, Moment, RunReport, RunView
+from engine.roles import Role
 from engine.store.codec import dump, load
 from engine.store.layout import Layout
 
@@ -40,13 +43,24 @@ if TYPE_CHECKING:
     from engine.supervisor.merging.views import ConflictFileView, ConflictView
     from engine.supervisor.merging.weaving import CandidateTable, Wove
 
-_HELLO_S = 5.0
+
+@dataclass(frozen=True)
+class Address:
+    """Where an engine listens, the file with the key that its clients must know, its process."""
+
+    socket: str
+    key: Path
+    pid: int | None = None
 
 
 class EngineGone(EngineError):
     """The engine ended while it was being talked to."""
 
     hint = "Its journal is whole; any command or console takes its runs up again."
+
+
+class EngineSilent(EngineError):
+    """The engine lives and does not answer: it is busy, or stands still."""
 
 
 class RemoteEngine:
@@ -63,26 +77,25 @@ class RemoteEngine:
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, path: str) -> AsyncIterator[Self]:
-        """Talk to the engine that listens at a path.
+    async def connect(
+        cls, address: Address, role: Role = Role.OWNER, *, patience_s: float = PATIENCE_S
+    ) -> AsyncIterator[Self]:
+        """Talk to the engine that listens at an address; wait a while for one that is busy.
 
         Raises:
             OSError: Nobody listens there.
             ProtocolError: Something else does.
+            NotAdmitted: The engine does not let this process in.
+            EngineSilent: It lives, and has said nothing for that long.
         """
-        stream = await anyio.connect_unix(path)
+        stream = await anyio.connect_unix(address.socket)
         wire = Wire(stream)
         async with stream:
             messages = wire.messages()
-            hello: dict[str, Any] | None = {}
-            with anyio.move_on_after(_HELLO_S):
-                hello = await anext(messages, None)
-            if hello is None:  # it was being killed
-                raise ConnectionResetError(f"the engine at {path} has just ended")
-            if hello.get("plait") != "engine" or hello.get("v") != VERSION:
-                raise ProtocolError(f"what listens at {path} is no engine of this version")
+            waiting = partial(_first, messages, address, patience_s)
+            pid = await _greet(wire, waiting, address, role)
             async with anyio.create_task_group() as tasks:
-                remote = cls(wire, tasks, int(hello["pid"]))
+                remote = cls(wire, tasks, pid)
                 tasks.start_soon(remote._listen, messages)
                 try:
                     yield remote
@@ -231,9 +244,11 @@ class RemoteEngine:
         view: ConflictView = _load_late("merging.views.ConflictView", {**told, "files": []})
         return replace(view, files=tuple(file for _, file in self._files.values()))
 
-    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
+    async def check(
+        self, run: str, worker: str, *, is_own: bool = False, seen: Seen | None = None
+    ) -> CheckResult:
         """Run the check again: on the exact tree that would land now, or on the worker's own."""
-        fields = {"run": run, "worker": worker, "is_own": is_own}
+        fields = {"run": run, "worker": worker, "is_own": is_own, "seen": _told(seen)}
         return load(CheckResult, await self._ask("check", **fields))
 
     async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
@@ -264,13 +279,24 @@ class RemoteEngine:
         found = await self._ask("moments", run=run, worker=worker)
         return tuple(load(Moment, one) for one in found)
 
-    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+    async def leave_out(
+        self, run: str, worker: str, hunks: Sequence[str], *, seen: Seen | None = None
+    ) -> Change:
         """Let exactly these hunks stay behind when a change lands; what is left of it."""
-        return load(Change, await self._ask("leave_out", run=run, worker=worker, hunks=[*hunks]))
+        fields = {"run": run, "worker": worker, "hunks": [*hunks], "seen": _told(seen)}
+        return load(Change, await self._ask("leave_out", **fields))
 
-    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
+    async def weave(
+        self,
+        run: str,
+        step: str,
+        hunks: Sequence[str],
+        *,
+        seen: Mapping[str, Seen] | None = None,
+    ) -> Wove:
         """Make a composite of hunks of a step's candidates, check it, and let it be reviewed."""
-        wove = await self._ask("weave", run=run, step=step, hunks=list(hunks))
+        told = {name: dump(one) for name, one in (seen or {}).items()} or None
+        wove = await self._ask("weave", run=run, step=step, hunks=list(hunks), seen=told)
         answer: Wove = _load_late("merging.weaving.Wove", wove)
         return answer
 
@@ -313,14 +339,79 @@ def _error(message: dict[str, Any]) -> EngineError:
     return error
 
 
-async def living_engine(layout: Layout) -> str | None:
-    """The socket that `engine.json` names; whether anybody still listens shows on connecting."""
-    return await anyio.to_thread.run_sync(_named_socket, layout.engine_json)
+async def _greet(
+    wire: Wire, first: Callable[[], Awaitable[dict[str, Any]]], address: Address, role: Role
+) -> int:
+    """Prove to know the key, let the engine prove it too; return its process id."""
+    hello = await first()
+    version = hello.get("v")
+    if hello.get("plait") != "engine" or not isinstance(version, int):
+        raise ProtocolError(f"what listens at {address.socket} is no engine")
+    if version != VERSION:
+        raise ProtocolError(
+            f"what listens at {address.socket} is no engine of this version:"
+            f" it speaks version {version}, this plait speaks version {VERSION}",
+            hint="Use the plait that started it, or wait until its runs have ended.",
+        )
+    key = await anyio.to_thread.run_sync(_key, address.key)
+    nonces = str(hello.get("nonce")), capability.new_nonce()
+    said = capability.proof(key, role, capability.CLIENT, nonces)
+    await wire.send({"v": VERSION, "role": str(role), "nonce": nonces[1], "proof": said})
+    answer = await first()
+    if "error" in answer:
+        raise NotAdmitted(str(answer["error"]), hint=str(answer.get("hint", "")))
+    wanted = capability.proof(key, role, capability.ENGINE, nonces)
+    if not capability.is_proof(answer.get("proof"), wanted):
+        raise ProtocolError(f"what listens at {address.socket} does not know the engine's key")
+    return int(hello["pid"])
 
 
-def _named_socket(path: Path) -> str | None:
+async def _first(
+    messages: AsyncIterator[dict[str, Any]], address: Address, patience_s: float
+) -> dict[str, Any]:
+    """Return the next message; one that is busy is waited for."""
+    message: dict[str, Any] | None = None
+    with anyio.move_on_after(patience_s) as waiting:
+        message = await anext(messages, None)
+    if waiting.cancelled_caught:
+        who = f"the engine (pid {address.pid})" if address.pid else "the engine"
+        raise EngineSilent(
+            f"{who} does not answer since {patience_s:g} s: it is busy, or stands still",
+            hint="Try again, or kill it: its journal is whole, the next command takes its runs up.",
+        )
+    if message is None:  # it was being killed
+        raise ConnectionResetError(f"the engine at {address.socket} has just ended")
+    return message
+
+
+def _key(path: Path) -> bytes:
     try:
-        named = json.loads(path.read_bytes()).get("socket")
-    except (OSError, ValueError, AttributeError):
+        return capability.read_key(path)
+    except FileNotFoundError:  # the engine ends at this moment
+        raise ConnectionResetError(f"{path} is gone: the engine has just ended") from None
+    except (OSError, ValueError) as error:
+        raise NotAdmitted(
+            f"the engine's key cannot be read: {error}",
+            hint="Only the user who started the engine can talk to it, outside of any sandbox.",
+        ) from error
+
+
+async def living_engine(layout: Layout) -> Address | None:
+    """Return where `engine.json` says that an engine listens; connecting shows if it still does."""
+    named = await anyio.to_thread.run_sync(_named, layout.engine_json)
+    socket, pid = named.get("socket"), named.get("pid")
+    if not isinstance(socket, str):
         return None
-    return named if isinstance(named, str) else None
+    return Address(socket, layout.engine_key, pid if isinstance(pid, int) else None)
+
+
+def _named(path: Path) -> dict[str, Any]:
+    try:
+        named = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return named if isinstance(named, dict) else {}
+
+
+def _told(seen: Seen | None) -> dict[str, Any] | None:
+    return None if seen is None else dump(seen)

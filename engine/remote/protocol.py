@@ -4,23 +4,28 @@
     → {"id": 2, "do": "events", "after": 0}               ← {"id": 2, "item": {…}} … {"id": 2, "end": true}
     errors: {"id": 3, "error": "…", "hint": "…"}
 
-The first line the server sends says who it is; a client of another version is told so and let go.
+The first line the engine sends says who it is, in which version, and a nonce. The first line of the
+client names its role and proves that it knows the engine's key; the engine proves the same.
+
+    ← {"v": 3, "plait": "engine", "pid": 7, "nonce": "…"}
+    → {"v": 3, "role": "owner", "nonce": "…", "proof": "…"}       ← {"role": "owner", "proof": "…"}
 """  # noqa: E501  the exchange reads best on one line
 
 import json
-import socket
-import struct
 from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import SocketStream
 
 from engine.errors import EngineError
 
-VERSION = 2
+VERSION = 3
 LONGEST_LINE = 64 << 20
-_PEER = struct.Struct("3i")
+LONGEST_GREETING = 4096
+GREETING_S = 5.0
+PATIENCE_S = 30.0
+"""How long a client waits for an engine that lives and says nothing."""
 _CHUNK = 1 << 16
 
 
@@ -30,19 +35,21 @@ class ProtocolError(EngineError):
     hint = "Both sides must be the same version of plait."
 
 
-def peer_uid(stream: SocketStream) -> int:
-    """The user id of whoever is at the other end, as the kernel knows it."""
-    raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610  anyio's, not Django's
-    data = raw.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    return int(_PEER.unpack(data)[1])
+class NotAdmitted(EngineError):
+    """The engine does not let this client in, or not do what it asks."""
 
 
 class Wire:
-    """Lines of JSON over a stream; each is sent whole."""
+    """Lines of JSON over a stream; each is sent whole.
+
+    Attributes:
+        longest: More bytes than this without an end of line are refused.
+    """
 
     def __init__(self, stream: SocketStream) -> None:
         self._stream = stream
         self._sending = anyio.Lock()
+        self.longest = LONGEST_LINE
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send one message."""
@@ -63,7 +70,7 @@ class Wire:
             except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
                 return
             *lines, rest = (rest + data).split(b"\n")
-            if len(rest) > LONGEST_LINE:
+            if len(rest) > self.longest:
                 raise ProtocolError("a message is too long")
             for line in lines:
                 yield _parsed(line)

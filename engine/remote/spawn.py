@@ -3,28 +3,28 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from engine.errors import EngineError
-from engine.remote.client import living_engine
+from engine.remote.client import Address, living_engine
 from engine.store.layout import Layout
 
 _PATIENCE_S = 60.0
 _LOOK_S = 0.02
 
 
-def _spawn(folder: Path, log: Path, environ: Mapping[str, str]) -> int:
+def _spawn(folder: Path, log: Path, environ: Mapping[str, str], runs: Sequence[str]) -> int:
     """Start `plait serve` with nothing of the terminal in its hands."""
     null = os.open(os.devnull, os.O_RDWR)
     said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "tui.cli", "serve", "-C", str(folder)],
+            [sys.executable, "-m", "tui.cli", "serve", "-C", str(folder), *runs],
             {**environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, null, 0),
@@ -38,20 +38,24 @@ def _spawn(folder: Path, log: Path, environ: Mapping[str, str]) -> int:
         os.close(said)
 
 
-async def spawn_engine(folder: Path, layout: Layout, environ: Mapping[str, str]) -> str:
-    """The socket of a detached engine for this folder, started now.
+async def spawn_engine(
+    folder: Path, layout: Layout, environ: Mapping[str, str], *, runs: Sequence[str] = ()
+) -> Address:
+    """Start a detached engine for this folder; return where it, or one that was faster, listens.
+
+    It takes up these interrupted runs only, or all where none is named.
 
     Raises:
         EngineError: It did not come up; its own words are in the message.
     """
     log = layout.root / "engine.log"
     await anyio.to_thread.run_sync(layout.make)
-    pid = await anyio.to_thread.run_sync(_spawn, folder, log, environ)
+    pid = await anyio.to_thread.run_sync(_spawn, folder, log, environ, runs)
     with anyio.move_on_after(_PATIENCE_S):
         while True:
-            socket = await living_engine(layout)
-            if socket is not None and await _listens(socket):
-                return socket
+            address = await living_engine(layout)
+            if address is not None and await _listens(address.socket):
+                return address
             if await anyio.to_thread.run_sync(_is_hopeless, pid, layout.engine_lock):
                 break
             await anyio.sleep(_LOOK_S)  # a starting process has nothing to wait for but its file

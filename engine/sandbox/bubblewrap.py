@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.sandbox import caches, outlet
+from engine.sandbox import caches, outlet, seccomp
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import Access, Sight, View
@@ -41,6 +41,16 @@ def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, .
     )
 
 
+def system_calls(machine: Machine) -> bytes:
+    """Return the filter of system calls: a pid namespace keeps other processes out of reach.
+
+    A socket to the host of a virtual machine knows no network namespace.
+    """
+    if not machine.has(Mechanism.SECCOMP):
+        return b""
+    return seccomp.program(os.uname().machine, "ordinary", is_among_others=False)
+
+
 def without_keeper(wrapper: tuple[str, ...]) -> tuple[str, ...]:
     """The same words for a program that no keeper starts.
 
@@ -71,6 +81,8 @@ def _mounts(request: ConfineRequest, view: View) -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev")
     size = str(_memory_folder_bytes(request))
     yield from ("--size", size, "--tmpfs", "/dev/shm")  # noqa: S108 - the sandbox's own
+    # `/dev` itself is a folder in memory without a size: nothing is to be put there.
+    yield from ("--remount-ro", "/dev")
     if not any(sight.inside == _TMP for sight in view.sights):
         yield from ("--perms", "1777", "--size", size, "--tmpfs", str(_TMP))
     yield from ("--dir", "/run")

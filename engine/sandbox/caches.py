@@ -15,6 +15,7 @@ from engine.sandbox.holes import link_inside, unlink_inside
 from engine.sandbox.ladder import files_rung
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.request import ConfineRequest
+from engine.sandbox.toolchains import is_open
 
 _PLACE = Path("/run/plait-caches")
 _CACHES: tuple[tuple[str, str], ...] = (
@@ -127,4 +128,4 @@ def _layers(request: ConfineRequest) -> Iterator[Layer]:
 
 def _lower(env: Mapping[str, str], variable: str, name: str) -> Path | None:
     path = Path(env.get(variable) or Path(env.get("HOME") or "/nonexistent", name))
-    return path.resolve() if path.is_absolute() and path.is_dir() else None
+    return path.resolve() if path.is_absolute() and is_open(path) else None

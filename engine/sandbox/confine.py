@@ -20,11 +20,13 @@ from engine.sandbox.profile import Cgroup, Profile
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import View, look
 
-_JOIN = """
+_PREPARE = """
+exec 9< "$1"; shift
 until [ "$1" = -- ]; do echo 0 > "$1/cgroup.procs" || exit 126; shift; done
 shift
 exec "$@"
 """
+_FILTER_FD = "9"
 _LOOKS = itertools.count()
 _LONGEST = 150
 
@@ -60,7 +62,7 @@ def confine(machine: Machine, request: ConfineRequest, view: View | None = None)
         wrapper=tuple(_scoped(request, scopes)),
         rlimits=tuple(_rlimits(request.limits)),
         cgroups=(*made, *(scope.group(place, request.name) for place in scopes)),
-        disk_paths=tuple(str(path) for path in _filled(request)),
+        disk_paths=tuple(str(path) for path in _filled(request, rung)),
         report=ladder.report(machine, request, read_back),
     )
     if view is None:
@@ -72,7 +74,7 @@ def confine(machine: Machine, request: ConfineRequest, view: View | None = None)
             profile,
             landlock_rules=fence.rules(view),
             landlock_is_scoped=fence.is_scoped(machine),
-            sockets=fence.sockets(machine, request),
+            seccomp=fence.system_calls(machine, request),
         )
     return profile
 
@@ -83,13 +85,17 @@ def one_off(machine: Machine, profile: Profile) -> tuple[str, ...]:
     It joins the profile's cgroups, and is tied to the thread that starts it, which must wait.
     """
     groups = [each.path for each in profile.cgroups if each.is_joined]
-    joining = ("sh", "-c", _JOIN, "sh", *groups, "--") if groups else ()
+    is_mounted = machine.bwrap in profile.wrapper
+    code = machine.filter_file if is_mounted and profile.seccomp else ""
+    prepared = ("sh", "-c", _PREPARE, "sh", code or os.devnull, *groups, "--")
+    first = prepared if groups or code else ()
     if profile.landlock_rules:
-        return (*joining, *fence.launcher(machine, profile))
-    if machine.bwrap not in profile.wrapper:
-        return joining
+        return (*first, *fence.launcher(machine, profile))
+    if not is_mounted:
+        return first
     start = profile.wrapper.index(machine.bwrap)
-    return (*joining, *bubblewrap.without_keeper(profile.wrapper[start:]))
+    words = bubblewrap.without_keeper(profile.wrapper[start:])
+    return (*first, words[0], *(("--seccomp", _FILTER_FD) if code else ()), *words[1:])
 
 
 @contextlib.contextmanager
@@ -167,8 +173,7 @@ def _with_bubblewrap(
         has_pid_namespace=True,
         # The machine's abstract sockets (a desktop's, a debugger's) lie in the network namespace.
         landlock_is_scoped=scoped and request.network is Network.OPEN,
-        # A socket to the host of a virtual machine knows no network namespace.
-        sockets="ordinary" if machine.has(Mechanism.SECCOMP) else "all",
+        seccomp=bubblewrap.system_calls(machine).hex(),
     )
 
 
@@ -201,7 +206,9 @@ def _rlimits(limits: Limits) -> Iterator[tuple[str, int]]:
         yield ("FSIZE", limits.disk_mb << 20)
 
 
-def _filled(request: ConfineRequest) -> Iterator[Path]:
+def _filled(request: ConfineRequest, rung: Mechanism | None) -> Iterator[Path]:
     yield from (request.workspace, request.home)
+    if rung is not Mechanism.BWRAP:
+        yield fence.SHARED_MEMORY
     others = (request.private_clone, request.temp, request.cache_dir)
     yield from (path for path in others if path is not None)

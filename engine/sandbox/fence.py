@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from engine.sandbox import seccomp
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, Network
@@ -15,8 +16,11 @@ from engine.sandbox.view import Access, View
 
 _DEVICES = tuple(
     Path("/dev", name)
-    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 )
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the machine's own
+"""Named semaphores, and with them Python's `multiprocessing`, work nowhere else. It is one folder
+for all of the user's processes, so its growth counts as the attempt's use of the disk."""
 _SCOPE_ABI = 6
 
 
@@ -30,7 +34,8 @@ def rules(view: View) -> tuple[tuple[str, str], ...]:
             for path in _without(sight.inside, hidden, view):
                 found[str(path)] = sight.access.value
     found["/proc"] = Access.READ.value
-    found.update({str(path): Access.WRITE.value for path in _DEVICES if path.exists()})
+    devices = (*_DEVICES, SHARED_MEMORY)
+    found.update({str(path): Access.WRITE.value for path in devices if path.exists()})
     return tuple(found.items())
 
 
@@ -40,7 +45,7 @@ def is_scoped(machine: Machine) -> bool:
 
 
 def sockets(machine: Machine, request: ConfineRequest) -> str:
-    """Which sockets may be made, for `Profile.sockets`: unix ones lead to the user's daemons."""
+    """Return which sockets may be made: unix ones lead to the user's daemons."""
     if not machine.has(Mechanism.SECCOMP):
         return "all"
     if request.network is Network.NONE:
@@ -48,10 +53,18 @@ def sockets(machine: Machine, request: ConfineRequest) -> str:
     return "ordinary" if request.holes.docker or request.holes.ssh_agent else "network"
 
 
+def system_calls(machine: Machine, request: ConfineRequest) -> str:
+    """Return the filter of system calls, for `Profile.seccomp`."""
+    families = sockets(machine, request)
+    if families == "all":
+        return ""
+    return seccomp.program(os.uname().machine, families, is_among_others=True).hex()
+
+
 def launcher(machine: Machine, profile: Profile) -> tuple[str, ...]:
     """Words that put the fence of a profile before a program that no keeper starts."""
     scoped = ("--scoped",) if profile.landlock_is_scoped else ()
-    flags = (*scoped, f"--sockets={profile.sockets}")
+    flags = (*scoped, f"--seccomp={profile.seccomp}")
     pairs = [word for path, access in profile.landlock_rules for word in (access, path)]
     return (*machine.python, machine.launcher, "run", *flags, *pairs, "--")
 

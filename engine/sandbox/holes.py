@@ -5,16 +5,15 @@ to be made inside a folder that the worker writes, and a link the worker had lef
 have bubblewrap create files wherever it points.
 """
 
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine.beneath import make_link, read_link, remove_file
 from engine.sandbox.request import ConfineRequest
 
 _WRITABLE = ":rw"
 _DOCKER_SOCKET = "/var/run/docker.sock"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def hole_paths(request: ConfineRequest) -> Iterator[tuple[Path, bool]]:
@@ -29,10 +28,10 @@ def missing_holes(request: ConfineRequest) -> tuple[str, ...]:
     """What was to be opened and is not there."""
     holes = request.holes
     missing = [hole for hole in holes.paths if _named(request, hole) is None]
-    if holes.docker and not Path(docker_socket(request)).exists():
+    if holes.docker and not _is_there(docker_socket(request)):
         missing.append("docker")
     agent = request.env.get("SSH_AUTH_SOCK", "")
-    if holes.ssh_agent and not (agent and Path(agent).exists()):
+    if holes.ssh_agent and not (agent and _is_there(agent)):
         missing.append("ssh agent")
     return tuple(missing)
 
@@ -40,7 +39,11 @@ def missing_holes(request: ConfineRequest) -> tuple[str, ...]:
 def _named(request: ConfineRequest, hole: str) -> Path | None:
     text = hole.removesuffix(_WRITABLE).removesuffix(":ro")
     path = _real_home(request) / text[2:] if text.startswith("~/") else Path(text)
-    return path if path.is_absolute() and path.exists() else None
+    return path if path.is_absolute() and _is_there(path) else None
+
+
+def _is_there(path: str | Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - pathlib raises where a folder on the way is closed
 
 
 def hole_sockets(request: ConfineRequest) -> Iterator[Path]:
@@ -49,7 +52,7 @@ def hole_sockets(request: ConfineRequest) -> Iterator[Path]:
         docker_socket(request) if request.holes.docker else "",
         request.env.get("SSH_AUTH_SOCK", "") if request.holes.ssh_agent else "",
     )
-    yield from (Path(name) for name in named if name.startswith("/") and Path(name).exists())
+    yield from (Path(name) for name in named if name.startswith("/") and _is_there(name))
 
 
 def docker_socket(request: ConfineRequest) -> str:
@@ -62,45 +65,19 @@ def link_into_home(request: ConfineRequest) -> None:
     real = _real_home(request)
     for path, _ in hole_paths(request):
         if real in path.parents:
-            with contextlib.suppress(OSError):  # the worker's own file or link is in the way
-                link_inside(request.home, path.relative_to(real), path)
+            link_inside(request.home, path.relative_to(real), path)
 
 
 def link_inside(home: Path, name: Path, target: Path) -> None:
-    """Make a link in a folder that a worker writes, following none on the way.
-
-    Raises:
-        OSError: Something is in the way.
-    """
-    with _folder_inside(home, name, is_made=True) as folder:
-        os.symlink(target, name.name, dir_fd=folder)
+    """Make a link in a folder that a worker writes, unless something is in the way."""
+    make_link(home, name, target)
 
 
 def unlink_inside(home: Path, name: Path, place: Path) -> None:
-    """Take such a link away if it leads below a place.
-
-    Raises:
-        OSError: It is not there, or no link.
-    """
-    with _folder_inside(home, name, is_made=False) as folder:
-        if place in Path(os.readlink(name.name, dir_fd=folder)).parents:
-            os.unlink(name.name, dir_fd=folder)
-
-
-@contextlib.contextmanager
-def _folder_inside(home: Path, name: Path, *, is_made: bool) -> Iterator[int]:
-    folder = os.open(home, _FOLDER)
-    try:
-        for part in name.parts[:-1]:
-            if is_made:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=folder)
-            inner = os.open(part, _FOLDER, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        yield folder
-    finally:
-        os.close(folder)
+    """Take such a link away if it leads below a place."""
+    to = read_link(home, name)
+    if isinstance(to, bytes) and place in Path(os.fsdecode(to)).parents:
+        remove_file(home, name)
 
 
 def _real_home(request: ConfineRequest) -> Path:

@@ -121,29 +121,51 @@ def check_required(required: Iterable[Dimension], rows: Iterable[Enforcement]) -
 
 
 def doctor(machine: Machine) -> tuple[Enforcement, ...]:
-    """What this machine can enforce at best, one row a dimension, with how to get more."""
+    """Return what this machine can enforce at best, one row a dimension, with how to get more."""
+    return tuple(replace(row, value="") for row in report(machine, best_request(), {}))
+
+
+def best_request() -> ConfineRequest:
+    """Return what an attempt asks that opens nothing."""
     here = Path("/")
-    best = ConfineRequest(
+    return ConfineRequest(
         name="doctor", workspace=here, home=here, private_clone=here, network=Network.NONE
     )
-    return tuple(replace(row, value="") for row in report(machine, best, {}))
+
+
+def keeps_content(machine: Machine, request: ConfineRequest) -> bool:
+    """Return whether an attempt can neither read nor write what is in files outside its folders.
+
+    A daemon of the user's that it can reach does both for it.
+    """
+    rung = files_rung(machine)
+    return rung is not None and not (_meets_daemons(machine, request) or request.holes.docker)
+
+
+def _meets_daemons(machine: Machine, request: ConfineRequest) -> bool:
+    is_landlock = files_rung(machine) is Mechanism.LANDLOCK
+    return is_landlock and sockets(machine, request) in ("all", "ordinary")
 
 
 def files_level(machine: Machine, request: ConfineRequest) -> Level:
-    """How well an attempt is kept to its own folders: a daemon of the user's reaches every file."""
+    """Return how well an attempt is kept to its own folders.
+
+    Landlock keeps the content of files. It does not know of calls that change a file's mode or
+    times by its path, so the whole of it is never called enforced.
+    """
     rung = files_rung(machine)
     if rung is None:
         return Level.NONE
-    has_daemons = rung is Mechanism.LANDLOCK and sockets(machine, request) in ("all", "ordinary")
-    return Level.ADVISORY if has_daemons or request.holes.docker else Level.ENFORCED
+    is_whole = rung is Mechanism.BWRAP and keeps_content(machine, request)
+    return Level.ENFORCED if is_whole else Level.ADVISORY
 
 
 def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
-    rung, level = files_rung(machine), files_level(machine, request)
-    remarks = (*_weaknesses(machine, rung, level), *_opened(request))
+    rung = files_rung(machine)
+    remarks = (*_weaknesses(machine, request), *_opened(request))
     return Enforcement(
         dimension=Dimension.FILES,
-        level=level,
+        level=files_level(machine, request),
         mechanism=rung.value if rung else "none",
         value=_value(None, "") if rung is None else "own folders",
         reason="; ".join(filter(None, remarks)),
@@ -157,8 +179,9 @@ def _files_fix(machine: Machine, request: ConfineRequest, rung: Mechanism | None
     return "Take `docker` out of `runtime.sandbox`." if request.holes.docker else ""
 
 
-def _weaknesses(machine: Machine, rung: Mechanism | None, level: Level) -> Iterator[str]:
-    """What a rung does not hold, and why no better one does."""
+def _weaknesses(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+    """Tell what a rung does not hold, and why no better one does."""
+    rung = files_rung(machine)
     if rung is Mechanism.BWRAP:
         if not machine.has(Mechanism.OVERLAY):
             yield "your package caches are not shared: bubblewrap 0.11 or later is needed"
@@ -167,9 +190,23 @@ def _weaknesses(machine: Machine, rung: Mechanism | None, level: Level) -> Itera
         yield _why_none(machine, (Mechanism.BWRAP, Mechanism.LANDLOCK))
         return
     yield _why_not(machine, Mechanism.BWRAP)
-    yield "shared memory is the machine's"
-    if level is Level.ADVISORY:
+    yield from _gaps_of_landlock(machine)
+    if _meets_daemons(machine, request):
         yield "unix sockets of the user's daemons can be reached"
+
+
+_KNOWS_TRUNCATION_ABI = 3
+
+
+def _gaps_of_landlock(machine: Machine) -> Iterator[str]:
+    yield "the content of your files is kept, but their modes, times and names are not"
+    yield "shared memory is the machine's"
+    if not is_scoped(machine):
+        yield "signals reach your other processes (Linux 6.12 or later closes this)"
+    if machine.landlock_abi < _KNOWS_TRUNCATION_ABI:
+        yield "files can be cut to nothing (Linux 6.2 or later closes this)"
+    if not machine.has(Mechanism.SECCOMP):
+        yield "limits and priorities of your other processes can be changed"
 
 
 def _opened(request: ConfineRequest) -> Iterator[str]:
@@ -190,13 +227,16 @@ def _git(machine: Machine, request: ConfineRequest) -> Enforcement:
     is_private = request.private_clone is not None
     held = rung is not None and is_private
     is_enforced = held and files_level(machine, request) is Level.ENFORCED
-    reason = "" if is_enforced else "a daemon of yours reaches it"
+    reason = ""
     if not is_private:
         reason = "the attempt has no git directory of its own"
     elif rung is None:
         reason = "nothing keeps it from the repository; changes are looked for afterwards"
-    elif is_enforced and rung is Mechanism.LANDLOCK:
-        reason = "it may replace its own `.git`, which is never trusted outside"
+    elif not keeps_content(machine, request):
+        reason = "a daemon of yours reaches it"
+    elif rung is Mechanism.LANDLOCK:
+        reason = "modes and times of its files can be changed; its own `.git` can be replaced, and "
+        reason += "is put back after each attempt"
     return Enforcement(
         dimension=Dimension.GIT,
         level=Level.ENFORCED if is_enforced else Level.ADVISORY,
@@ -220,12 +260,13 @@ def network_rung(machine: Machine, network: Network) -> Mechanism | None:
 def _network(machine: Machine, request: ConfineRequest) -> Enforcement:
     if request.network is Network.OPEN:
         closed = machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
+        leak = "" if closed else "; abstract sockets of the machine can be reached"
         return Enforcement(
             dimension=Dimension.NETWORK,
             level=Level.NONE,
             mechanism="shared",
             value=str(request.network),
-            reason="" if closed else "abstract sockets of the machine can be reached",
+            reason=f"the manifest leaves the network open{leak}",
             fix="Close it with `runtime.sandbox.network`: `none`, or `{allow: [hosts]}`.",
         )
     rung = network_rung(machine, request.network)
@@ -235,9 +276,17 @@ def _network(machine: Machine, request: ConfineRequest) -> Enforcement:
         level=Level.ENFORCED if rung else Level.NONE,
         mechanism=rung.value if rung else "shared",
         value=", ".join(request.allowed_hosts) or str(request.network),
-        reason="" if rung is Mechanism.NETWORK_NAMESPACE else _why_not(machine, Mechanism.BWRAP),
+        reason=_why_network(machine, rung),
         fix="" if rung else finding.fix or machine.finding(Mechanism.BWRAP).fix,
     )
+
+
+def _why_network(machine: Machine, rung: Mechanism | None) -> str:
+    """Say why the network is closed by less than a namespace, or not at all."""
+    if rung is Mechanism.NETWORK_NAMESPACE:
+        return ""
+    why = _why_none(machine, (Mechanism.BWRAP, Mechanism.NETWORK_NAMESPACE))
+    return why or "Landlock closes it as a whole or not at all"
 
 
 def _limited(
@@ -258,17 +307,24 @@ def _limited(
         level=level,
         mechanism=mechanism.value if mechanism else "none",
         value=read_back.get(dimension, asked),
-        reason="" if is_held else _why_none(machine, better),
+        reason="" if is_held else _why_sampled(machine, dimension, better),
         fix="" if is_held else machine.finding(Mechanism.CGROUP2).fix,
     )
 
 
+def _why_sampled(machine: Machine, dimension: Dimension, better: Iterable[Mechanism]) -> str:
+    why = _why_none(machine, better)
+    return why or f"no cgroup here has a controller for {dimension.value}"
+
+
 def limiter(machine: Machine, dimension: Dimension) -> Mechanism | None:
-    """What limits memory, cpu or pids here."""
+    """Return what limits memory, cpu or pids here."""
     for place in limiters(machine):
         if dimension.value in place.controllers:
             return place.mechanism
-    if dimension is Dimension.PIDS and machine.has(Mechanism.NPROC):
+    # RLIMIT_NPROC counts a sandbox alone only inside a user namespace, which bubblewrap makes.
+    is_counted = machine.has(Mechanism.NPROC) and files_rung(machine) is Mechanism.BWRAP
+    if dimension is Dimension.PIDS and is_counted:
         return Mechanism.NPROC
     return Mechanism.SAMPLING if machine.has(Mechanism.SAMPLING) else None
 

@@ -67,6 +67,7 @@ class Machine:
         python_home: Where that is installed.
         launcher: The Landlock launcher; the other one, `egress.py`, lies beside it.
         passwd: Files bound over `/etc/passwd` and `/etc/group`, for a user id without a name.
+        filter_file: The filter of system calls for a program that no keeper starts.
         demanded: The rung of file isolation that PLAIT_SANDBOX insists on.
         forced_off: What PLAIT_SANDBOX and PLAIT_FORCE_OFF forbid.
     """
@@ -81,6 +82,7 @@ class Machine:
     python_home: str = ""
     launcher: str = ""
     passwd: tuple[str, ...] = ()
+    filter_file: str = ""
     landlock_abi: int = 0
     demanded: str = ""
     forced_off: tuple[str, ...] = ()

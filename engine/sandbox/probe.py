@@ -1,8 +1,9 @@
-"""Finding out what this machine can enforce, by doing it and looking at what came of it.
+"""Finds out what this machine can enforce, by doing it and looking at what came of it.
 
-Takes under a second, once: what was found is kept in a private folder until the next boot, another
-kernel, user or bubblewrap. What does not work is tried again each time, because the user may have
-followed the advice, or the machine was only short of something for a moment.
+Takes under a second, once: a private folder keeps the findings until the next boot, another kernel,
+user or bubblewrap. A mechanism that is there and fails is tried again each time: the user may have
+followed the advice, or the machine was short of something for a moment. A bubblewrap that is not
+installed needs no second trial, because installing it changes the identity of the machine.
 """
 
 import hashlib
@@ -15,12 +16,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from engine.private import tightened
+from engine.sandbox import bubblewrap, seccomp
 from engine.sandbox.cgroups import sweep
 from engine.sandbox.machine import Finding, Machine, Mechanism, forced
 from engine.sandbox.probe_cgroups import mounts, probe_cgroups
 from engine.sandbox.request import Network
 from engine.sandbox.scope import probe_scope
 from engine.sandbox.trials import SYSCTLS, Trial, find_bwrap, run, sysctl
+from engine.system import IS_PORTABLE
 
 _LAUNCHER = Path(__file__).parents[1] / "keeper" / "landlock.py"
 _SANDBOX_ID = 1000
@@ -43,10 +47,9 @@ def probe(env: Mapping[str, str], cache_dir: Path) -> Machine:
     Raises:
         MechanismMissing: One of the two variables names something that does not exist.
     """
-    if not _LINUX.exists():
+    if IS_PORTABLE or not _LINUX.exists():
         return forced(_elsewhere(), env)
-    cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    cache_dir.chmod(0o700)
+    tightened(cache_dir)
     identity = _identity(env)
     file = cache_dir / "machine.json"
     machine = _remembered(file, identity)
@@ -62,12 +65,16 @@ def _remembered(file: Path, identity: str) -> Machine | None:
         machine = Machine.from_json(json.loads(file.read_text()))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    is_whole = all(Path(file).is_file() for file in machine.passwd)
+    kept = (*machine.passwd, *filter(None, (machine.filter_file,)))
+    is_whole = all(Path(each).is_file() for each in kept)
     return machine if machine.identity == identity and is_whole else None
 
 
 def _remember(file: Path, machine: Machine) -> None:
-    if machine.has(Mechanism.BWRAP) and machine.has(Mechanism.NETWORK_NAMESPACE):
+    has_bwrap = machine.has(Mechanism.BWRAP) and machine.has(Mechanism.NETWORK_NAMESPACE)
+    has_landlock = machine.has(Mechanism.LANDLOCK) or not machine.landlock_abi
+    is_bwrap_missing = not Path(machine.bwrap).is_absolute()
+    if has_bwrap or (is_bwrap_missing and has_landlock):
         fresh = file.with_suffix(f".{os.getpid()}")
         fresh.write_text(json.dumps(machine.to_json()))
         fresh.replace(file)
@@ -85,6 +92,7 @@ def _identity(env: Mapping[str, str]) -> str:
         (bwrap, Path(bwrap).stat().st_mtime_ns) if bwrap else "",
         [sysctl(name) for name in SYSCTLS],
         (_LAUNCHER, os.path.realpath(sys.executable), sys.base_prefix),
+        Path(seccomp.__file__).stat().st_mtime_ns,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -132,7 +140,17 @@ def _probed(env: Mapping[str, str], cache_dir: Path, identity: str) -> Machine:
             trial.seccomp(),
             trial.nproc(),
         )
-    return replace(bare, findings=(*findings, *bare.findings))
+    return _with_filter(replace(bare, findings=(*findings, *bare.findings)), cache_dir)
+
+
+def _with_filter(machine: Machine, cache_dir: Path) -> Machine:
+    """Write the filter of system calls where a program without a keeper finds it."""
+    code = bubblewrap.system_calls(machine)
+    if not code:
+        return machine
+    file = cache_dir / "seccomp"
+    file.write_bytes(code)
+    return replace(machine, filter_file=str(file))
 
 
 def _root_only() -> Iterator[str]:

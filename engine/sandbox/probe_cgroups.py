@@ -16,6 +16,7 @@ from engine.sandbox import cgroups
 from engine.sandbox.machine import Finding, Hierarchy, Mechanism
 from engine.sandbox.profile import Cgroup
 from engine.sandbox.trials import is_container
+from engine.system import IS_PORTABLE
 
 _LIMITED = ("memory", "cpu", "pids")
 _V1_CONTROLLERS = ("memory", "cpu", "cpuacct", "pids", "freezer")
@@ -52,6 +53,8 @@ class Mount:
 
 def mounts() -> tuple[Mount, ...]:
     """The hierarchies mounted here that are of use."""
+    if IS_PORTABLE:
+        return ()
     own = dict(_own_groups(Path("/proc/self/cgroup").read_text()))
     found = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():

@@ -37,9 +37,8 @@ class Profile:
         landlock_rules: `(path, access)` pairs with access `ro` or `rw`, for the rung below bwrap.
         landlock_is_scoped: No abstract unix sockets and no signals to the outside, by Landlock;
             also given together with a bwrap wrapper, which it does not hinder.
-        sockets: What may be opened: `all`, `ordinary` (unix and internet), `network` (no unix
-            sockets) or `none`; together with the rules and the scope these are the arguments of
-            `engine.keeper.landlock.restrict`.
+        seccomp: The filter of system calls, as hexadecimal digits; together with the rules and the
+            scope these are the arguments of `engine.keeper.landlock.restrict`.
         has_pid_namespace: Ending the wrapper's init ends every process of the attempt.
         rlimits: `(name, value)` hard limits set on the agent, such as `("FSIZE", 1 << 30)`.
         cgroups: Where the kernel counts and limits; removed by whoever made them.
@@ -50,7 +49,7 @@ class Profile:
     wrapper: tuple[str, ...] = ()
     landlock_rules: tuple[tuple[str, str], ...] = ()
     landlock_is_scoped: bool = False
-    sockets: str = "all"
+    seccomp: str = ""
     has_pid_namespace: bool = False
     rlimits: tuple[tuple[str, int], ...] = ()
     cgroups: tuple[Cgroup, ...] = ()

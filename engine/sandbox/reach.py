@@ -5,19 +5,18 @@ Knows nothing of what happened; only what the mechanisms make impossible.
 
 from pathlib import Path
 
-from engine.limits import Level
 from engine.sandbox.holes import hole_paths
-from engine.sandbox.ladder import files_level
+from engine.sandbox.ladder import keeps_content
 from engine.sandbox.machine import Machine
 from engine.sandbox.request import ConfineRequest
 
 
 def may_write(machine: Machine, request: ConfineRequest, path: Path) -> bool:
-    """Whether nothing keeps an attempt from writing below a folder that is hidden from it.
+    """Return whether an attempt could have written below a folder that is hidden from it.
 
     A hole that is no deeper than what is hidden does not uncover it.
     """
-    if files_level(machine, request) is not Level.ENFORCED:
+    if not keeps_content(machine, request):
         return True
     opened = (hole for hole, is_writable in hole_paths(request) if is_writable)
     real = path.resolve()

@@ -97,15 +97,16 @@ def _found(
     variables: list[tuple[str, str]] = []
     for (variable, default), own in zip(_INSTALLERS, named, strict=True):
         value = own or (str(home / default) if default else "")
-        if value and Path(value).is_dir() and not _is_broad(Path(value).resolve(), home):
+        if value and is_open(value) and not _is_broad(Path(value).resolve(), home):
             folders.append(Path(value).resolve())
             variables.append((variable, value))
     entries = [entry for entry in path.split(":") if entry.startswith("/")]
-    entries = [entry for entry in dict.fromkeys(entries) if Path(entry).is_dir()]
+    entries = [entry for entry in dict.fromkeys(entries) if is_open(entry)]
     for entry in entries:
         if not is_below(Path(entry).resolve(), visible):
             folders.extend(_programs(Path(entry), home))
-    shown = _outermost(folder for folder in folders if not is_below(folder, visible))
+    found = (folder for folder in folders if not is_below(folder, visible))
+    shown = _outermost(folder for folder in found if is_open(folder))
     links = dict.fromkeys(link for entry in entries for link in _ways(Path(entry), visible))
     return Toolchains(
         folders=tuple(shown),
@@ -119,9 +120,7 @@ def _ways(entry: Path, visible: Iterable[Path]) -> Iterator[Path]:
     """The links that lead to a folder on PATH, and from it to what is installed elsewhere."""
     yield from _links_on_way(entry)
     if not is_below(entry.resolve(), visible):
-        with os.scandir(entry) as programs:
-            links = [Path(program.path) for program in programs if program.is_symlink()]
-        for link in links:
+        for link in _links_in(entry):
             yield from _links_on_way(link)
 
 
@@ -136,11 +135,27 @@ def _links_on_way(path: Path) -> Iterator[Path]:
             reached = reached.parent
             continue
         reached /= part
-        if reached.is_symlink():
+        if os.path.islink(reached):  # noqa: PTH114 - pathlib raises where a folder is closed
             yield reached
             target = reached.readlink()
             left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
             reached = Path("/") if target.is_absolute() else reached.parent
+
+
+def is_open(folder: str | Path) -> bool:
+    """Return whether a folder is there and its programs can be run.
+
+    What the user may not enter, no worker can be shown: mounting it would fail the start.
+    """
+    return os.path.isdir(folder) and os.access(folder, os.R_OK | os.X_OK)  # noqa: PTH112
+
+
+def _links_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as programs:
+            return [Path(program.path) for program in programs if program.is_symlink()]
+    except OSError:
+        return []
 
 
 def is_below(path: Path, folders: Iterable[Path]) -> bool:
@@ -154,9 +169,7 @@ def _programs(entry: Path, home: Path) -> Iterator[Path]:
     if _is_broad(real, home):
         return
     yield from _installation(real, home)
-    with os.scandir(real) as programs:
-        links = [program.path for program in programs if program.is_symlink()]
-    for folder in {Path(os.path.realpath(link)).parent for link in links}:
+    for folder in {Path(os.path.realpath(link)).parent for link in _links_in(real)}:
         yield from _installation(folder, home)
 
 
@@ -174,18 +187,20 @@ def _installation(folder: Path, home: Path) -> Iterator[Path]:
 
 def _is_installation(prefix: Path, home: Path) -> bool:
     """Whether the folder above a `bin` is an installation, not a project or a mixed store."""
-    if _is_broad(prefix, home) or (prefix / ".git").exists():
+    if _is_broad(prefix, home) or os.path.lexists(prefix / ".git"):
         return False
-    return any((prefix / sign).exists() for sign in _SIGNS)
+    return any(os.path.lexists(prefix / sign) for sign in _SIGNS)
 
 
 def _interpreter(config: Path, home: Path) -> Iterator[Path]:
     """The interpreter that a virtual environment stands on."""
-    if not config.is_file():
+    try:
+        lines = config.read_text(errors="replace").splitlines()
+    except OSError:  # it is none, or closed to us
         return
-    for line in config.read_text(errors="replace").splitlines():
+    for line in lines:
         key, _, value = line.partition("=")
-        if key.strip() == "home" and Path(value.strip()).is_dir():
+        if key.strip() == "home" and is_open(value.strip()):
             yield from _installation(Path(value.strip()).resolve(), home)
 
 

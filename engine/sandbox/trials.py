@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.sandbox import bubblewrap, fence
+from engine.errors import MechanismMissing
+from engine.sandbox import bubblewrap, fence, seccomp
 from engine.sandbox.machine import Finding, Machine, Mechanism
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, Network
@@ -113,7 +114,11 @@ class Trial:
         """Whether sockets can be refused, by asking for one."""
         python, launcher = self.machine.python, self.machine.launcher
         program = (*python, "-c", _SOCKETS)
-        done = run((*python, launcher, "run", "--sockets=none", "--", *program), self.env)
+        try:
+            code = seccomp.program(os.uname().machine, "none", is_among_others=True).hex()
+        except MechanismMissing as missing:
+            return Finding(mechanism=Mechanism.SECCOMP, works=False, reason=missing.found)
+        done = run((*python, launcher, "run", f"--seccomp={code}", "--", *program), self.env)
         works = done is not None and done.stdout == "pair\n" and "PermissionError" in done.stderr
         said = done.stderr.strip().splitlines()[-1:] if done is not None else ["it did not answer"]
         reason = "" if works else "; ".join(said)

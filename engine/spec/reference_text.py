@@ -108,6 +108,8 @@ RULES = """\
 | `quorum(N)`, `quorum:N` | when N have | all run to their end |
 
 A worker has succeeded when its agent ended well and its check passed.
+What you retry yourself is stopped by no other's failure; what was stopped for one begins again once
+all that failed has been retried and has succeeded.
 """
 
 PLACEHOLDERS = """\

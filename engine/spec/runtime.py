@@ -35,6 +35,10 @@ class LimitsSpec(Section):
     """Cost in US dollars, as far as the agent tells it."""
     budget_tokens: Count | None = None
     """Tokens in and out together, as far as the agent tells them."""
+    files: Count | None = None
+    """New files that are taken from the workspace; of more, the largest folders are set aside."""
+    refs: Count | None = None
+    """Branches and tags of the agent's that are kept by name; more are kept together in one."""
 
 
 class DatabaseSpec(Section):
@@ -90,7 +94,7 @@ class LandSpec(Section):
     """How a reviewed change reaches the target branch."""
 
     style: Literal["merge", "squash", "rebase"] = "merge"
-    """`merge` keeps the worker's commits below a merge commit."""
+    """`merge` keeps the worker's commits below a merge commit, if they are a line from its base."""
 
 
 class RuntimeSpec(Section):

@@ -7,8 +7,6 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
-import stat
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -55,17 +53,6 @@ def sync_folder(folder: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
-
-
-def remove_tree(folder: Path) -> None:
-    """Delete a folder, folders without write permission (module caches have them) included."""
-    for each, names, _ in os.walk(folder):
-        for name in names:
-            inner = Path(each, name)
-            mode = inner.lstat().st_mode
-            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
-                inner.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
-    shutil.rmtree(folder)
 
 
 class EngineLock:

@@ -4,6 +4,7 @@ Pure path logic, and the making of folders that only their owner may enter. It k
 the files hold nor whether they are there.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -12,8 +13,8 @@ from pathlib import Path
 
 from engine.errors import StoreError
 from engine.ids import AttemptId, RunId, WorkerId
+from engine.private import private_folder, tightened
 
-PRIVATE = 0o700
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _CHECK = ".check"
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
@@ -29,6 +30,7 @@ class Layout:
         self.trash = self.root / "trash"
         self.engine_lock = self.root / "engine.lock"
         self.engine_json = self.root / "engine.json"
+        self.engine_key = self.root / "engine.key"
 
     def run(self, run: RunId) -> Path:
         """A run's folder."""
@@ -39,6 +41,10 @@ class Layout:
     def check(self, run: RunId) -> Path:
         """What a run's checks of whole trees need, beside its steps: no step is called so."""
         return self.run(run) / _CHECK
+
+    def clean_rooms(self, run: RunId) -> Path:
+        """The HOME and the like of the check that runs on an exact tree now; gone after it."""
+        return self.check(run) / "rooms"
 
     def radar(self, run: RunId) -> Path:
         """What was seen of a run's workers, likewise."""
@@ -89,6 +95,7 @@ class Layout:
         if folder is None:
             make_private(self.runs, below=self.common_dir)
             make_private(self.trash, below=self.common_dir)
+            tightened(self.root)
             return self.root
         return make_private(folder, below=self.common_dir)
 
@@ -104,24 +111,34 @@ def make_private(folder: Path, *, below: Path) -> Path:
     if folder.is_dir():  # as nearly always
         return folder
     try:
-        _make(folder, below)
+        if not below.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(below))
+        private_folder(folder)
     except OSError as error:
         raise StoreError(
             f"the folder {folder} cannot be made: {error.strerror}",
-            hint="Look at free space and at the permissions of its parent.",
+            hint="Look at its parent's free space and permissions, or set PLAIT_STATE_HOME.",
         ) from error
     return folder
 
 
-def _make(folder: Path, below: Path) -> None:
-    """As `os.makedirs`, which would make what is missing on the way for everybody."""
+def make_state_home(environment: Mapping[str, str]) -> Path:
+    """Make the state home for its owner alone, also where an older version made it for everybody.
+
+    A folder that PLAIT_STATE_HOME names may be shared with others, so it stays as it is.
+
+    Raises:
+        StoreError: It cannot be made.
+    """
+    home = state_home(environment)
+    is_named = bool(environment.get("PLAIT_STATE_HOME"))
     try:
-        folder.mkdir(PRIVATE, exist_ok=True)
-    except FileNotFoundError:
-        if folder.parent == below:
-            raise
-        _make(folder.parent, below)
-        folder.mkdir(PRIVATE, exist_ok=True)
+        return private_folder(home) if is_named else tightened(home)
+    except OSError as error:
+        raise StoreError(
+            f"the folder {home} cannot be made: {error.strerror}",
+            hint="Look at its parent's free space and permissions, or set PLAIT_STATE_HOME.",
+        ) from error
 
 
 def state_home(environment: Mapping[str, str]) -> Path:

@@ -110,6 +110,8 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     try:
         launch, parser = await _launched(tools, state, w, request)
     except EngineError as error:
+        if await tools.trouble_behind(error) is not None:
+            raise
         run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
         return
     if (agent := state.agent_of(w.id)) is not None:

@@ -1,11 +1,27 @@
 """Files that a step gives to those after it, kept where no agent reaches them."""
 
-import shutil
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from engine.ids import AttemptId
+from engine.beneath import Bounds, Refused, Why, copy_tree, list_tree, open_up, remove_tree
+from engine.ids import AttemptId, RunId, WorkerId
+from engine.private import private_folder
 from engine.store.layout import Layout
+
+BOUNDS = Bounds(entries=200_000, size=4 << 30, depth=1000)
+"""How much one step may give to the next."""
+_Parts = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifacts:
+    """What was kept of the files that a step names, and what was not, with the reasons."""
+
+    found: tuple[str, ...] = ()
+    refused: tuple[Refused, ...] = ()
 
 
 def artifacts_folder(layout: Layout, attempt: AttemptId) -> Path:
@@ -13,37 +29,93 @@ def artifacts_folder(layout: Layout, attempt: AttemptId) -> Path:
     return layout.attempt(attempt).with_name(f"artifacts_{attempt.number}")
 
 
-def keep_artifacts(root: Path, patterns: Sequence[str], kept: Path) -> tuple[str, ...]:
+def keep_artifacts(root: Path, patterns: Sequence[str], kept: Path) -> Artifacts:
     """Copy what matches out of a workspace; links that lead out of it are passed over."""
-    root = root.resolve()
-    found: list[str] = []
-    for pattern in patterns:
-        for source in sorted(root.glob(pattern)):
-            if source.resolve().is_relative_to(root):
-                name = source.relative_to(root)
-                copy(source, kept / name)
-                found.append(str(name))
-    return tuple(found)
+    if not patterns or not root.is_dir():
+        return Artifacts()
+    private_folder(kept)
+    done = _kept(root, patterns, kept)
+    if any(one.why is Why.UNREADABLE for one in done.refused) and open_up(root):
+        remove_tree(kept)
+        private_folder(kept)
+        done = _kept(root, patterns, kept)
+    return done
 
 
-def give_artifacts(kept: Path, workspace: Path) -> tuple[str, ...]:
-    """Copy kept artifacts into a workspace; what is there already stays as it is."""
-    given: list[str] = []
-    if not kept.is_dir():
-        return ()
-    for source in sorted(kept.rglob("*")):
-        name = source.relative_to(kept)
-        target = workspace / name
-        if not source.is_dir() and not target.exists() and not target.is_symlink():
-            copy(source, target)
-            given.append(str(name))
-    return tuple(given)
+def _kept(root: Path, patterns: Sequence[str], kept: Path) -> Artifacts:
+    found = list(matching(root, patterns))
+    names = sorted(one for one in found if isinstance(one, bytes))
+    hidden = [one for one in found if isinstance(one, Refused)]
+    done = copy_tree(root, names, kept, bounds=BOUNDS, is_closed=True)
+    left = {one.path for one in done.refused}
+    return Artifacts(
+        found=tuple(os.fsdecode(name) for name in names if name not in left),
+        refused=(*hidden, *done.refused),
+    )
 
 
-def copy(source: Path, target: Path) -> None:
-    """Copy a file, a link or a whole folder; links are copied as links."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir() and not source.is_symlink():
-        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-    else:
-        shutil.copy2(source, target, follow_symlinks=False)
+def give_all(
+    layout: Layout, run: RunId, bases: Sequence[tuple[WorkerId, int]], workspace: Path
+) -> tuple[str, ...]:
+    """Copy what earlier steps kept into a workspace; say what could not be given.
+
+    What is there already stays as it is. The workspace holds what an earlier agent committed: where
+    a folder of an artifact should be there may be a link.
+    """
+    notes: list[str] = []
+    for worker, number in bases:
+        kept = artifacts_folder(layout, AttemptId(run, worker, number))
+        if kept.is_dir():
+            left = copy_tree(kept, [b""], workspace, bounds=BOUNDS).refused
+            notes += [_note(worker, one) for one in left if one.why is not Why.TAKEN]
+    return tuple(notes)
+
+
+def _note(worker: WorkerId, one: Refused) -> str:
+    return f"artifact {os.fsdecode(one.path)} of {worker} was not given: {one.reason}"
+
+
+def matching(root: Path, patterns: Sequence[str]) -> Iterator[bytes | Refused]:
+    """Find what matches one of the patterns, in the language of `Path.glob`, following no link.
+
+    A folder that matches stands for all it contains.
+    """
+    wanted = [tuple(Path(pattern).parts) for pattern in patterns]
+
+    def is_entered(path: bytes) -> bool:
+        parts = _split(path)
+        return not _is_taken(wanted, parts) and any(_may_lead(one, parts) for one in wanted)
+
+    for entry in list_tree(root, bounds=BOUNDS, is_entered=is_entered):
+        if isinstance(entry, Refused):
+            yield entry
+        elif _is_taken(wanted, _split(entry.path)):
+            yield entry.path
+
+
+def _split(path: bytes) -> _Parts:
+    return tuple(os.fsdecode(path).split("/"))
+
+
+def _is_taken(wanted: Sequence[_Parts], parts: _Parts) -> bool:
+    return parts[0] != ".git" and any(_matches(one, parts) for one in wanted)
+
+
+def _matches(pattern: _Parts, parts: _Parts) -> bool:
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return _matches(pattern[1:], parts) or (bool(parts) and _matches(pattern, parts[1:]))
+    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(pattern[1:], parts[1:])
+
+
+def _may_lead(pattern: _Parts, parts: _Parts) -> bool:
+    """Tell if something below a folder could match."""
+    for number, part in enumerate(parts):
+        if number >= len(pattern):
+            return False
+        if pattern[number] == "**":
+            return True
+        if not fnmatchcase(part, pattern[number]):
+            return False
+    return len(pattern) > len(parts)

@@ -22,6 +22,7 @@ from engine.host.seam import Stream
 from engine.ids import AttemptId
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
+from engine.private import private_folder
 from engine.supervisor.attempts import with_role
 from engine.supervisor.logbook import Logbook
 from engine.supervisor.merging.inquiry import Inquiry
@@ -57,7 +58,7 @@ async def ask_agent(
         raise AgentError(f"{w.id} has no place where an agent could be asked")
     folder = folder_of(state, attempt)
     place = folder / state.plan.workspace.cwd
-    await to_thread.run_sync(lambda: place.mkdir(mode=0o700, parents=True))
+    await to_thread.run_sync(private_folder, place)
     try:
         prompt = prompt_of(state, inquiry)
         return _answer(await _asked(tools, state, attempt, choice=choice, prompt=prompt))

@@ -4,6 +4,7 @@ Setup, checks and command steps run agent-written code, so they are attempts lik
 a keeper, in the worker's own surroundings, with their output recorded.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
@@ -18,7 +19,7 @@ from engine.agents.placing import place
 from engine.core.state import RunState
 from engine.errors import HostLost
 from engine.host.seam import AttemptExit, AttemptSpec, Host, Stream
-from engine.ids import AttemptId
+from engine.ids import AttemptId, RunId
 from engine.phases import StopCause
 from engine.store.layout import Layout
 from engine.supervisor.shelter import Job, Shelter, Sheltered
@@ -55,13 +56,18 @@ class CommandEnd:
 
 
 class Starter:
-    """Starts attempts of one engine on its host."""
+    """Starts attempts of one engine on its host.
 
-    def __init__(self, *, host: Host, shelter: Shelter, layout: Layout, is_tethered: bool) -> None:
+    `tethers` says of which runs the attempts end with the engine, however it ends.
+    """
+
+    def __init__(
+        self, *, host: Host, shelter: Shelter, layout: Layout, tethers: Callable[[RunId], bool]
+    ) -> None:
         self.host = host
         self.shelter = shelter
         self._layout = layout
-        self._is_tethered = is_tethered
+        self._tethers = tethers
 
     def directory(self, attempt: AttemptId) -> str:
         """The attempt's own folder."""
@@ -83,7 +89,7 @@ class Starter:
                 keeps_stdin=launch.keeps_stdin,
                 terminal=launch.terminal,
                 limits=job.limits,
-                is_tethered=self._is_tethered,
+                is_tethered=self._tethers(job.attempt.run),
                 profile=sheltered.profile,
             )
         )
@@ -97,13 +103,17 @@ class Starter:
             extra={**launch.env, **job.env, MARK: mark},
             has_terminal=launch.terminal is not None,
         )
-        home = self._layout.home(job.attempt.run, job.attempt.worker)
-        place(str(home), launch.files)
+        place(str(self.shelter.folders(job).home), launch.files)
         return sheltered
 
     async def is_known(self, attempt: AttemptId) -> bool:
         """Whether the attempt was ever started, by this engine or by one before it."""
         return bool(await self.host.attempts([self.directory(attempt)]))
+
+    async def stop(self, attempt: AttemptId) -> None:
+        """End an attempt at once; whoever watches it learns of its end."""
+        with suppress(HostLost):
+            await self.host.cancel(attempt, StopCause.USER, grace_s=0)
 
     async def end(self, attempt: AttemptId) -> None:
         """End an attempt that nobody can watch any more, and wait until it is dead."""

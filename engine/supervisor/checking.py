@@ -1,13 +1,27 @@
-"""Setup and check: commands of the manifest, run as attempts of the worker they serve."""
+"""Setup and check: commands of the manifest, run as attempts of the worker they serve.
 
+In a worker's own workspace they run with its HOME, temporary files and caches, which its agent
+writes. What is to prove a tree runs in clean surroundings instead.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from secrets import token_hex
 
+import anyio
+import anyio.to_thread
+
+from engine.beneath import remove_tree
 from engine.core.effects import Land, PrepareWorkspace, ReleaseWorkspace, RunCheck
 from engine.ids import AttemptId
 from engine.results import CheckResult
+from engine.store.layout import Layout
 from engine.supervisor.attempts import CommandEnd, with_role
 from engine.supervisor.run_ports import RunPort
-from engine.supervisor.shelter import GitPlaces, Job
+from engine.supervisor.shelter import Folders, GitPlaces, Job
 from engine.supervisor.tampering import tell
 from engine.supervisor.tools import Tools
 
@@ -31,29 +45,58 @@ class Checking:
         self._tools = tools
         self._effect = effect
 
-    async def setup(
-        self, folder: str, git: GitPlaces | None, *, role: str | None = None
-    ) -> str | None:
-        """Make a tree ready by the manifest's setup; None, or why it could not be."""
-        command = self._run.state.plan.workspace.setup
-        if command is None:
-            return None
-        # A tree to be landed is another one each time: what was set up before says nothing of it.
-        end = await self._command(folder, git, command, role or f"land-setup-{token_hex(3)}")
-        return None if end.is_ok else f"setup {end.why}\n{end.tail[-_TOLD_TAIL:]}".rstrip()
+    async def setup(self, folder: str) -> str | None:
+        """Make the worker's own workspace ready; None, or why it could not be done."""
+        return await self.set_up(folder, _Around(role="setup"))
 
     async def teardown(self, folder: str) -> None:
         """Undo what setup did outside of the workspace; how it ends changes nothing."""
         command = self._run.state.plan.workspace.teardown
         if command is not None:
-            await self._command(folder, None, command, "teardown")
+            await self._command(folder, command, _Around(role="teardown"))
 
-    async def check(
-        self, folder: str, tree: str, git: GitPlaces | None, *, role: str | None = None
-    ) -> CheckResult:
-        """What the step's check says of a tree."""
+    async def check(self, folder: str, tree: str) -> CheckResult:
+        """Run the step's check in the worker's own tree and surroundings."""
+        return await self.run_check(folder, tree, _Around(role="check"))
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator["CleanChecking"]:
+        """Give surroundings that no agent had a hand in: an empty HOME, temporary and cache folder.
+
+        They are gone afterwards. What an engine that was killed left running there is ended first.
+        """
+        layout, run = self._tools.layout, self._run.state.run
+        rooms = layout.clean_rooms(run)
+        await self._evict(rooms)
+        name = token_hex(4)
+        holder = f"{run}/{self._effect.worker}/{name}"
+        folders = Folders.below(rooms / name)
+        try:
+            yield CleanChecking(self, folders=folders, holder=holder, name=name)
+        finally:
+            self._tools.ports.release(holder)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_clear, rooms)
+
+    async def _evict(self, rooms: Path) -> None:
+        """End the commands that still run on a tree that is to be filled anew."""
+        for tenant in await anyio.to_thread.run_sync(_tenants, rooms):
+            if await self._tools.starter.is_known(tenant):  # which takes it over
+                await self._tools.starter.end(tenant)
+        await anyio.to_thread.run_sync(_clear, rooms)
+
+    async def set_up(self, folder: str, around: "_Around") -> str | None:
+        """Run the manifest's setup; None, or why it failed."""
+        command = self._run.state.plan.workspace.setup
+        if command is None:
+            return None
+        end = await self._command(folder, command, around)
+        return None if end.is_ok else f"setup {end.why}\n{end.tail[-_TOLD_TAIL:]}".rstrip()
+
+    async def run_check(self, folder: str, tree: str, around: "_Around") -> CheckResult:
+        """Run the step's check and say in which surroundings it ran."""
         command = self._run.state.plan.step(self._effect.worker.step).check or "true"
-        end = await self._command(folder, git, command, role or f"check-{tree[:12]}")
+        end = await self._command(folder, command, around)
         summary = "passed" if end.is_ok else f"the check {end.why}\n{end.tail}".rstrip()
         return CheckResult(
             command=command,
@@ -62,24 +105,24 @@ class Checking:
             exit_code=end.exit.exit_code,
             summary=summary,
             duration_s=round(end.exit.wall_s, 3),
+            is_clean=around.folders is not None,
         )
 
-    def again(self) -> "CheckingAgain":
-        """The same, run anew even where the same tree was checked before."""
-        return CheckingAgain(self)
-
-    async def _command(
-        self, folder: str, git: GitPlaces | None, command: str, role: str
-    ) -> CommandEnd:
+    async def _command(self, folder: str, command: str, around: "_Around") -> CommandEnd:
         state, effect = self._run.state, self._effect
         attempt = AttemptId(state.run, effect.worker, effect.attempt)
+        holder = around.holder or f"{state.run}/{effect.worker}"
         job = Job(
-            attempt=with_role(attempt, role),
+            attempt=with_role(attempt, around.role),
             workspace=folder,
             limits=state.limits_of(effect.worker),
-            git=git or self._tools.workshop.git_places(state, effect.worker),
-            env=self._tools.ports.lease(f"{state.run}/{effect.worker}", state.plan.workspace.ports),
+            git=around.git or self._tools.workshop.git_places(state, effect.worker),
+            env=self._tools.ports.lease(holder, state.plan.workspace.ports),
+            folders=around.folders,
         )
+        if around.folders is not None:
+            note = partial(_note_tenant, self._tools.layout, around.folders, job.attempt)
+            await anyio.to_thread.run_sync(note)
         proof = self._tools.proof
         before = await proof.look(state, job.attempt)
         end = await self._tools.starter.run_command(state, job, command)
@@ -88,17 +131,51 @@ class Checking:
         return end
 
 
-class CheckingAgain:
-    """Checks that a human asked for: attempts of their own, so that nothing old is answered."""
+@dataclass(frozen=True, kw_only=True)
+class _Around:
+    """The surroundings of one command: those of the worker, unless folders are given."""
 
-    def __init__(self, checking: Checking) -> None:
+    role: str
+    git: GitPlaces | None = None
+    folders: Folders | None = None
+    holder: str | None = None
+
+
+class CleanChecking:
+    """Runs setup and check of one tree in surroundings that no agent had a hand in.
+
+    Both share them, so that what setup puts into HOME is there for the check. Their attempts have
+    names of their own: no recording of an earlier one is taken for an answer.
+    """
+
+    def __init__(self, checking: Checking, *, folders: Folders, holder: str, name: str) -> None:
         self._checking = checking
-        self._name = f"again-{token_hex(3)}"
+        self._folders = folders
+        self._holder = holder
+        self._name = name
 
     async def setup(self, folder: str, git: GitPlaces) -> str | None:
-        """Make a tree ready by the manifest's setup; None, or why it could not be."""
-        return await self._checking.setup(folder, git, role=f"setup-{self._name}")
+        """Make the tree ready by the manifest's setup; None, or why it could not be done."""
+        return await self._checking.set_up(folder, self._around("setup", git))
 
     async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
-        """What the step's check says of a tree."""
-        return await self._checking.check(folder, tree, git, role=f"check-{self._name}")
+        """Run the step's check on the tree."""
+        return await self._checking.run_check(folder, tree, self._around("check", git))
+
+    def _around(self, what: str, git: GitPlaces) -> _Around:
+        role = f"clean-{what}-{self._name}"
+        return _Around(role=role, git=git, folders=self._folders, holder=self._holder)
+
+
+def _note_tenant(layout: Layout, folders: Folders, attempt: AttemptId) -> None:
+    layout.make(folders.home.parent)
+    note = folders.home.with_name(f"{attempt.role}.tenant")
+    note.write_text(str(attempt), encoding="utf-8")
+
+
+def _tenants(rooms: Path) -> list[AttemptId]:
+    return [AttemptId.parse(note.read_text(encoding="utf-8")) for note in rooms.glob("*/*.tenant")]
+
+
+def _clear(rooms: Path) -> None:
+    remove_tree(rooms)

@@ -1,6 +1,6 @@
 """What can be taken away safely, what cannot and why; and getting back what was taken away."""
 
-import shutil
+import os
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,9 +9,10 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from engine.beneath import remove_tree
 from engine.core.effects import ReleaseWorkspace
 from engine.core.state import RunState, Worker
-from engine.errors import StoreError, WorkspaceError
+from engine.errors import EngineError, StoreError, WorkspaceError
 from engine.git.checkout import COPIES, copied, put_back
 from engine.git.removal import Removed, drop_missing, restore
 from engine.git.runner import Repo
@@ -20,7 +21,6 @@ from engine.git.unfinished import let_go
 from engine.ids import AttemptId
 from engine.phases import Phase
 from engine.store.codec import from_json
-from engine.store.files import remove_tree
 from engine.store.layout import check_root
 from engine.supervisor.tools import Tools
 from engine.supervisor.trash import LABEL, discard
@@ -81,11 +81,18 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
             if all(w.phase.is_settled for w in state.workers.values()):
                 checked = check_root(tools.workspaces, state.run)
                 for folder in (checked, tools.layout.radar(state.run)):
-                    remove = partial(shutil.rmtree, folder, ignore_errors=True)
-                    await anyio.to_thread.run_sync(remove)
+                    await anyio.to_thread.run_sync(remove_tree, folder)
+                await anyio.to_thread.run_sync(_drop_empty, tools.workspaces / state.run)
         now = tools.clock.now()
         await anyio.to_thread.run_sync(partial(_purge, tools.layout.trash, now))
     return items
+
+
+def _drop_empty(folder: Path) -> None:
+    """Remove a folder and those below it that hold nothing at all."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):  # something is in it
+            Path(path).rmdir()
 
 
 async def _clean_strays(tools: Tools, *, dry_run: bool) -> list[CleanItem]:
@@ -99,6 +106,7 @@ async def _clean_strays(tools: Tools, *, dry_run: bool) -> list[CleanItem]:
         is_going = verdict.is_safe and not dry_run
         if is_going:
             await discard(tools.repo, tools.layout, verdict)
+            await anyio.to_thread.run_sync(_drop_empty, tools.workspaces / attempt.run)
         items.append(
             CleanItem(
                 run=attempt.run,
@@ -172,7 +180,10 @@ async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool)
         return item(reasons=(f"{w.id} is {w.phase}",))
     state = replace(state, workers={**state.workers, w.id: w})
     effect = ReleaseWorkspace(worker=w.id, attempt=w.attempt)
-    reasons = await tools.workshop.examine(state, effect)
+    try:
+        reasons = await tools.workshop.examine(state, effect)
+    except (EngineError, OSError) as error:  # one that cannot be read must not keep the others
+        reasons = (f"it could not be read: {error}",)
     if reasons or dry_run:
         return item(reasons=reasons)
     await tools.workshop.put_away(state, effect)
@@ -207,7 +218,7 @@ async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
     folder = trash / Path(name).name
     if await anyio.Path(folder / COPIES).is_file():
         back = await anyio.to_thread.run_sync(put_back, folder)
-        await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+        await anyio.to_thread.run_sync(remove_tree, folder)
         return ", ".join(back)
     if repo is None or not await anyio.Path(folder / LABEL).is_file():
         raise WorkspaceError(
@@ -219,7 +230,7 @@ async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
     except StoreError as error:
         raise WorkspaceError(f"{folder / LABEL} cannot be read: {error}") from error
     await restore(repo, removed)
-    await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+    await anyio.to_thread.run_sync(remove_tree, folder)
     return removed.workspace.path
 
 
@@ -230,5 +241,4 @@ def _purge(trash: Path, now: float) -> None:
             # Renamed first: half of it must never look like something that could be restored.
             (trash / item.id).rename(trash / f"{_GOING}{item.id}")
     for folder in trash.glob(f"{_GOING}*"):
-        with suppress(OSError):  # the next clean tries again
-            remove_tree(folder)
+        remove_tree(folder)  # the next clean tries again where something stays

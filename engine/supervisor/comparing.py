@@ -17,8 +17,6 @@ from anyio import to_thread
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
-from engine.git.composition import merged_since
-from engine.git.diff import merge_base
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames
 from engine.git.objects import resolve, scratch_folder
@@ -26,6 +24,7 @@ from engine.git.radar import Snapshot
 from engine.git.runner import Call, Repo, Where
 from engine.ids import AttemptId, WorkerId
 from engine.phases import Phase
+from engine.private import private_folder
 from engine.supervisor.git_diffs import change_diff
 
 Snap = Callable[[RunState, WorkerId, Path], Awaitable[Snapshot | None]]
@@ -82,7 +81,7 @@ class Comparisons:
             async with scratch_folder(self._repo) as scratch:
                 yield scratch
             return
-        await to_thread.run_sync(partial(folder.mkdir, mode=0o700, parents=True, exist_ok=True))
+        await to_thread.run_sync(private_folder, folder)
         yield folder
 
     async def forget(self, folder: Path) -> None:
@@ -102,7 +101,9 @@ class Comparisons:
         found = await change_diff(
             self._repo, old, head, against=said, context=wanted.context, where=where
         )
-        return replace(found, head=work.head, is_live=work.is_live)
+        is_result = wanted.against == TARGET and not work.is_live and head != work.head
+        result = head if is_result else ""
+        return replace(found, head=work.head, is_live=work.is_live, result=result)
 
     async def _work(self, state: RunState, w: Worker, attempt: int, folder: Path) -> _Work:
         base, head = await self._refs(state, w, attempt)
@@ -155,11 +156,7 @@ class Comparisons:
         old = await resolve(self._repo, f"refs/heads/{branch}") if branch else None
         if old is None:
             raise WorkspaceError(f"there is no branch {branch!r} to hold it against")
-        if work.is_live:
-            since = await merge_base(self._repo, old, work.base) or work.base
-        else:
-            since = await merged_since(self._repo, old, base=work.base, head=work.head)
-        merged = await Merger(self._repo, objects=folder).merge3(since, old, work.head)
+        merged = await Merger(self._repo, objects=folder).merge3(work.base, old, work.head)
         if merged.is_clean:
             return old, merged.tree, f"{branch} as it is now"
         return old, work.head, f"{branch} as it is now, unmerged: they conflict"

@@ -16,8 +16,9 @@ from engine.errors import EngineError, WorkspaceError
 from engine.events import Landed
 from engine.host.threads import REPORT
 from engine.ids import RunId
-from engine.phases import Phase
+from engine.phases import HOLDING, Phase
 from engine.plan.model import Plan
+from engine.store.codec import to_json
 from engine.store.history import Standing
 from engine.supervisor.allotment import admitted, allot
 from engine.supervisor.cleaning import CleanItem, bring_back, clean
@@ -26,18 +27,43 @@ from engine.supervisor.journal import Journal
 from engine.supervisor.judge import find_worker, judge
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.questions import Questions, split_run
+from engine.supervisor.speaking import speaker, this_process
 from engine.supervisor.tools import Tools
+
+_AT_WORK = HOLDING | {Phase.QUEUED, Phase.BACKING_OFF, Phase.LANDING}
 
 
 class Coordinator(Questions):
     """The runs of one engine, and the one way in."""
 
-    def __init__(self, tools: Tools, tasks: TaskGroup, *, cap: int | None = None) -> None:
+    def __init__(
+        self,
+        tools: Tools,
+        tasks: TaskGroup,
+        *,
+        cap: int | None = None,
+        guests: set[RunId] | None = None,
+    ) -> None:
+        """Begin without runs.
+
+        Args:
+            tools: The rooms to work with.
+            tasks: Where everything goes on.
+            cap: Of all runs together.
+            guests: Is told which runs other processes brought in.
+        """
         super().__init__(tools, tasks)
+        self._guests = set() if guests is None else guests
         self._cap = cap
         self._let_go: set[RunId] = set()
         self._is_sharing = False
         self._taking_up = anyio.Lock()
+
+    @property
+    def guests(self) -> tuple[RunId, ...]:
+        """The runs that other processes brought in and that are at work."""
+        found = (run for run in self._runs if run in self._guests)
+        return tuple(run for run in found if self._runs[run].state.crew.count(_AT_WORK))
 
     @property
     def tools(self) -> Tools:
@@ -67,7 +93,11 @@ class Coordinator(Questions):
         run = RunId(secrets.token_hex(3))
         layout = self._tools.layout
         await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))
-        meta = {"project": str(self._tools.project), "started": str(self._tools.clock.now())}
+        meta = {
+            "project": str(self._tools.project),
+            "started": str(self._tools.clock.now()),
+            "by": to_json(speaker()),
+        }
         create = partial(Journal.create, run, layout.run_db(run), plan, meta)
         with anyio.CancelScope(shield=True):  # a journal that nobody works on would be taken up
             journal = await anyio.to_thread.run_sync(create)
@@ -165,6 +195,8 @@ class Coordinator(Questions):
         return taken
 
     def _admit(self, journal: Journal, state: RunState) -> LiveRun:
+        if speaker() != this_process():
+            self._guests.add(state.run)
         live = LiveRun(journal, state, tools=self._tools, tasks=self._tasks)
         self._runs[live.run] = live
         self._watch_for_clashes(live, is_over=lambda: self._runs.get(live.run) is not live)
@@ -203,14 +235,23 @@ class Coordinator(Questions):
                 live = await self.take_up(RunId(name))
             except EngineError as error:
                 return c.Refused(str(error), hint=error.hint)
-        if live.trouble is not None:
-            return c.Refused(f"the run cannot be written down: {live.trouble}")
+        if live.is_unwritable and not isinstance(command, c.StopRun | c.StopWorker):
+            trouble = live.troubles.told
+            why = trouble.what if trouble is not None else "its journal cannot be written"
+            return c.Refused(
+                f"nothing can be written down: {why}", hint=trouble.help if trouble else ""
+            )
         moments = await self._moments_for(live, command)
         verdict = judge(live.state, command, at=self._tools.clock.now(), moments=moments)
         if isinstance(verdict, c.Refused):
             return verdict
+        self._note_command(live, type(command).__name__, getattr(command, "worker", None) or "")
         for fact in verdict.facts:
             live.feed(fact)
+        if live.is_unwritable:  # what was fed waits, and nobody would tell the agents
+            stopped = [one.worker for one in verdict.facts if isinstance(one, f.StopRequested)]
+            live.end_agents(stopped or live.state.workers)
+            return c.Accepted(f"{verdict.note}; that is written down once it can be")
         return c.Accepted(verdict.note)
 
     async def clean(self, *, dry_run: bool = False) -> list[CleanItem]:

@@ -4,6 +4,7 @@ The program is the human's, not the agent's: it has no limits of its own and is 
 sees what the agent sees and may write what the agent may write.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import anyio
@@ -40,6 +41,15 @@ async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
     argv, env = await anyio.to_thread.run_sync(enter)
     note = ""
     if w.phase not in _WORKS_ON:
+        env = (*env, *(() if tools.starter.shelter.mounts else _git_of(job)))
         note = "Its work was collected already: what you change here is not part of its change."
     folder = str(anyio.Path(w.workspace) / state.plan.workspace.cwd)
     return Entrance(argv=argv, env=dict(env), folder=folder, note=note)
+
+
+def _git_of(job: Job) -> Sequence[tuple[str, str]]:
+    """Name the private repository where the workspace's `.git` leads out of the sandbox again."""
+    git = job.git
+    if git is None or git.private.is_relative_to(job.workspace):
+        return ()
+    return (("GIT_DIR", str(git.private)), ("GIT_WORK_TREE", job.workspace))

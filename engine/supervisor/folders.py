@@ -1,21 +1,22 @@
 """Plain folders as workspaces: no git, only includes going in and artifacts coming out."""
 
-import shutil
+import os
 from collections.abc import Container, Sequence
-from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
+from engine.beneath import Kind, Refused, copy_tree, list_tree, remove_tree
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.ids import AttemptId, WorkerId
 from engine.plan.model import Plan, RetryMode
+from engine.private import private_folder
 from engine.results import Change, CheckResult
 from engine.store.layout import Layout, workspace
-from engine.supervisor.artifacts import artifacts_folder, copy, give_artifacts, keep_artifacts
+from engine.supervisor.artifacts import artifacts_folder, give_all, keep_artifacts
 from engine.supervisor.comparing import Wanted
 from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.shelter import GitPlaces
@@ -27,6 +28,7 @@ from engine.supervisor.workshop import (
     Made,
     ReadyToLand,
     Refusal,
+    Undone,
 )
 
 
@@ -40,10 +42,11 @@ class FolderWorkshop:
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """The folder, filled; `continue` begins with a copy of the last one, `resume` in it."""
-        path = await anyio.to_thread.run_sync(self._fill, state, effect)
-        return Made(path=str(path))
+        notes: list[str] = []
+        path = await anyio.to_thread.run_sync(self._fill, state, effect, notes)
+        return Made(path=str(path), notes=tuple(notes))
 
-    def _fill(self, state: RunState, effect: e.PrepareWorkspace) -> Path:
+    def _fill(self, state: RunState, effect: e.PrepareWorkspace, notes: list[str]) -> Path:
         previous = state.workers[effect.worker].workspace
         if effect.mode is RetryMode.RESUME and previous and Path(previous).is_dir():
             return Path(previous)
@@ -52,28 +55,28 @@ class FolderWorkshop:
         if target.exists():
             return target
         draft = target.with_name(f".{target.name}.making")
-        shutil.rmtree(draft, ignore_errors=True)
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        remove_tree(draft)
+        private_folder(draft)
         if effect.mode is RetryMode.CONTINUE and previous and Path(previous).is_dir():
-            shutil.copytree(previous, draft, symlinks=True)
+            notes += [_note(one) for one in copy_tree(previous, [b""], draft).refused]
         else:
-            draft.mkdir(mode=0o700)
-            self._include(state.plan.workspace.include, draft)
-        for worker, number in effect.bases:
-            given = AttemptId(state.run, worker, number)
-            give_artifacts(artifacts_folder(self._layout, given), draft)
+            notes += self._include(state.plan.workspace.include, draft)
+        notes += give_all(self._layout, state.run, effect.bases, draft)
         draft.rename(target)
         return target
 
-    def _include(self, patterns: Sequence[str], target: Path) -> None:
+    def _include(self, patterns: Sequence[str], target: Path) -> list[str]:
+        project = self._project.resolve()
+        names: list[Path] = []
         for pattern in patterns:
-            for source in sorted(self._project.glob(pattern)):
-                if not source.resolve().is_relative_to(self._project.resolve()):
+            for source in sorted(project.glob(pattern)):
+                if not source.resolve().is_relative_to(project):
                     raise WorkspaceError(
                         f"workspace.include: {pattern} leads out of {self._project}",
                         hint="Include files that lie inside the project.",
                     )
-                copy(source, target / source.relative_to(self._project))
+                names.append(source.relative_to(project))
+        return [_note(one) for one in copy_tree(project, names, target).refused]
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
         """The artifacts the step names, copied to where no agent reaches them."""
@@ -86,7 +89,8 @@ class FolderWorkshop:
         kept = artifacts_folder(self._layout, AttemptId(state.run, worker, number))
         patterns = state.plan.step(worker.step).artifacts
         found = keep_artifacts(Path(folder), patterns, kept)
-        return Kept(change=Change(files=len(found), artifacts=found))
+        aside = tuple(map(_note, found.refused))
+        return Kept(change=Change(files=len(found.found), artifacts=found.found, set_aside=aside))
 
     async def prepare_landing(
         self, state: RunState, effect: e.Land, check: Checker | None
@@ -123,7 +127,7 @@ class FolderWorkshop:
         """Plain folders need nothing pinned."""
         return plan
 
-    async def undo(self, prepared: str, *, message: str) -> str | None:
+    async def undo(self, prepared: str, *, message: str) -> Undone | str:
         """Never reached: nothing lands here."""
         del prepared, message
         return "nothing lands from a plain folder"
@@ -138,7 +142,7 @@ class FolderWorkshop:
         target = workspace(self._root, AttemptId(state.run, effect.worker, effect.attempt))
         draft = target.with_name(f".{target.name}.making")
         for folder in (target, draft):
-            await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+            await anyio.to_thread.run_sync(remove_tree, folder)
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Only an empty folder is provably not needed."""
@@ -185,8 +189,14 @@ class FolderWorkshop:
         return None
 
 
+def _note(one: Refused) -> str:
+    return f"{os.fsdecode(one.path)}: {one.reason}"
+
+
 def _count(folder: Path) -> int:
-    return sum(not path.is_dir() for path in folder.rglob("*"))
+    """Count what is no folder; what cannot be looked into counts too."""
+    entries = list_tree(folder)
+    return sum(isinstance(one, Refused) or one.kind is not Kind.FOLDER for one in entries)
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fnmatch import fnmatch
 
 from engine.diffs import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
-from engine.git.diff import FileChange, FilePatch, changed_files, file_patches
+from engine.git.diff import MOST_BYTES, FileChange, FilePatch, changed_files, file_patches
 from engine.git.diff import Hunk as GitHunk
 from engine.git.diff import Line as GitLine
 from engine.git.objects import read_blobs
@@ -23,7 +23,6 @@ _GENERATED = (
     *("*.snap", "*.generated.*", "*.g.dart", "*.designer.cs"),
 )
 """Names of files that programs write."""
-_MOST_BYTES = 64 << 20
 _MOST_TEXT = 8 << 20
 LEAST_CONTEXT = 3
 
@@ -43,7 +42,7 @@ async def change_diff(
     much is shown round it.
     """
     files = await changed_files(repo, base, head, where)
-    patches = await file_patches(repo, files, (base, head), max_bytes=_MOST_BYTES, where=where)
+    patches = await file_patches(repo, files, (base, head), max_bytes=MOST_BYTES, where=where)
     binary = [file for file in files if file.is_binary]
     sizes = await _sizes(repo, [oid for f in binary for oid in (f.old_oid, f.new_oid)], where)
     if context > LEAST_CONTEXT:
@@ -129,7 +128,11 @@ def _file(file: FileChange, patch: FilePatch, sizes: Mapping[str, int]) -> FileD
         old_path=os.fsdecode(file.old_path) if file.old_path else "",
         hunks=tuple(_hunk(hunk) for hunk in patch.hunks),
         is_generated=any(fnmatch(name.rpartition("/")[2], each) for each in _GENERATED),
+        is_binary=file.is_binary,
+        is_cut=patch.is_cut,
         note=_note(file, patch, sizes),
+        added_in_all=file.added if patch.is_cut else None,
+        removed_in_all=file.removed if patch.is_cut else None,
     )
 
 

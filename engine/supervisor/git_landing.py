@@ -6,14 +6,16 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 
 import anyio
 from anyio import to_thread
 
 from engine import commands as c
+from engine.beneath import remove_tree
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
-from engine.errors import DirtyTarget, EngineError, WorkspaceError
+from engine.errors import DirtyTarget, EngineError, GitFailed, WorkspaceError
 from engine.git.carrying import edited_paths, prepare_carrying, prepare_committing
 from engine.git.checktree import CheckTree, fill_check_tree
 from engine.git.composition import Composed, LandRequest, Style, compose
@@ -30,7 +32,9 @@ from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, read_ref, resolve, write_commit
 from engine.git.runner import Repo
 from engine.git.undo import undo_landing
+from engine.legible import legible_line, legible_name
 from engine.phases import Phase
+from engine.private import private_folder
 from engine.results import CheckResult
 from engine.store.codec import from_json, to_json
 from engine.store.files import write_atomically
@@ -40,8 +44,15 @@ from engine.supervisor.git_names import short
 from engine.supervisor.merging.conflicts import conflict_paths
 from engine.supervisor.merging.questions import landing_question
 from engine.supervisor.merging.sessions import Resolutions
+from engine.supervisor.seeds import Seeds, read_planted, write_planted
 from engine.supervisor.shelter import GitPlaces
-from engine.supervisor.workshop import Checker, Conflicted, ReadyToLand, Refusal
+from engine.supervisor.workshop import (
+    Checker,
+    Conflicted,
+    ReadyToLand,
+    Refusal,
+    Undone,
+)
 
 _UNDOING = "undoing.json"
 
@@ -60,6 +71,7 @@ async def finish_undoing(repo: Repo, layout: Layout) -> None:
 
 
 _CHECK = "Plait-Check"
+_MOVED = "the target moved since you looked"
 _WAYS_BACK = (
     "Commit them (the undo then adds a commit), stash them (`git stash`, and `git stash pop` after"
     " it), or take them back; then undo again."
@@ -77,10 +89,12 @@ class Landings:
         layout: Layout,
         clock: Clock,
         resolutions: Resolutions,
+        seeds: Seeds,
     ) -> None:
         self._repo = repo
         self._resolutions = resolutions
         self._root = root
+        self._seeds = seeds
         self._layout = layout
         self._clock = clock
         self._merger = Merger(repo)
@@ -94,18 +108,21 @@ class Landings:
         composed = await self._compose(state, effect)
         if not isinstance(composed, Composed):
             return composed
+        if effect.result not in {None, composed.tree}:
+            return Refusal(reason=_MOVED)
         try:
             prepared = await self._prove(state, effect, composed)
         except DirtyTarget as dirty:
             return _blocked(str(dirty), dirty.paths)
         if isinstance(prepared, Refusal):
             return prepared
-        if check is not None and not effect.is_despite_check and not prepared.leads_on:
-            failed = await self._check(state, effect, composed, check)
-            if failed is not None:
-                await let_go(self._repo, prepared)
-                return failed
-        return _ready(prepared, tree=composed.tree)
+        if check is None or prepared.leads_on:
+            return _ready(prepared, tree=composed.tree)
+        found = await self._check(state, effect, composed, check)
+        if isinstance(found, CheckResult) and (found.passed or _is_overruled(state, effect, found)):
+            return replace(_ready(prepared, tree=composed.tree), check=found)
+        await let_go(self._repo, prepared)
+        return found
 
     async def _prove(
         self, state: RunState, effect: e.Land, composed: Composed
@@ -134,9 +151,9 @@ class Landings:
             return Refusal(reason=f"{prepared.reason} {prepared.detail}".strip())
         if isinstance(prepared, MergedTrees):
             paths = tuple(one.path for one in prepared.conflicts)
-            names = ", ".join(map(os.fsdecode, paths))
+            names = _named(paths)
             return _blocked(f"your own edits conflict with the change in {names}", paths)
-        return prepared
+        return replace(prepared, note=composed.note)
 
     async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
         """Whether edits of the user's in these files still keep a landing from its target."""
@@ -162,20 +179,21 @@ class Landings:
             message=_landing_message(state, w),
             author=signature,
             committer=signature,
-            trailers=_trailers(state, w, effect, tree=tree),
+            trailers=_trailers(state, w),
             tree=tree,
             creates=old is None,
+            prefix=state.plan.runtime.branch_prefix,
+            root=state.plan.runtime.base,
         )
         composed = await compose(self._repo, self._merger, request)
-        if isinstance(composed, Composed) and _is_of_batch(w, composed.tree):
-            rows = tuple(
-                (k, f"{v} (as one of a batch)" if k == _CHECK else v) for k, v in request.trailers
-            )
-            composed = await compose(self._repo, self._merger, replace(request, trailers=rows))
+        if isinstance(composed, Composed):
+            rows = _with_verdict(state, effect, request.trailers, tree=composed.tree)
+            if rows != request.trailers:
+                composed = await compose(self._repo, self._merger, replace(request, trailers=rows))
         if isinstance(composed, Composed):
             return composed
         if composed.unsafe:
-            names = ", ".join(map(os.fsdecode, composed.unsafe))
+            names = _named(composed.unsafe)
             return Refusal(reason=f"the result would hold paths that git refuses: {names}")
         return Conflicted(paths=conflict_paths(composed))
 
@@ -189,18 +207,30 @@ class Landings:
         """
         if effect.resolved is None or old == effect.resolved_onto:
             return effect.resolved
-        again = await self._resolutions.again(state, state.workers[effect.worker], target=target)
-        return again if isinstance(again, str) else Conflicted(paths=again)
+        w = state.workers[effect.worker]
+        again = await self._resolutions.again(state, w, target=target)
+        if not isinstance(again, str):
+            return Conflicted(paths=again, reason=_MOVED)
+        if effect.result not in {None, again}:
+            paths = await self._resolutions.paths(state, w)
+            return Conflicted(paths=paths, reason=_MOVED)
+        return again
 
     async def _check(
         self, state: RunState, effect: e.Land, composed: Composed, check: Checker
-    ) -> CheckResult | Refusal | None:
-        """The check on the exact tree; one that passed on this very tree is not run again."""
+    ) -> CheckResult | Refusal:
+        """Return what a clean check says of the exact tree; one that passed there is not run again.
+
+        Nor is a red one that a human overrules: it was seen, and is known to be of this very tree.
+        """
         known = state.workers[effect.worker].check
-        if known is not None and known.passed and known.tree == composed.tree:
-            return None
+        if known is not None and known.speaks_for(composed.tree):
+            if known.passed and known.batch is None:
+                return replace(known, is_exact=True)
+            if known.passed or effect.is_despite_check:
+                return known
         result = await self.check_commit(state, composed.new, composed.tree, check)
-        return result if isinstance(result, Refusal) or not result.passed else None
+        return result if isinstance(result, Refusal) else replace(result, is_exact=True)
 
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool
@@ -223,40 +253,66 @@ class Landings:
         author = self._repo.settings.sign(int(state.started_at or 0))
         wording = Wording(message="A tree to be checked\n", author=author)
         commit = await write_commit(self._repo, tree, [change.head], wording)
-        return await self.check_commit(state, commit, tree, check)
+        found = await self.check_commit(state, commit, tree, check)
+        return found if isinstance(found, Refusal) else replace(found, is_exact=True)
 
     async def check_commit(
         self, state: RunState, commit: str, tree: str, check: Checker
     ) -> CheckResult | Refusal:
-        """The check in a tree that holds exactly a commit's files, and is warm from before."""
+        """Check exactly a commit's files, in surroundings that no agent had a hand in."""
         root = check_root(self._root, state.run)
         place = CheckTree(path=root / "tree", folder=self._layout.check(state.run))
-        await anyio.Path(root).mkdir(mode=0o700, parents=True, exist_ok=True)
-        borrowed = await fill_check_tree(self._repo, place, commit)
-        places = GitPlaces(private=Path(place.git_dir), objects=tuple(map(Path, borrowed)))
-        problem = await check.setup(str(place.path), places)
-        if problem is not None:
-            return Refusal(reason=problem)
-        return await check.check(str(place.path), tree, places)
+        await anyio.to_thread.run_sync(private_folder, root)
+        async with check.alone() as clean:
+            try:
+                borrowed = await self._fill(state, place, commit)
+            except (OSError, GitFailed):  # whatever a check left there that nobody can remove
+                await to_thread.run_sync(_set_aside, place, self._layout.trash)
+                borrowed = await self._fill(state, place, commit)
+            places = GitPlaces(private=Path(place.git_dir), objects=tuple(map(Path, borrowed)))
+            problem = await clean.setup(str(place.path), places)
+            if problem is not None:
+                return Refusal(reason=problem)
+            return await clean.check(str(place.path), tree, places)
 
-    async def undo(self, prepared: str, *, message: str) -> str | None:
+    async def _fill(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
+        """Bring the check tree to a commit, with what setup made of the user's own files."""
+        note = place.folder / "planted.json"
+        planted = await to_thread.run_sync(read_planted, note)
+        filled = await fill_check_tree(self._repo, place, commit, keep=planted.tops)
+        setup, base = state.plan.workspace.setup, state.plan.runtime.base
+
+        def restore() -> None:
+            key = self._seeds.key(place.path, setup, base=base) if setup is not None else None
+            now = self._seeds.restore(key, place.path, planted, kept=filled.kept)
+            if now is not planted:
+                write_planted(note, now)
+
+        await to_thread.run_sync(restore)
+        return filled.borrowed
+
+    async def undo(self, prepared: str, *, message: str) -> Undone | str:
         """Go back to where the target was, or add the opposite where others landed since."""
         landed = from_json(LandPrepared, prepared)
-        if await resolve(self._repo, landed.target) == landed.old:
-            return None
+        undone = partial(Undone, target=short(landed.target) or landed.target)
+        at = await resolve(self._repo, landed.target)
+        if at == landed.old:
+            return undone(at=at)
         author = self._repo.settings.sign(int(self._clock.now()))
         try:
             wording = Wording(message=message, author=author)
             back = await undo_landing(self._repo, self._merger, landed, wording)
+            if back is None:  # an engine that died had done it
+                return undone(at=at)
             if isinstance(back, MergedTrees):
-                paths = ", ".join(os.fsdecode(one.path) for one in back.conflicts)
+                paths = _named([one.path for one in back.conflicts])
                 return f"what landed since conflicts with taking it back: {paths}"
             done = back if isinstance(back, LandRefused) else await self._go_back(back)
         except DirtyTarget as dirty:
             return f"{dirty}. {_WAYS_BACK}"
         if isinstance(done, LandRefused):
             return f"{done.reason} {done.detail}".strip()
-        return None
+        return undone(at=done.commit, is_added=done.commit != landed.old)
 
     async def _go_back(self, back: LandPrepared) -> Landed | LandRefused:
         """Land the way back, noted on disk so that a death in between can be repaired."""
@@ -286,6 +342,16 @@ class Landings:
         return f"{done.reason} {done.detail}".strip()
 
 
+def _set_aside(place: CheckTree, trash: Path) -> None:
+    """Let a check tree begin anew; what cannot be removed now is purged with the trash."""
+    if os.path.lexists(place.path):
+        private_folder(trash)
+        try:
+            place.path.rename(trash / f"check-{token_hex(6)}")
+        except OSError:  # on another disk
+            remove_tree(place.path)
+
+
 def _blocked(what: str, paths: Sequence[bytes]) -> Refusal:
     """A refusal that names the ways out."""
     names = tuple(map(os.fsdecode, paths))
@@ -310,26 +376,23 @@ def _ready(prepared: LandPrepared, *, tree: str) -> ReadyToLand:
         tree=tree,
         detail=to_json(prepared),
         leads_on=prepared.leads_on,
+        note=prepared.note,
     )
+
+
+def _named(paths: Sequence[bytes]) -> str:
+    """Return paths for a sentence, each so that no other looks like it."""
+    return ", ".join(legible_name(os.fsdecode(path)) for path in paths)
 
 
 def _landing_message(state: RunState, w: Worker) -> str:
     words = w.prompt or state.plan.step(w.id.step).run or ""
     first = next((line.strip() for line in words.splitlines() if line.strip()), "")
-    subject = f"{w.id}: {first}" if first else f"{w.id}"
+    subject = f"{w.id}: {legible_line(first)}" if first else f"{w.id}"
     return f"{subject[:72]}\n"
 
 
-def _is_of_batch(w: Worker, tree: str) -> bool:
-    """That this tree is good was concluded from the result of a batch that it is part of."""
-    known = w.check
-    return known is not None and known.passed and known.batch is not None and known.tree == tree
-
-
-def _trailers(
-    state: RunState, w: Worker, effect: e.Land, *, tree: str | None
-) -> tuple[tuple[str, str], ...]:
-    check, known = state.plan.step(w.id.step).check, w.check
+def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
     rows: list[tuple[str, str]] = [
         ("Plait-Run", state.run),
         ("Plait-Worker", str(w.id)),
@@ -337,8 +400,28 @@ def _trailers(
     ]
     if w.left_out:
         rows.append(("Plait-Left-Out", str(len(w.left_out))))
-    if check is not None:
-        is_proved = known is not None and known.passed and tree is not None and known.tree == tree
-        is_overruled = effect.is_despite_check and not is_proved
-        rows.append((_CHECK, "overruled" if is_overruled else f"passed: {check}"))
+    check = state.plan.step(w.id.step).check
+    if check is not None:  # a commit whose tree then fails the check never lands
+        rows.append((_CHECK, f"passed: {check}"))
     return tuple(rows)
+
+
+def _with_verdict(
+    state: RunState, effect: e.Land, rows: tuple[tuple[str, str], ...], *, tree: str
+) -> tuple[tuple[str, str], ...]:
+    """Say where the tree lands for another reason than a check that passed on it alone."""
+    known = state.workers[effect.worker].check
+    if known is None or not known.speaks_for(tree):
+        return rows
+    found = dict(rows)
+    if known.passed and known.batch is not None:
+        found[_CHECK] += " (as one of a batch)"
+    elif _is_overruled(state, effect, known):
+        found[_CHECK] = "overruled"
+    return tuple(found.items())
+
+
+def _is_overruled(state: RunState, effect: e.Land, found: CheckResult) -> bool:
+    """Tell whether a human lands a tree although they know that its check is red."""
+    is_known = found == state.workers[effect.worker].check
+    return effect.is_despite_check and is_known and not found.passed

@@ -1,8 +1,7 @@
 """Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
 
-import shutil
 from collections.abc import AsyncIterator, Container, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,34 +9,42 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from engine.beneath import remove_file, remove_tree
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.diffs import ChangeDiff
-from engine.git.base import StackConflict, resolve_base, stack_base
-from engine.git.collection import CollectRefused, CollectRequest, collect
+from engine.git.arrivals import MOST_REFS
+from engine.git.base import resolve_base
+from engine.git.collection import CollectRefused, CollectRequest, collect, lead_inside
+from engine.git.composition import Style
 from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames, check_prefix
-from engine.git.objects import Wording, set_refs, write_commit
+from engine.git.nested import quiet_repositories
+from engine.git.objects import set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
 from engine.git.removal import Verdict, examine, forget, remove_branch
 from engine.git.runner import Repo
-from engine.git.settings import Signature
+from engine.git.stacking import StackConflict, stack_base
+from engine.git.staging import MOST_NEW
 from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, check_space, prepare
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.phases import Phase
-from engine.plan.model import MergeMode, Plan, RetryMode
+from engine.plan.model import Plan, RetryMode
+from engine.private import private_folder
 from engine.results import CheckResult
 from engine.store.layout import Layout, workspace
-from engine.supervisor.artifacts import artifacts_folder, give_artifacts, keep_artifacts
+from engine.supervisor.artifacts import artifacts_folder, give_all, keep_artifacts
 from engine.supervisor.clock import Clock
 from engine.supervisor.comparing import Comparisons, Wanted
-from engine.supervisor.git_change import left_out_note, measured
+from engine.supervisor.git_change import History, left_out_note, measured
 from engine.supervisor.git_landing import Landings
 from engine.supervisor.git_names import short
 from engine.supervisor.git_target import target_of
 from engine.supervisor.merging.conflicts import conflict_paths
 from engine.supervisor.merging.desk import MergeDesk
+from engine.supervisor.merging.questions import beneath
+from engine.supervisor.seeds import Seeds
 from engine.supervisor.shelter import GitPlaces, Job, Shelter
 from engine.supervisor.trash import discard
 from engine.supervisor.workshop import (
@@ -48,6 +55,7 @@ from engine.supervisor.workshop import (
     Made,
     ReadyToLand,
     Refusal,
+    Undone,
 )
 
 _DISK_FLOOR = 256 << 20
@@ -68,7 +76,14 @@ class GitWorkshop:
     """Worktrees of one repository."""
 
     def __init__(
-        self, repo: Repo, *, root: Path, layout: Layout, shelter: Shelter, clock: Clock
+        self,
+        repo: Repo,
+        *,
+        root: Path,
+        layout: Layout,
+        shelter: Shelter,
+        clock: Clock,
+        seeds: Seeds,
     ) -> None:
         self._repo = repo
         self._root = root
@@ -80,9 +95,15 @@ class GitWorkshop:
         self._snapping: dict[WorkerId, anyio.Lock] = {}
         self._desk = MergeDesk(repo, layout=layout, clock=clock, snap=self.snapshot)
         self._landings = Landings(
-            repo, root=root, layout=layout, clock=clock, resolutions=self._desk.resolutions
+            repo,
+            root=root,
+            layout=layout,
+            clock=clock,
+            resolutions=self._desk.resolutions,
+            seeds=seeds,
         )
         self._bases: dict[RunId, str] = {}
+        self._users: dict[str, bool] = {}
         self._pinning = anyio.Lock()
         self._spaces: dict[AttemptId, Workspace] = {}
 
@@ -111,6 +132,7 @@ class GitWorkshop:
         if effect.mode is RetryMode.RESUME and await _is_there(w):
             space = await self._space_of(state, w)
             await anyio.to_thread.run_sync(_unlock, space.git_dir)
+            await anyio.to_thread.run_sync(lead_inside, space)
             return Made(path=space.path, branch=short(space.branch), base=w.base)
         start = await self._start(state, effect)
         if isinstance(start, BaseClash):
@@ -129,42 +151,60 @@ class GitWorkshop:
             ),
         )
         self._spaces[attempt] = space
-        await anyio.to_thread.run_sync(self._give_artifacts, state.run, effect, Path(space.path))
-        return Made(path=space.path, branch=short(space.branch), base=start.base)
+        notes = await anyio.to_thread.run_sync(
+            give_all, self._layout, state.run, effect.bases, Path(space.path)
+        )
+        return Made(
+            path=space.path,
+            branch=short(space.branch),
+            base=start.base,
+            notes=notes,
+            is_users=await self._is_users(state, effect, start.commit),
+        )
 
-    def _give_artifacts(self, run: RunId, effect: e.PrepareWorkspace, path: Path) -> None:
-        for worker, number in effect.bases:
-            give_artifacts(artifacts_folder(self._layout, AttemptId(run, worker, number)), path)
+    async def _is_users(self, state: RunState, effect: e.PrepareWorkspace, commit: str) -> bool:
+        """Tell whether setup can read nothing here that an agent wrote.
+
+        The workspace begins with the run's base, that is in the user's history (a worker's branch
+        may be named as base), and nobody has worked in the HOME or writes where all can.
+        """
+        holes = state.plan.runtime.holes
+        is_open = holes.has_docker or any(path.endswith(":rw") for path in holes.paths)
+        is_first = effect.attempt == 1 and not effect.bases
+        if state.plan.workspace.setup is None or is_open or not is_first:
+            return False
+        if commit != await self._base_of(state):
+            return False
+        if commit not in self._users:
+            listing = await self._repo.read(
+                *("for-each-ref", "--contains", commit, "--format=%(refname)"),
+                *("refs/heads", "refs/tags", "refs/remotes"),
+            )
+            ours = f"refs/heads/{state.plan.runtime.branch_prefix}/".encode()
+            self._users[commit] = any(not ref.startswith(ours) for ref in listing.splitlines())
+        return self._users[commit]
 
     async def _start(self, state: RunState, effect: e.PrepareWorkspace) -> _Start | BaseClash:
         base = await self._base_of(state)
         if effect.start is not None:
             await self._desk.moments(state.run).take(effect.start)
             return _Start(commit=effect.start.commit, base=effect.start.base)
-        heads = [
-            change.head
-            for worker, _ in effect.bases
-            if (change := state.workers[worker].change) is not None
-            and change.head is not None
-            and state.plan.step(worker.step).merge is not MergeMode.NONE
-        ]
-        wording = Wording(message="Stacked base\n", author=self._fixed_signature(state))
+        w = state.workers[effect.worker]
+        below = await beneath(self._repo, state, w)
+        heads = list(below.heads.values())
         if effect.resolved_base is not None:
             parents = heads or [base]
-            commit = await write_commit(self._repo, effect.resolved_base, parents, wording)
+            commit = await write_commit(self._repo, effect.resolved_base, parents, below.wording)
             return _Start(commit=commit, base=commit)
-        found = await stack_base(self._repo, self._merger, base=base, heads=heads, wording=wording)
+        record = replace(below.record, root=base)
+        found = await stack_base(self._repo, self._merger, record, heads, wording=below.wording)
         if isinstance(found, StackConflict):
             return BaseClash(paths=conflict_paths(found.merged))
-        w = state.workers[effect.worker]
         last = w.change
         if effect.mode is not RetryMode.FRESH and last is not None and last.head is not None:
             return _Start(commit=last.head, base=last.base or found.commit)
         start = state.plan.runtime.start
         return _Start(commit=start if start and not heads else found.commit, base=found.commit)
-
-    def _fixed_signature(self, state: RunState) -> Signature:
-        return self._repo.settings.sign(int(state.started_at or 0))
 
     async def _base_of(self, state: RunState) -> str:
         """The run's base, pinned so that no clean-up of the user's takes it away."""
@@ -221,9 +261,7 @@ class GitWorkshop:
     ) -> AsyncIterator[Wrap]:
         """What puts a git command of ours into a worker's own view of the machine."""
         folder = Path(space.collect_dir)
-        await anyio.to_thread.run_sync(
-            partial(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
-        )
+        await anyio.to_thread.run_sync(private_folder, folder)
         job = Job(
             attempt=replace(space.attempt, role=role),
             workspace=space.path,
@@ -237,11 +275,19 @@ class GitWorkshop:
         """A running worker's tree as it is now, taken inside its sandbox, one at a time."""
         w = state.workers[worker]
         space = await self._space_of(state, w)
-        author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
         lock = self._snapping.setdefault(worker, anyio.Lock())
         async with lock, self._inside(state, space, role="radar") as wrap:
-            request = CollectRequest(author=author, message=_left_over(w), wrap=wrap)
+            request = replace(self._request(state, w), wrap=wrap)
             return await snapshot(self._repo, space, request, objects=objects)
+
+    def _request(self, state: RunState, w: Worker) -> CollectRequest:
+        limits = state.limits_of(w.id)
+        return CollectRequest(
+            author=self._repo.settings.sign(int(w.attempt_since or state.started_at or 0)),
+            message=_left_over(w),
+            most_new=limits.files or MOST_NEW,
+            most_refs=limits.refs or MOST_REFS,
+        )
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
         """Everything the attempt left, imported onto its refs."""
@@ -251,21 +297,26 @@ class GitWorkshop:
         kept = artifacts_folder(self._layout, space.attempt)
         take = partial(keep_artifacts, Path(space.path), step.artifacts, kept)
         artifacts = await anyio.to_thread.run_sync(take)
-        author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
-        async with self._inside(state, space) as wrap:
-            found = await collect(
-                self._repo, space, CollectRequest(author=author, message=_left_over(w), wrap=wrap)
-            )
+        request = self._request(state, w)
+        try:
+            async with self._inside(state, space) as wrap:
+                found = await collect(self._repo, space, replace(request, wrap=wrap))
+        finally:  # whatever came of it, the user may go there and type `git status`
+            with anyio.CancelScope(shield=True):
+                quieted = await quiet_repositories(
+                    self._repo, space.path, admin=space.admin, private=space.git_dir
+                )
         if isinstance(found, CollectRefused):
             why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
             return Kept(error=why)
         await self._tidy(space)
         change = await measured(
             self._repo,
-            found,
+            replace(found, notes=(*found.notes, *quieted)),
             w.base or found.base,
             meant=state.plan.workspace.paths,
             artifacts=artifacts,
+            history=_history_of(state),
         )
         return Kept(change=change)
 
@@ -295,8 +346,8 @@ class GitWorkshop:
         """Move the target by compare-and-swap, its checkout along with it."""
         return await self._landings.land(effect, ready)
 
-    async def undo(self, prepared: str, *, message: str) -> str | None:
-        """Take a landing back; None, or why it stays."""
+    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+        """Take a landing back, or say why it stays."""
         return await self._landings.undo(prepared, message=message)
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
@@ -341,9 +392,8 @@ class GitWorkshop:
         if not await _is_there(w):
             return None
         space = await self._space_of(state, w)
-        author = self._repo.settings.sign(int(w.attempt_since or state.started_at or 0))
         async with self._inside(state, space) as wrap:
-            request = CollectRequest(author=author, message=_left_over(w), wrap=wrap)
+            request = replace(self._request(state, w), wrap=wrap)
             verdict = await examine(self._repo, space, request)
         if verdict.is_safe:
             await self._tidy(space)
@@ -357,7 +407,11 @@ class GitWorkshop:
         attempt = AttemptId(state.run, w.id, w.attempt)
         names = RefNames(attempt, state.plan.runtime.branch_prefix)
         targets = [f"refs/heads/{target}"] if target else []
-        return await remove_branch(self._repo, self._merger, names, targets=targets, going=going)
+        has_landed = w.phase is Phase.LANDED and w.whole is None
+        landed = w.landed if has_landed else None
+        return await remove_branch(
+            self._repo, self._merger, names, targets=targets, landed=landed, going=going
+        )
 
     async def _tidy(self, space: Workspace) -> None:
         """Let go of what reading a workspace wrote beside it: all of it has been imported."""
@@ -368,7 +422,7 @@ class GitWorkshop:
 
 def _empty(folder: Path) -> None:
     for entry in folder.iterdir() if folder.is_dir() else ():
-        shutil.rmtree(entry, ignore_errors=True)
+        remove_tree(entry)
 
 
 async def _is_there(w: Worker) -> bool:
@@ -385,14 +439,23 @@ def _places(space: Workspace) -> GitPlaces | None:
     )
 
 
+def _history_of(state: RunState) -> History | None:
+    """Say where the commits of workers are to become history; None where they are not kept."""
+    runtime = state.plan.runtime
+    if runtime.land_style == Style.SQUASH:
+        return None
+    return History(
+        target=f"refs/heads/{runtime.target or ''}",
+        prefix=runtime.branch_prefix,
+        is_as_it_is=runtime.land_style == Style.MERGE,
+    )
+
+
 def _left_over(w: Worker) -> str:
     return f"Work of {w.id}, attempt {w.attempt}, left uncommitted\n"
 
 
 def _unlock(git_dir: str | None) -> None:
     """Take away what a git left that was killed: nobody works there now, and it would stop all."""
-    if git_dir is None or Path(git_dir).is_symlink():
-        return
-    for name in ("index.lock", "HEAD.lock", "config.lock"):
-        with suppress(OSError):
-            Path(git_dir, name).unlink()
+    for name in ("index.lock", "HEAD.lock", "config.lock") if git_dir else ():
+        remove_file(git_dir or "", name)

@@ -1,6 +1,7 @@
 """Whether a command may be carried out: it becomes facts, or is refused with a reason."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +13,12 @@ from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker, dependents
 from engine.ids import WOVEN, WorkerId, meant
 from engine.limits import Limits
-from engine.phases import HOLDING, Phase
+from engine.phases import HOLDING, Phase, StopCause
 from engine.plan.model import AgentChoice, PlannedStep, PolicyKind
 from engine.results import Badge, Moment, Outcome
+from engine.spec.nearest import unmeant
 from engine.supervisor.merging.moments import clock_time, moment_at
+from engine.supervisor.sight import is_seen, refused_unseen
 
 _RETRIABLE = frozenset(
     {
@@ -53,6 +56,8 @@ def judge(
     found = find_worker(state, name)
     if isinstance(found, c.Refused):
         return found
+    if not is_seen(found, getattr(command, "seen", None)):
+        return refused_unseen(found)
     base = {"worker": found.id, "attempt": found.attempt, "at": at}
     verdict = _WORKER_COMMANDS[type(command)](state, found, command, base)
     if isinstance(command, c.RetryWorker) and isinstance(verdict, Ruling):
@@ -63,12 +68,14 @@ def judge(
 def find_worker(state: RunState, name: str) -> Worker | c.Refused:
     """The worker that a name means: `step/worker_1`, any unambiguous tail of it, or a label."""
     name = name.removeprefix(f"{state.run}/").partition("@")[0]
-    found = meant({worker: state.planned(worker).label for worker in state.workers}, name)
+    with suppress(ValueError):
+        if exact := state.workers.get(WorkerId.parse(name)):
+            return exact
+    found = meant({worker: state.label_of(worker) for worker in state.workers}, name)
     if len(found) == 1:
         return state.workers[found[0]]
-    names = tuple(str(worker) for worker in found or state.workers)
-    what = "means several workers" if found else "is no worker of this run"
-    return c.Refused(f"{name!r} {what}", hint=f"Name one of: {', '.join(names[:8])}", choices=names)
+    reason, hint = unmeant(name, found, state.workers)
+    return c.Refused(reason, hint=hint, choices=tuple(map(str, found or state.workers)))
 
 
 def _not_now(w: Worker, deed: str) -> c.Refused:
@@ -100,8 +107,25 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
         prompt=command.prompt,
         limits=_merged(state.limits_of(w.id), command.limits),
         agent=agent,
+        is_alone=True,
     )
-    return Ruling((fact,), f"attempt {w.attempt + 1}, {command.mode}")
+    note = f"attempt {w.attempt + 1}, {command.mode}{_of_siblings(state, w.id)}"
+    return Ruling((fact,), note)
+
+
+def _of_siblings(state: RunState, worker: WorkerId) -> str:
+    """Say what becomes of the siblings that fail-fast stopped; nothing where it stopped none."""
+    if not state.steps[worker.step].has_failed_fast:
+        return ""
+    others = [w for w in state.workers_of(worker.step) if w.id != worker]
+    stopped = sum(w.cause is StopCause.FAIL_FAST for w in others)
+    failed = [str(w.id) for w in others if w.outcome is Outcome.FAILED]
+    if not stopped:
+        return ""
+    who = "the worker" if stopped == 1 else f"the {stopped} workers"
+    begin = "begins" if stopped == 1 else "begin"
+    when = f"it and {', '.join(failed)} have succeeded" if failed else "it has succeeded"
+    return f"; {who} that fail-fast stopped {begin} again once {when}"
 
 
 def _from_moment(ruling: Ruling, command: c.RetryWorker, moments: Sequence[Moment]) -> Verdict:
@@ -188,6 +212,8 @@ def _approve(_: RunState, w: Worker, command: c.Approve, base: dict[str, Any]) -
     del command
     if w.phase is not Phase.REVIEWING:
         return _not_now(w, "there is nothing to approve")
+    if Badge.APPROVED in w.badges:
+        return Ruling((), "it is approved already")
     return Ruling((f.ApprovalNoted(**base),), "approved; landing moves it")
 
 
@@ -211,6 +237,8 @@ def _choose(state: RunState, w: Worker, command: c.Choose, base: dict[str, Any])
 
 
 def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> Verdict:
+    if w.phase is Phase.LANDING:
+        return c.Refused(f"{w.id} is landing already")
     if w.phase is not Phase.REVIEWING or w.outcome is not Outcome.SUCCESS:
         return _not_now(w, "there is nothing to land")
     below = must_land_first(state, w.id)
@@ -230,12 +258,15 @@ def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> 
         style=command.style,
         is_despite_check=command.is_despite_check,
         edits=str(command.edits),
+        result=command.seen.result if command.seen else None,
     )
     return Ruling((fact,), "merging, checking, then moving the target")
 
 
 def _undo(state: RunState, w: Worker, command: c.UndoLanding, base: dict[str, Any]) -> Verdict:
     del command
+    if w.is_undone:
+        return Ruling((), f"the landing of {w.id} is undone already")
     if w.phase is not Phase.LANDED or w.prepared is None:
         return _not_now(w, "there is no landing to undo")
     above = [
@@ -246,7 +277,7 @@ def _undo(state: RunState, w: Worker, command: c.UndoLanding, base: dict[str, An
     if above:
         names = ", ".join(above)
         return c.Refused(f"{names} landed on top of {w.id}", hint=f"Undo {names} first.")
-    return Ruling((f.UndoRequested(**base),), "the target is moved back")
+    return Ruling((f.UndoRequested(**base),), f"taking the landing of {w.id} back …")
 
 
 def _set_limits(state: RunState, w: Worker, command: c.SetLimits, base: dict[str, Any]) -> Verdict:
@@ -297,7 +328,8 @@ def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:
     if all(w.phase.is_settled for w in state.workers.values()):
         return c.Refused("everything has settled already")
     return Ruling(
-        (f.RunStopRequested(is_kill=command.is_kill, at=at),), "everything that runs is stopped"
+        (f.RunStopRequested(is_kill=command.is_kill, at=at, stops_landings=True),),
+        "everything that runs is stopped",
     )
 
 

@@ -18,7 +18,7 @@ from engine.results import Badge, CheckResult
 from engine.supervisor.checking import Checking
 from engine.supervisor.run_ports import RunPort
 from engine.supervisor.tools import Tools
-from engine.supervisor.workshop import Conflicted, ReadyToLand, Refusal
+from engine.supervisor.workshop import Conflicted, ReadyToLand, Refusal, Undone
 
 _TRIES = 5
 """How often a target may move under our hands before a human is told."""
@@ -68,8 +68,14 @@ class LandingWork:
             return None
 
     def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
-        base = self._base(effect)
-        self._run.feed(f.Landed(**base, target=ready.target, old=ready.old, new=ready.new))
+        landed = f.Landed(
+            **self._base(effect),
+            target=ready.target,
+            old=ready.old,
+            new=ready.new,
+            note=ready.note,
+        )
+        self._run.feed(landed)
 
     async def _ready(self, effect: e.Land) -> ReadyToLand | tuple[str, ...] | None:
         state = self._run.state
@@ -79,9 +85,11 @@ class LandingWork:
         base = self._base(effect)
         match found:
             case ReadyToLand():
+                self._tell_proved(effect, found)
                 return self._record(effect, found)
             case Conflicted():
-                self._run.feed(f.ConflictsFound(**base, paths=found.paths))
+                met = f.ConflictsFound(**base, paths=found.paths, reason=found.reason)
+                self._run.feed(met)
             case Refusal() if found.in_the_way and effect.edits == c.Edits.WAIT:
                 return found.in_the_way
             case Refusal():
@@ -90,6 +98,11 @@ class LandingWork:
             case CheckResult():
                 self._run.feed(f.CheckFailed(**base, check=found))
         return None
+
+    def _tell_proved(self, effect: e.Land, ready: ReadyToLand) -> None:
+        """Journal the result that this landing stands on, unless it is known."""
+        if ready.check is not None and ready.check != self._worker(effect).check:
+            self._run.feed(f.Rechecked(**self._base(effect), check=ready.check))
 
     def _record(self, effect: e.Land, ready: ReadyToLand) -> ReadyToLand | None:
         """Journal that the target is about to move; None if the landing was stopped meanwhile."""
@@ -112,20 +125,23 @@ class LandingWork:
         return ready if is_ours and w.prepared == ready.detail else None
 
     async def undo(self, effect: e.UndoLanding) -> None:
-        """Take a landing back, or say why it stays."""
-        landed = self._worker(effect)
-        message = f"Undo {landed.id}, attempt {landed.attempt}\n"
+        """Take a landing back, or say why it stays; once, however often it was asked for."""
         async with self._tools.landing:
+            landed = self._worker(effect)
+            if landed.phase is not Phase.LANDED or landed.prepared != effect.prepared:
+                return
+            message = f"Undo {landed.id}, attempt {landed.attempt}\n"
             with anyio.CancelScope(shield=True):
-                try:
-                    why = await self._tools.workshop.undo(effect.prepared, message=message)
-                except EngineError as error:
-                    why = f"{error} {error.hint}".strip()
-                target = self._run.state.plan.runtime.target or ""
-                self._tools.proof.moved(target)
-                base = self._base(effect)
-                self._run.feed(
-                    f.LandingUndone(**base, target=target)
-                    if why is None
-                    else f.UndoRefused(**base, reason=why)
-                )
+                self._run.feed(await self._undone(effect, message))
+
+    async def _undone(self, effect: e.UndoLanding, message: str) -> f.LandingUndone | f.UndoRefused:
+        done: Undone | str
+        try:
+            done = await self._tools.workshop.undo(effect.prepared, message=message)
+        except EngineError as error:
+            done = f"{error} {error.hint}".strip()
+        base = self._base(effect)
+        if isinstance(done, str):
+            return f.UndoRefused(**base, reason=done)
+        self._tools.proof.moved(done.target)
+        return f.LandingUndone(**base, target=done.target, new=done.at, is_added=done.is_added)

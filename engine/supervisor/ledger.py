@@ -25,6 +25,7 @@ from engine.ids import AttemptId
 from engine.limits import Dimension, LimitHit
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice
+from engine.private import private_folder
 from engine.results import LoginUse, LoginView
 from engine.supervisor.clock import Clock
 
@@ -316,7 +317,7 @@ def _exchange(file: Path, lines: list[dict[str, Any]], read_to: int) -> bytes:
 def _append(file: Path, lines: list[dict[str, Any]]) -> None:
     """One write at the file's end: those of other engines neither mix with it nor are lost."""
     is_new = not file.parent.is_dir()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(file.parent)
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "ab", buffering=0) as out:

@@ -1,7 +1,7 @@
 """One run that goes on: facts come in, are journalled and thought about, and effects begin."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import anyio
@@ -15,12 +15,12 @@ from engine.core.entry import current_effects
 from engine.core.report import report
 from engine.core.state import RunState, Worker
 from engine.errors import StoreError
-from engine.events import EgressDecided, LatestWins, Told
+from engine.events import EgressDecided, LatestWins, Told, TroubleSeen
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.logs import LogKind
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
-from engine.results import Badge, LoginView, RunReport
+from engine.results import Badge, LoginView, RunReport, Trouble
 from engine.supervisor.activities import Activities
 from engine.supervisor.egress import EgressLog
 from engine.supervisor.journal import Journal
@@ -30,6 +30,7 @@ from engine.supervisor.performer import Performer
 from engine.supervisor.remarks import Remarks
 from engine.supervisor.stalls import stall_facts
 from engine.supervisor.tools import Tools
+from engine.supervisor.trouble import Troubles
 
 _TICK_S = 1.0
 _TROUBLE_S = 1.0
@@ -39,7 +40,7 @@ class LiveRun:
     """A run of this engine.
 
     Attributes:
-        trouble: Why nothing more can be journalled at the moment; the run stands still meanwhile.
+        troubles: What keeps it from going on at the moment: the journal, or an effect of a worker.
         on_change: Called after every fact, for those who share slots between runs.
     """
 
@@ -58,10 +59,12 @@ class LiveRun:
         self._is_closed = False
         self._held: dict[str, float] = {}
         tools.ledger.observers.append(self.look_at_logins)
-        self.trouble: str | None = None
+        self.troubles = Troubles(self._tell_trouble)
+        self._unwritten: StoreError | None = None
         self._egress: dict[AttemptId, EgressLog] = {}
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
         self._remarks = Remarks(partial(tools.layout.agent_db, state.run), self._activities.aside)
+        self._early: dict[tuple[WorkerId, int], list[Remark]] = {}
         self._found = {(w.id, w.ran) for w in state.workers.values() if w.ran > w.collected}
         self.on_change: Callable[[], None] = lambda: None
 
@@ -119,7 +122,7 @@ class LiveRun:
         if self._is_closed:
             return
         self._backlog.append(fact)
-        if not self._is_draining and self.trouble is None:
+        if not self._is_draining and self._unwritten is None:
             self._drain()
 
     def _drain(self) -> None:
@@ -129,15 +132,46 @@ class LiveRun:
                 self._take(self._backlog[0])
                 self._backlog.popleft()
         except StoreError as error:
-            self.trouble = f"{error} {error.hint}".strip()
+            self._unwritten = error
             self._tasks.start_soon(self._try_again)
+        else:
+            self.troubles.passed(self)
         finally:
             self._is_draining = False
 
     async def _try_again(self) -> None:
+        """Say what keeps the journal from being written, wait a moment, go on in order."""
+        error = self._unwritten
+        if error is not None:
+            trouble = await self._tools.trouble_behind(error)
+            now = self._tools.clock.now()
+            self.troubles.met(self, trouble or Trouble(what=str(error), help=error.hint, since=now))
         await self._tools.clock.sleep(_TROUBLE_S)
-        self.trouble = None
-        self._drain()
+        self._unwritten = None
+        if not self._is_closed:
+            self._drain()
+
+    def _tell_trouble(self, trouble: Trouble | None) -> None:
+        self.mention(TroubleSeen(trouble=trouble))
+        self._activities.changed()
+
+    @property
+    def is_unwritable(self) -> bool:
+        """Return True while nothing can be journalled; what is fed meanwhile waits in order."""
+        return self._unwritten is not None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Return True if somebody wants all of it to end, journalled or not."""
+        wanted = any(isinstance(fact, f.RunStopRequested) for fact in self._backlog)
+        return wanted or self._state.stop is not None
+
+    def end_agents(self, workers: Iterable[WorkerId]) -> None:
+        """End the agents of workers at once, before that can be written down."""
+        for worker in workers:
+            activity = self._activities.of(worker)
+            if activity is not None and activity.watch is not None:
+                self._tasks.start_soon(self._tools.starter.stop, activity.watch.attempt)
 
     def _take(self, fact: f.Fact) -> None:
         state, effects = advance(self._state, fact)
@@ -172,6 +206,8 @@ class LiveRun:
         logbook = self.logbooks.get((worker, attempt))
         if logbook is not None:
             logbook.write(LogKind.NOTE, text, now)
+        else:  # it is being prepared: its log begins with this
+            self._early.setdefault((worker, attempt), []).append(Remark(now, LogKind.NOTE, text))
         self._remarks.keep(worker, attempt, Remark(now, LogKind.NOTE, text))
 
     async def recall(self, logbook: Logbook, worker: WorkerId) -> None:
@@ -183,6 +219,8 @@ class LiveRun:
         """A fresh log for an attempt that is being watched; only the newest few are kept."""
         logbook = Logbook(attempt, on_remark=partial(self._remarks.keep, worker, attempt))
         self.logbooks[worker, attempt] = logbook
+        for remark in self._early.pop((worker, attempt), ()):
+            logbook.write(remark.kind, remark.text, remark.at)
         for old in range(1, attempt - 1):
             self.logbooks.pop((worker, old), None)
         return logbook
@@ -199,6 +237,11 @@ class LiveRun:
             and self._activities.under_way <= awaited
             and (is_idle(self._state) or awaited > 0 or self._state.is_paused)
         )
+
+    @property
+    def may_be_left(self) -> bool:
+        """Nothing is under way, or it was stopped and that cannot be written down."""
+        return self.is_at_rest or (self.is_stopping and self.troubles.told is not None)
 
     async def wait_rest(self) -> None:
         """Return when nothing is under way but what waits for a human."""
@@ -344,7 +387,7 @@ class LiveRun:
         state = self._state
         limit, began, now = (
             state.plan.runtime.run_timeout_s,
-            state.started_at,
+            state.timed_since,
             self._tools.clock.now(),
         )
         if limit is None or began is None or state.stop is not None or is_idle(state):

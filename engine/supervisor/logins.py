@@ -15,6 +15,7 @@ import anyio.to_thread
 from engine.agents.logins import KeptLogin, kept_login
 from engine.git.lock import RepositoryLock
 from engine.plan.model import AgentChoice
+from engine.private import private_folder
 from engine.supervisor.clock import Clock
 
 MARGIN_S = 600.0
@@ -79,5 +80,5 @@ class Logins:
     def _place(self, login: KeptLogin) -> Path:
         name = hashlib.sha256(str(login.file.resolve()).encode()).hexdigest()[:16]
         place = self._folder / name
-        (place / "empty").mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(place / "empty")
         return place

@@ -6,6 +6,7 @@ blame is decided by who asked. All of it belongs in a thread.
 """
 
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from engine.core.state import RunState
 from engine.ids import WorkerId
 from engine.sandbox.tamper import (
+    Change,
     News,
     changed_since,
     executed_by_git,
@@ -30,6 +32,8 @@ from engine.supervisor.written_once import EndedAttempts, Rewritten
 _TICK_NS = 10_000_000
 """The clock of a file system may be that far behind."""
 _MOST_LOOKED_AT = 100_000
+_MOST_READ = 1 << 16
+_PLACE = re.compile(r"\s*(?:bare|worktree)\b")
 _NO_NEWS = News(paths=(), is_whole=True)
 
 
@@ -164,20 +168,57 @@ class Sight:
         """What git executes and is not as it was; worktrees come and go by themselves."""
         if digests == before.digests:
             return ()
-        trees = f"{self._common}/worktrees/"
         then, now = (
             {os.fsencode(path): bytes.fromhex(digest) for path, digest in digests.items()}
             for digests in (before.digests, digests)
         )
-        changed = (os.fsdecode(found.path) for found in violations(then, now))
         both = {
             path.removesuffix("/gitdir")
             for path in before.digests
-            if path.startswith(trees) and path.endswith("/gitdir") and Path(path).exists()
+            if self.is_of_worktree(path) and path.endswith("/gitdir") and Path(path).exists()
         }
+        changed = ((os.fsdecode(found.path), found.change) for found in violations(then, now))
         return tuple(
-            path for path in changed if not path.startswith(trees) or str(Path(path).parent) in both
+            path
+            for path, change in changed
+            if not self.is_of_worktree(path)
+            or (str(Path(path).parent) in both and not self._is_rest(path, change))
         )
+
+    def is_of_worktree(self, path: str) -> bool:
+        """Tell whether a path belongs to what git notes of a linked worktree."""
+        return path.startswith(f"{self._common}/worktrees/")
+
+    def _is_rest(self, path: str, change: Change) -> bool:
+        """Tell whether a file is what `git worktree add` itself writes after the first look."""
+        if change is not Change.ADDED:
+            return False
+        name = path.rpartition("/")[2]
+        said = _lines(path)
+        if name == "commondir":
+            return said == ["../.."]
+        common = _without_place(_lines(f"{self._common}/config.worktree"))
+        return name == "config.worktree" and bool(common) and _without_place(said) == common
+
+
+def _lines(path: str) -> list[str]:
+    """Return what a small file of git's says; nothing where it is no file of ours to read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - no link is followed
+            return os.fsdecode(file.read(_MOST_READ)).splitlines()
+    except OSError:
+        return []
+
+
+def _without_place(lines: Sequence[str]) -> list[str]:
+    """Leave out what git itself leaves out where it copies the settings of another worktree."""
+    kept = [line for line in lines if not _PLACE.match(line)]
+    following = [*kept[1:], "["]
+    return [
+        line
+        for line, after in zip(kept, following, strict=True)
+        if not (line.startswith("[") and after.startswith("["))
+    ]
 
 
 def _since(before: Before, changed: Iterable[Rewritten]) -> tuple[str, ...]:

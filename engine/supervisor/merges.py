@@ -1,7 +1,7 @@
 """The part of an engine's port that is about merges: conflicts, checks, orders, clashes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -21,13 +21,15 @@ from engine.plan.model import IsolationStrategy, PlannedStep
 from engine.results import Change, CheckResult, Moment, RunView
 from engine.supervisor.asking import ask_agent
 from engine.supervisor.checking import Checking
-from engine.supervisor.judge import agent_named
+from engine.supervisor.judge import agent_named, find_worker
 from engine.supervisor.live_run import LiveRun
 from engine.supervisor.merging.batch import BatchCheck
 from engine.supervisor.merging.queue import LandingOrder, PlannedLanding
 from engine.supervisor.merging.radar import Radar
 from engine.supervisor.merging.views import ConflictView
 from engine.supervisor.merging.weaving import CandidateTable, Wove
+from engine.supervisor.sight import require_all_seen, require_seen
+from engine.supervisor.speaking import speaker
 from engine.supervisor.tools import Tools
 from engine.supervisor.view import run_view
 from engine.supervisor.workshop import Refusal
@@ -71,7 +73,17 @@ class Merges(ABC):
         live, found = await self._of(worker, run=run)
         if isinstance(action, c.AskAgent):
             return await self._ask(live, found, action)
-        return await self._tools.workshop.merging(live.state).resolve(live, found.id, action)
+        view = await self._tools.workshop.merging(live.state).resolve(live, found.id, action)
+        if isinstance(action, c.FinishResolving):
+            self._note_command(live, "FinishResolving", str(found.id))
+        return view
+
+    def _note_command(self, live: LiveRun, command: str, worker: str) -> None:
+        """Write down who gave a command that was accepted."""
+        found = find_worker(live.state, worker) if worker else None
+        worker = worker if found is None or isinstance(found, c.Refused) else str(found.id)
+        at = self._tools.clock.now()
+        live.feed(f.CommandTaken(command=command, worker=worker, by=speaker(), at=at))
 
     async def _ask(self, live: LiveRun, w: Worker, action: c.AskAgent) -> ConflictView:
         """Let an agent be asked about a hunk; its answer is told when it comes."""
@@ -98,23 +110,28 @@ class Merges(ABC):
         self._tasks.start_soon(listen)
         return view
 
-    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
+    async def check(
+        self, run: str, worker: str, *, is_own: bool = False, seen: c.Seen | None = None
+    ) -> CheckResult:
         """Run the check again: on the exact tree that would land now, or on the worker's own.
 
         Raises:
+            ChangeMoved: The change is not the one that was seen, or became another meanwhile.
             WorkspaceError: There is nothing to check, or the tree is not decided yet.
         """
         live, w = await self._of(worker, run=run)
+        require_seen(w, seen)
         if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
             raise WorkspaceError(f"{w.id} is {w.phase}: there is no finished work to check")
         if live.state.plan.step(w.id.step).check is None:
             raise WorkspaceError(f"{w.id.step} has no check", hint="Give its step a `check:`.")
         checking = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt))
         async with self._tools.landing:
-            again = checking.again()
-            found = await self._tools.workshop.check_again(live.state, w, again, is_own=is_own)
+            found = await self._tools.workshop.check_again(live.state, w, checking, is_own=is_own)
         if isinstance(found, Refusal):
             raise WorkspaceError(found.reason)
+        checked = c.Seen(tree=(w.change.tree or "") if w.change else "", attempt=w.attempt)
+        require_seen(live.state.workers[w.id], checked)  # else it says nothing of what is there now
         live.feed(
             f.Rechecked(
                 worker=w.id,
@@ -148,7 +165,7 @@ class Merges(ABC):
         if not fits or commands == {None}:
             return BatchCheck(fits=fits, tree=batch.tree or None)
         w = live.state.workers[ids[0]]
-        checker = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt)).again()
+        checker = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt))
         async with self._tools.landing:
             check = await self._tools.workshop.check_commit(
                 live.state, batch.commit, batch.tree, checker
@@ -157,7 +174,10 @@ class Merges(ABC):
             raise WorkspaceError(check.reason)
         is_told = check.passed or len(fits) == 1  # a batch that fails says nothing of each
         for worker, tree in batch.trees.items() if is_told else ():
-            own = replace(check, tree=tree, batch=None if tree == batch.tree else batch.tree)
+            is_exact = tree == batch.tree
+            own = replace(
+                check, tree=tree, batch=None if is_exact else batch.tree, is_exact=is_exact
+            )
             attempt = live.state.workers[worker].attempt
             live.feed(
                 f.Rechecked(worker=worker, attempt=attempt, check=own, at=self._tools.clock.now())
@@ -197,31 +217,53 @@ class Merges(ABC):
         second = (await self._seen(run, other))[1]
         return await self._tools.workshop.merging(state).compare(first, second)
 
-    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+    async def leave_out(
+        self, run: str, worker: str, hunks: Sequence[str], *, seen: c.Seen | None = None
+    ) -> Change:
         """Let exactly these hunks stay behind when a change lands; what is left of it.
 
         Raises:
+            ChangeMoved: The change is not the one that was seen.
             WorkspaceError: It cannot be done now, or there is no such hunk.
         """
         live, w = await self._of(worker, run=run)
-        return await self._tools.workshop.merging(live.state).leave_out(live, w.id, hunks)
+        desk = self._tools.workshop.merging(live.state)
+        left = await desk.leave_out(live, w.id, hunks, seen=seen)
+        self._note_command(live, "LeaveOut", str(w.id))
+        return left
 
-    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
+    async def weave(
+        self,
+        run: str,
+        step: str,
+        hunks: Sequence[str],
+        *,
+        seen: Mapping[str, c.Seen] | None = None,
+    ) -> Wove:
         """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.
 
+        Args:
+            run: The run; the latest where it is empty.
+            step: The step.
+            hunks: The keys of the hunks to take.
+            seen: What was on screen of each candidate.
+
         Raises:
+            ChangeMoved: The change of a candidate is not the one that was seen.
             WorkspaceError: There can be none now, or a hunk is not there.
         """
         state, planned = await self._step(run, step)
         live, first = await self._of(str(planned.workers[0].id), run=state.run)
+        require_all_seen(live.state, seen)
         desk = self._tools.workshop.merging(live.state)
         woven = await desk.woven(live.state, planned, hunks)
         if isinstance(woven, str):
             return Wove(reason=woven)
+        self._note_command(live, "Weave", "")
         check: CheckResult | None = None
         if planned.check is not None:
             effect = e.RunCheck(worker=first.id, attempt=first.attempt)
-            checker = Checking(live, self._tools, effect).again()
+            checker = Checking(live, self._tools, effect)
             async with self._tools.landing:
                 found = await self._tools.workshop.check_commit(
                     live.state, woven.head, woven.tree, checker
@@ -231,6 +273,7 @@ class Merges(ABC):
             check = found
         if check is not None and not check.passed:
             return Wove(tree=woven.tree, check=check, taken=woven.taken, reason="its check failed")
+        require_all_seen(live.state, seen)
         worker = await desk.weave_in(live, planned, woven, check)
         return Wove(worker=str(worker), tree=woven.tree, check=check, taken=woven.taken)
 

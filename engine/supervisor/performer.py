@@ -34,9 +34,11 @@ from engine.supervisor.stalls import is_stall_question
 from engine.supervisor.tampering import tell
 from engine.supervisor.tools import Tools
 from engine.supervisor.watch import Watch
-from engine.supervisor.workshop import (
-    BaseClash,
-)
+from engine.supervisor.workshop import BaseClash, Made
+
+_AGAIN_S = 2.0
+_NOT_AGAIN = e.StartTimer | e.ReleaseWorkspace
+"""A timer is no deed; a workspace that cannot be released now is taken away by the next clean."""
 
 
 class Performer:
@@ -61,7 +63,26 @@ class Performer:
             self._aside(effect, partial(self._say, effect))
 
     async def _perform(self, activity: Activity) -> None:
-        await _tried(partial(self._do, activity), partial(self._fail, activity.effect))
+        effect = activity.effect
+        try:
+            await _tried(
+                partial(self._do, activity),
+                partial(self._fail, effect),
+                partial(self._is_to_be_tried_again, activity),
+            )
+        finally:
+            self._run.troubles.passed(activity)
+
+    async def _is_to_be_tried_again(self, activity: Activity, error: Exception) -> bool:
+        """Wait a moment where only the storage kept an effect from being performed."""
+        if isinstance(activity.effect, _NOT_AGAIN):
+            return False
+        trouble = await self._tools.trouble_behind(error)
+        if trouble is None:
+            return False
+        self._run.troubles.met(activity, trouble)
+        await self._tools.clock.sleep(_AGAIN_S)
+        return True
 
     def _aside(
         self, effect: e.EntryEffect | e.SmallEffect, act: Callable[[], Awaitable[None]]
@@ -127,11 +148,13 @@ class Performer:
             self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
             return
         if made.path != self._worker(effect).workspace:
-            error = await self._set_up(effect, made.path)
+            error = await self._set_up(effect, made)
             if error is not None:
                 await self._abandon(effect)
                 self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
                 return
+        for note in made.notes:
+            self._run.note(effect.worker, effect.attempt, note)
         w = self._worker(effect)
         story = await story_before(self._tools, self._run.state, w)
         feedback = feedback_for(w, await self._prior_diff(effect), story)
@@ -155,17 +178,23 @@ class Performer:
             with suppress(EngineError, OSError):
                 await self._tools.workshop.abandon(self._run.state, effect)
 
-    async def _set_up(self, effect: e.PrepareWorkspace, path: str) -> str | None:
-        """Run the manifest's setup, on top of what it made for others with the same lock files."""
-        command = self._run.state.plan.workspace.setup
+    async def _set_up(self, effect: e.PrepareWorkspace, made: Made) -> str | None:
+        """Run the manifest's setup, on top of what it made before of the user's own files."""
+        plan = self._run.state.plan
+        command = plan.workspace.setup
         if command is None:
             return None
         seeds = self._tools.seeds
-        seedling = await anyio.to_thread.run_sync(seeds.begin, Path(path), command)
-        checking = Checking(self._run, self._tools, effect)
-        error = await checking.setup(path, None, role="setup")
-        if error is None and seedling is not None:
-            await anyio.to_thread.run_sync(seeds.keep, seedling)
+        sow = partial(seeds.sow, Path(made.path), command, base=plan.runtime.base)
+        seedling = await anyio.to_thread.run_sync(partial(sow, is_users=made.is_users))
+        error: str | None = "it was broken off"
+        try:
+            error = await Checking(self._run, self._tools, effect).setup(made.path)
+        finally:
+            if seedling is not None:
+                keep = partial(seeds.keep, seedling, is_well=error is None)
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(keep)
         return error
 
     async def _enforcement(self, effect: e.PrepareWorkspace, path: str) -> tuple[Enforcement, ...]:
@@ -200,7 +229,7 @@ class Performer:
         w = self._worker(effect)
         tree = w.change.tree if w.change else None
         checker = Checking(self._run, self._tools, effect)
-        result = await checker.check(w.workspace or "", tree or "", None, role="check")
+        result = await checker.check(w.workspace or "", tree or "")
         fact = f.CheckPassed if result.passed else f.CheckFailed
         self._run.feed(fact(**self._base(effect), check=result))
 
@@ -303,15 +332,22 @@ class Performer:
 
 
 async def _tried(
-    act: Callable[[], Awaitable[None]], failed: Callable[[Exception], Awaitable[None]]
+    act: Callable[[], Awaitable[None]],
+    failed: Callable[[Exception], Awaitable[None]],
+    is_passing: Callable[[Exception], Awaitable[bool]] | None = None,
 ) -> None:
-    """Do it; what goes wrong in doing it is told like anything else, a bug of ours is not."""
-    try:
-        await act()
-    except EngineBug:
-        raise
-    except Exception as error:  # noqa: BLE001  the one place: no failure ends an engine
-        await failed(error)
+    """Do it; what goes wrong in doing it is told like anything else, a bug of ours is not.
+
+    What `is_passing` says of an error decides if it is done once more.
+    """
+    while True:
+        try:
+            return await act()
+        except EngineBug:
+            raise
+        except Exception as error:  # noqa: BLE001  the one place: no failure ends an engine
+            if is_passing is None or not await is_passing(error):
+                return await failed(error)
 
 
 def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | None:

@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from engine.errors import WorkspaceError
 from engine.git.runner import Repo
+from engine.private import private_folder
 from engine.store.layout import Layout, state_home, workspace_root
 
 
@@ -56,7 +57,7 @@ def _plain_folder(start: Path, home: Path) -> Place | None:
         return None
     digest = hashlib.sha256(os.fsencode(start)).hexdigest()[:10]
     common = home / "folders" / f"{start.name or 'root'}-{digest}"
-    common.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(common)
     root = workspace_root(start, home)
     return Place(project=start, layout=Layout(common), workspaces=root, repo=None)
 

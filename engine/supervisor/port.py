@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from engine.commands import Command, Reply, ResolutionAction
+    from engine.commands import Command, Reply, ResolutionAction, Seen
     from engine.diffs import ChangeDiff
     from engine.events import Told
     from engine.logs import LogChunk
@@ -67,7 +67,9 @@ class EnginePort(Protocol):
     async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
         """Decide something about a worker's conflicts, or go on when all is decided."""
 
-    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
+    async def check(
+        self, run: str, worker: str, *, is_own: bool = False, seen: Seen | None = None
+    ) -> CheckResult:
         """Run the check again: on the exact tree that would land now, or on the worker's own."""
 
     async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
@@ -87,10 +89,19 @@ class EnginePort(Protocol):
     async def moments(self, run: str, worker: str) -> tuple[Moment, ...]:
         """The points in time that a worker can be begun again from, oldest first."""
 
-    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+    async def leave_out(
+        self, run: str, worker: str, hunks: Sequence[str], *, seen: Seen | None = None
+    ) -> Change:
         """Let exactly these hunks stay behind when a change lands; what is left of it."""
 
-    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
+    async def weave(
+        self,
+        run: str,
+        step: str,
+        hunks: Sequence[str],
+        *,
+        seen: Mapping[str, Seen] | None = None,
+    ) -> Wove:
         """Make a composite of hunks of a step's candidates, check it, and let it be reviewed."""
 
     async def start(self, plan: Plan) -> str:

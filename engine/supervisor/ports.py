@@ -1,5 +1,6 @@
 """Network ports leased to workers, so that two of them never start a server on the same one."""
 
+import errno
 import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -39,7 +40,20 @@ def _free(count: int, taken: set[str]) -> list[str]:
         while len(found) < count:
             probe = stack.enter_context(socket.socket())
             probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
-            if port not in taken:
-                found.append(port)
+            port = probe.getsockname()[1]
+            if str(port) not in taken and _is_free_everywhere(port, stack):
+                found.append(str(port))
     return found
+
+
+def _is_free_everywhere(port: int, stack: ExitStack) -> bool:
+    """Tell whether nobody listens on IPv6 either: `localhost` leads there first."""
+    if not socket.has_ipv6:
+        return True
+    try:
+        probe = stack.enter_context(socket.socket(socket.AF_INET6))
+        probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        probe.bind(("::1", port))
+    except OSError as error:
+        return error.errno != errno.EADDRINUSE  # a machine without IPv6 has nobody there
+    return True

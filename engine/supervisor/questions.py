@@ -3,6 +3,7 @@
 Nothing here changes anything; a run that nobody works on is read from its journal.
 """
 
+import math
 from abc import ABC
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -34,6 +35,9 @@ from engine.supervisor.replay import log_from, read_log
 from engine.supervisor.tools import Tools
 from engine.supervisor.view import view_of
 
+_Written = tuple[tuple[int, int], ...]
+"""What tells a journal from what it was before: the sizes and times of its files."""
+
 
 class Questions(Merges, ABC):
     """The runs of one engine, to be looked at."""
@@ -41,6 +45,7 @@ class Questions(Merges, ABC):
     def __init__(self, tools: Tools, tasks: TaskGroup) -> None:
         super().__init__(tools, tasks)
         self._runs: dict[RunId, LiveRun] = {}
+        self._read: tuple[RunId, _Written, RunState] | None = None
 
     @property
     def runs(self) -> Mapping[RunId, LiveRun]:
@@ -49,7 +54,7 @@ class Questions(Merges, ABC):
 
     def latest(self) -> LiveRun | None:
         """The run that was begun last."""
-        return next(reversed(self._runs.values()), None)
+        return max(self._runs.values(), key=_began, default=None)
 
     def _find(self, name: str) -> LiveRun | None:
         return self._runs.get(RunId(name)) if name else self.latest()
@@ -179,12 +184,31 @@ class Questions(Merges, ABC):
     async def _read_state(self, run: str) -> RunState:
         name = RunId(run) if run else next((s.id for s in await self.history()), RunId(""))
         path = await self._journal_path(name)
-        opened = partial(Journal.open, name, path, read_only=True)
-        journal = await anyio.to_thread.run_sync(opened)
-        try:
-            return await anyio.to_thread.run_sync(journal.replay)
-        finally:
-            journal.close()
+        written = await anyio.to_thread.run_sync(_written, path)
+        # Whoever asks about one worker mostly asks about the next: a journal is replayed once.
+        if self._read is not None and self._read[:2] == (name, written):
+            return self._read[2]
+        state = await anyio.to_thread.run_sync(_replayed, name, path)
+        self._read = (name, written, state)
+        return state
+
+
+def _began(live: LiveRun) -> float:
+    return math.inf if live.state.started_at is None else live.state.started_at
+
+
+def _written(path: Path) -> _Written:
+    files = (path, path.with_name(f"{path.name}-wal"))
+    found = [file.stat() for file in files if file.exists()]
+    return tuple((stat.st_size, stat.st_mtime_ns) for stat in found)
+
+
+def _replayed(run: RunId, path: Path) -> RunState:
+    journal = Journal.open(run, path, read_only=True)
+    try:
+        return journal.replay()
+    finally:
+        journal.close()
 
 
 def split_run(command: c.Command) -> tuple[str, c.Command]:

@@ -3,11 +3,11 @@
 There is one run with one worker, and it is conflicted. Whatever needs agents is refused.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from engine.commands import Command, Refused, Reply, ResolutionAction
+from engine.commands import Command, Refused, Reply, ResolutionAction, Seen
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.events import Told
@@ -129,9 +129,11 @@ class ReviewPort:
         del command
         return Refused("there is no agent here: this is a merge of your own")
 
-    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
+    async def check(
+        self, run: str, worker: str, *, is_own: bool = False, seen: Seen | None = None
+    ) -> CheckResult:
         """Refused: only steps of a run have a check."""
-        del run, worker, is_own
+        del run, worker, is_own, seen
         _refuse()
 
     async def log(
@@ -192,14 +194,23 @@ class ReviewPort:
         del run, worker
         return ()
 
-    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
+    async def leave_out(
+        self, run: str, worker: str, hunks: Sequence[str], *, seen: Seen | None = None
+    ) -> Change:
         """Refused: there is no change of a worker's."""
-        del run, worker, hunks
+        del run, worker, hunks, seen
         _refuse()
 
-    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
+    async def weave(
+        self,
+        run: str,
+        step: str,
+        hunks: Sequence[str],
+        *,
+        seen: Mapping[str, Seen] | None = None,
+    ) -> Wove:
         """Refused: there are no candidates."""
-        del run, step, hunks
+        del run, step, hunks, seen
         _refuse()
 
     async def start(self, plan: Plan) -> str:

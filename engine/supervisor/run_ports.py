@@ -8,6 +8,7 @@ from engine.events import LatestWins
 from engine.ids import WorkerId
 from engine.limits import LimitHit
 from engine.supervisor.logbook import Logbook
+from engine.supervisor.trouble import Troubles
 
 
 class RunPort(Protocol):
@@ -16,6 +17,10 @@ class RunPort(Protocol):
     @property
     def state(self) -> RunState:
         """Where the run stands now."""
+
+    @property
+    def troubles(self) -> Troubles:
+        """What keeps it from going on."""
 
     def feed(self, fact: Fact) -> None:
         """Tell the core what happened."""

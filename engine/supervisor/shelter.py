@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Self
 
 import anyio
 import anyio.to_thread
@@ -13,11 +14,18 @@ import anyio.to_thread
 from engine.core.state import RunState
 from engine.errors import MechanismMissing, WorkspaceError
 from engine.ids import AttemptId
-from engine.limits import Dimension, Enforcement, Level, Limits
+from engine.limits import Dimension, Enforcement, Limits
 from engine.plan.model import IsolationStrategy, Plan
 from engine.sandbox.confine import check_network, confine, looking, one_off, release, set_limits
 from engine.sandbox.environment import environment
-from engine.sandbox.ladder import check_required, doctor, files_rung, report
+from engine.sandbox.ladder import (
+    best_request,
+    check_required,
+    doctor,
+    files_rung,
+    keeps_content,
+    report,
+)
 from engine.sandbox.machine import Machine, Mechanism
 from engine.sandbox.profile import Profile
 from engine.sandbox.reach import may_write
@@ -46,13 +54,38 @@ class GitPlaces:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Folders:
+    """The folders an attempt has beside its workspace: HOME, temporary files, package caches."""
+
+    home: Path
+    temp: Path
+    cache: Path
+
+    @classmethod
+    def below(cls, folder: Path) -> Self:
+        """Name the three folders below one."""
+        return cls(home=folder / "home", temp=folder / "tmp", cache=folder / "cache")
+
+    def made(self, layout: Layout) -> Self:
+        """Make those that are missing."""
+        for folder in (self.home, self.temp, self.cache):
+            layout.make(folder)
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is to be started for an attempt, and where."""
+    """What is to be started for an attempt, and where.
+
+    Attributes:
+        folders: HOME and the like; None for those the worker keeps over its attempts.
+    """
 
     attempt: AttemptId
     workspace: str
     limits: Limits
     git: GitPlaces | None = None
+    folders: Folders | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -88,9 +121,8 @@ class Shelter:
 
     @cached_property
     def can_confine(self) -> bool:
-        """Files and git can be enforced here."""
-        held = {row.dimension for row in self.report if row.level is Level.ENFORCED}
-        return {Dimension.FILES, Dimension.GIT} <= held
+        """Return whether agents here can be kept from the content of the user's files."""
+        return keeps_content(self.machine, best_request())
 
     @property
     def mounts(self) -> bool:
@@ -170,15 +202,15 @@ class Shelter:
         has_terminal: bool = False,
     ) -> ConfineRequest:
         attempt, git = job.attempt, job.git
-        home = self._layout.make(self._layout.home(attempt.run, attempt.worker))
+        folders = self.folders(job).made(self._layout)
         asked = state.plan.runtime.holes.network
         network = _NETWORKS[asked.mode]
         return ConfineRequest(
             name=str(attempt).replace("/", ".").replace("@", ".").replace("+", "."),
             workspace=Path(job.workspace),
-            home=home,
-            temp=self._layout.make(home.with_name("tmp")),
-            cache_dir=self._layout.make(home.with_name("cache")),
+            home=folders.home,
+            temp=folders.temp,
+            cache_dir=folders.cache,
             private_clone=git.private if git else None,
             git_file=git.git_file if git else None,
             git_objects=git.objects if git else (),
@@ -192,6 +224,11 @@ class Shelter:
             limits=job.limits,
             has_terminal=has_terminal,
         )
+
+    def folders(self, job: Job) -> Folders:
+        """Return the folders a job has beside its workspace."""
+        worker = self._layout.worker(job.attempt.run, job.attempt.worker)
+        return job.folders or Folders.below(worker)
 
     def _egress(self, attempt: AttemptId) -> Path:
         return self._layout.make(self._layout.attempt(attempt))

@@ -37,7 +37,7 @@ _MOST_NAMED = 20
 _REST, _LONGEST_REST_S = 4.0, 0.02
 """After a look so many times as long nobody looks: what ends meanwhile shares the next one. Whoever
 has a large checkout to be looked at waits long enough for that."""
-_ELSEWHERE = "its sandbox does not reach there: it was you, or another program"
+_ELSEWHERE = "its sandbox does not reach there: you, another program or plait itself wrote it"
 _NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
 _FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
 _TOO_MUCH = "there was too much to look at all of it"
@@ -153,10 +153,17 @@ class Proof:
 
     async def _answer_of(self, state: RunState, several: Sequence[_Question]) -> list[Found]:
         seen, spent_s = await anyio.to_thread.run_sync(self._see, state, several)
+        if self._place.repo is not None and any(map(self._may_be_half_made, seen)):
+            async with self._place.repo.lock.held():  # no engine makes or removes a worktree now
+                seen, spent_s = await anyio.to_thread.run_sync(self._see, state, several)
         self._looks.not_before = anyio.current_time() + min(_REST * spent_s, _LONGEST_REST_S)
         is_open = any(isinstance(each, tuple) and each[1].rewritten is not None for each in seen)
         refs = _users(state, await self._refs()) if is_open else {}
         return [each if isinstance(each, Found) else self._judged(*each, refs) for each in seen]
+
+    def _may_be_half_made(self, each: "Found | tuple[Before, Seen]") -> bool:
+        """Tell whether what changed may be a worktree that an engine just makes or removes."""
+        return isinstance(each, tuple) and any(map(self._sight.is_of_worktree, each[1].executed))
 
     def _see(
         self, state: RunState, several: Sequence[_Question]

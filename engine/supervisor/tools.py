@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from engine.git.runner import Repo
+from engine.results import Trouble
 from engine.store.layout import Layout
 from engine.supervisor.attempts import Starter
 from engine.supervisor.bus import Bus
@@ -16,6 +19,7 @@ from engine.supervisor.logins import Logins
 from engine.supervisor.ports import Ports
 from engine.supervisor.seeds import Seeds
 from engine.supervisor.tampering import Proof
+from engine.supervisor.trouble import storage_trouble
 from engine.supervisor.workshop import Workshop
 
 
@@ -38,3 +42,9 @@ class Tools:
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
     ports: Ports = field(default_factory=Ports)
+
+    async def trouble_behind(self, error: BaseException) -> Trouble | None:
+        """Return what is wrong with the storage, if that is what an error comes from."""
+        folders = [self.layout.root, self.workspaces, self.project]
+        look = partial(storage_trouble, error, folders, at=self.clock.now())
+        return await anyio.to_thread.run_sync(look)

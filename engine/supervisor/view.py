@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome
-from engine.core.state import RunState, Worker
+from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome, verdict
+from engine.core.state import RunState, Worker, usages_of
 from engine.ids import WorkerId
-from engine.limits import Usage
+from engine.limits import summed
+from engine.phases import Phase
 from engine.plan.model import PlannedStep, PolicyKind
 from engine.results import RunView, StepView, WorkerView
 from engine.supervisor.live_run import LiveRun
@@ -18,7 +19,13 @@ Logbooks = Mapping[tuple[WorkerId, int], Logbook]
 def run_view(live: LiveRun) -> RunView:
     """A run of this engine as it stands."""
     view = view_of(live.state, live.logbooks)
-    return replace(view, seq=live.seq, logins=live.login_views())
+    return replace(
+        view,
+        seq=live.seq,
+        logins=live.login_views(),
+        trouble=live.troubles.told,
+        is_stopping=live.is_stopping,
+    )
 
 
 def view_of(state: RunState, logbooks: Logbooks) -> RunView:
@@ -57,6 +64,21 @@ def _step_view(state: RunState, step: PlannedStep, logbooks: Logbooks) -> StepVi
     )
 
 
+_ENDED = frozenset({Phase.WAITING, Phase.QUEUED, Phase.BACKING_OFF, Phase.FAILED})
+"""Phases in which the newest attempt is over, and counted where it failed."""
+
+
+def _attempts_allowed(state: RunState, w: Worker) -> int:
+    """How many attempts there may be in all: the tries of the step, after those that count no more.
+
+    A human's retry begins the count of tries anew, and what is lost by no fault of the agent's is
+    not counted.
+    """
+    over = w.attempt if w.phase in _ENDED else max(0, w.attempt - 1)
+    allowed = state.plan.step(w.id.step).retry.attempts
+    return max(w.attempt, over - w.tries + allowed)
+
+
 def _policy_words(step: PlannedStep) -> str:
     kind, n = step.policy.kind, step.policy.n
     if kind is PolicyKind.FIRST and n == 1:
@@ -68,15 +90,15 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
     """One worker as it stands."""
     planned = state.planned(w.id)
     agent = state.agent_of(w.id)
-    seen = _seen(w, logbook)
+    usages = usages_of(w, logbook.usage if logbook is not None else None)
     return WorkerView(
         worker=str(w.id),
         step=w.id.step,
         phase=w.phase,
-        label=planned.label,
+        label=state.label_of(w.id),
         agent=agent.name if agent else "",
         attempt=w.attempt,
-        attempts_allowed=state.plan.step(w.id.step).retry.attempts,
+        attempts_allowed=_attempts_allowed(state, w),
         cause=w.cause,
         outcome=w.outcome,
         phase_since=w.phase_since,
@@ -96,10 +118,13 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         limit_hit=w.limit_hit,
         limits=state.limits_of(w.id),
         enforcement=w.enforcement,
-        usage=seen,
+        usage=summed(usages),
+        attempt_usages=usages,
         change=w.change,
         left_out=w.left_out,
+        landed=w.landed,
         check=w.check,
+        verdict=verdict(w),
         is_check_stale=w.is_check_stale,
         claimed_done=bool(w.ended and w.ended.ok),
         branch=w.branch,
@@ -108,9 +133,3 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         in_the_way=w.in_the_way,
         violations=w.violations,
     )
-
-
-def _seen(w: Worker, logbook: Logbook | None) -> Usage:
-    if logbook is not None:
-        return logbook.usage
-    return (w.ended.usage if w.ended else None) or Usage()

@@ -1,6 +1,7 @@
 """Where a worker works: the seam between the supervisor and each way of making a workspace."""
 
 from collections.abc import Container, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,12 +18,16 @@ from engine.supervisor.shelter import GitPlaces
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A workspace that is there and filled, but not yet set up."""
+    """A workspace that is there and filled, but not yet set up.
+
+    `is_users` where every file of it is the user's: their commit, and what they let be copied.
+    """
 
     path: str
     branch: str | None = None
     base: str | None = None
     notes: tuple[str, ...] = ()
+    is_users: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +47,10 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class Conflicted:
-    """The change and the target cannot be merged without a human."""
+    """The change and the target cannot be merged without a human; `reason` says what is new."""
 
     paths: tuple[str, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +71,8 @@ class ReadyToLand:
 
     Attributes:
         leads_on: It only makes room, and the landing itself is to be prepared after it.
+        check: The result on exactly this tree, if a check was run or known.
+        note: Why the history is not the one that was asked for, if it is not.
     """
 
     target: str
@@ -73,16 +81,40 @@ class ReadyToLand:
     tree: str
     detail: str
     leads_on: bool = False
+    check: CheckResult | None = None
+    note: str = ""
+
+
+class CleanChecker(Protocol):
+    """Runs commands in a tree to be proved, in surroundings that no agent had a hand in."""
+
+    async def setup(self, folder: str, git: GitPlaces) -> str | None:
+        """Make the tree ready as workspaces are; None, or why it could not be done."""
+
+    async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
+        """Run the step's check on this tree."""
 
 
 class Checker(Protocol):
-    """Runs commands in a tree that is about to be landed, as attempts like any other."""
+    """Gives clean surroundings for one check."""
 
-    async def setup(self, folder: str, git: GitPlaces) -> str | None:
-        """Make the tree ready as workspaces are; None, or why it could not be."""
+    def alone(self) -> AbstractAsyncContextManager[CleanChecker]:
+        """Enter them; nothing of before lives there, and nothing stays behind."""
 
-    async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
-        """What the step's check says of this tree."""
+
+@dataclass(frozen=True, kw_only=True)
+class Undone:
+    """A landing that was taken back.
+
+    Attributes:
+        target: The branch.
+        at: Where it stands now; None where the landing had made it.
+        is_added: A commit was added that does the opposite, because the target had gone on.
+    """
+
+    target: str
+    at: str | None
+    is_added: bool = False
 
 
 class Workshop(Protocol):
@@ -122,8 +154,8 @@ class Workshop(Protocol):
     async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
         """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
 
-    async def undo(self, prepared: str, *, message: str) -> str | None:
-        """Take a landing back; None, or why it stays."""
+    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+        """Take a landing back, or say why it stays."""
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what nobody needs any more, as far as that is provable."""

@@ -16,6 +16,7 @@ from engine.supervisor.folders import FolderWorkshop
 from engine.supervisor.git_workshop import GitWorkshop
 from engine.supervisor.merging.desk import MergeDesk
 from engine.supervisor.place import Place
+from engine.supervisor.seeds import Seeds
 from engine.supervisor.shelter import GitPlaces, Shelter
 from engine.supervisor.workshop import (
     BaseClash,
@@ -25,6 +26,7 @@ from engine.supervisor.workshop import (
     Made,
     ReadyToLand,
     Refusal,
+    Undone,
     Workshop,
 )
 
@@ -32,11 +34,18 @@ from engine.supervisor.workshop import (
 class Workshops:
     """Hands every effect to the workshop that its run's plan names."""
 
-    def __init__(self, place: Place, *, layout: Layout, shelter: Shelter, clock: Clock) -> None:
+    def __init__(
+        self, place: Place, *, layout: Layout, shelter: Shelter, clock: Clock, seeds: Seeds
+    ) -> None:
         self._folders = FolderWorkshop(project=place.project, root=place.workspaces, layout=layout)
         self._git = (
             GitWorkshop(
-                place.repo, root=place.workspaces, layout=layout, shelter=shelter, clock=clock
+                place.repo,
+                root=place.workspaces,
+                layout=layout,
+                shelter=shelter,
+                clock=clock,
+                seeds=seeds,
             )
             if place.repo is not None
             else None
@@ -90,8 +99,8 @@ class Workshops:
         """Move the target, or roll a prepared move forward."""
         return await (self._git or self._folders).land(effect, ready)
 
-    async def undo(self, prepared: str, *, message: str) -> str | None:
-        """Take a landing back; None, or why it stays."""
+    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+        """Take a landing back, or say why it stays."""
         return await (self._git or self._folders).undo(prepared, message=message)
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:

@@ -210,7 +210,7 @@ class Story:
         yield f.PauseRequested(at=self.clock)
         yield f.ResumeRequested(at=self.clock)
         if self._is(0.1):
-            yield f.RunStopRequested(at=self.clock)
+            yield f.RunStopRequested(at=self.clock, stops_landings=self._is(0.5))
         if self.state.stop is None and len(self.state.workers) < _MOST_WORKERS:
             yield self._joining()
         late = self._late()
@@ -249,7 +249,8 @@ class Story:
 
     def _review_wishes(self, w: Worker, base: dict[str, Any]) -> Iterator[f.Fact]:
         if "RetryRequested" in TOLD[w.phase]:
-            yield f.RetryRequested(**base, mode=self.dice.choice(list(RetryMode)))
+            mode = self.dice.choice(list(RetryMode))
+            yield f.RetryRequested(**base, mode=mode, is_alone=self._is(0.8))
         if w.phase is Phase.REVIEWING and not must_land_first(self.state, w.id):
             yield f.Approved(**base)
         if w.phase in {Phase.REVIEWING, Phase.CONFLICTED}:

@@ -178,3 +178,63 @@ def test_a_bundle_is_refused_before_anything_runs_and_never_empty(repository: Sh
     assert done.code == 0, done.err
     assert "nothing to bundle" in done.err
     assert not (repository.folder / "idle.bundle").exists()
+
+
+GITHUB = "ghp_" + "a1B2c3D4" * 5
+PEM_BODY = "MIIEpAIBAAKCAQEA7bq" * 3
+PEM = f"-----BEGIN PRIVATE KEY-----\n{PEM_BODY}\n-----END PRIVATE KEY-----"
+LEAKING = """
+runtime: {sandbox: {env: [PASSED_ON]}}
+agents:
+  painter:
+    adapter: command
+    argv: [sh, -c, 'printf ghp_a1B2c3D4a1B2; sleep 0.3; echo "c3D4$REST"; echo "$PASSED_ON"']
+    terminal: true
+  talker:
+    adapter: scripted
+    script: |
+      steps:
+        - say: "I use TOKEN"
+        - write: {path: key.pem, text: "PEM\\n"}
+        - write: {path: config, text: "url = https://me:pa55word@host/x\\n"}
+        - result: "TOKEN is done"
+pipelines:
+  - name: show
+    steps:
+      - {name: paint, agent: painter, prompt: "with TOKEN", merge: none}
+      - {name: talk, agent: talker, prompt: "x"}
+"""
+
+
+def test_no_byte_of_an_export_holds_a_secret(repository: Shell) -> None:
+    text = LEAKING.replace("$REST", GITHUB[len("ghp_a1B2c3D4a1B2c3D4") :])
+    text = text.replace("TOKEN", GITHUB).replace("PEM", PEM.replace("\n", "\\n"))
+    (repository.folder / "plait.yaml").write_text(text)
+    repository.env |= {"PASSED_ON": 'a "quoted" value'}
+    ran = repository.plait("run", "plait.yaml", "--headless")
+    assert ran.code == 3, ran.err
+    done = repository.plait("export", "--cast")
+    assert done.code == 0, done.err
+    folder = repository.folder / done.out.strip()
+    files = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    secrets = (GITHUB, PEM_BODY, "pa55word", 'a "quoted" value', 'a \\"quoted\\" value')
+    for name, data in files.items():
+        assert not [secret for secret in secrets if secret.encode() in data], name
+    assert b"[redacted github-token 1]" in files["paint.worker_1.attempt_1.cast"]
+    assert files["talk.worker_1.patch"].startswith(b"# plait replaced 2 secrets in this patch")
+    counts = json.loads(files["redactions.json"])["redacted"]
+    assert counts["patches/talk.worker_1.patch"] == {"private-key": 1, "url-password": 1}
+    said = [line for line in done.err.splitlines() if "logs/paint.worker_1" in line]
+    assert "github-token" in said[0]
+    assert "1 variable" in said[0]
+    assert repository.plait("replay", str(folder)).code != 1  # it can still be read
+
+    asked = repository.plait("export", "--raw", "--to", "raw")
+    assert asked.code == 2
+    assert "--yes" in asked.err
+    raw = repository.plait("export", "--cast", "--raw", "--yes", "--to", "raw")  # the control
+    assert raw.code == 0, raw.err
+    copied = [path for path in (repository.folder / "raw").rglob("*") if path.is_file()]
+    all_raw = b"".join(path.read_bytes() for path in copied)
+    assert all(secret.encode() in all_raw for secret in secrets)
+    assert b"# plait" not in (repository.folder / "raw/patches/talk.worker_1.patch").read_bytes()

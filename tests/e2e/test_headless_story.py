@@ -73,6 +73,7 @@ def test_a_pipeline_runs_to_its_report(shell: Shell):
     ]
     assert (make["total_workers"], make["success_count"], make["fail_count"]) == (3, 3, 0)
     assert last["report"]["steps"]["use"]["worker_results"][0]["output"] == "by make/worker_1"
+    assert [event["type"] for event in done.events[:2]] == ["RunStarted", "WorkerMoved"]
     seqs = [event["seq"] for event in done.events if "seq" in event]
     assert seqs == list(range(1, len(seqs) + 1))
 
@@ -100,6 +101,30 @@ def test_wrong_manifests_exit_2_and_say_where(shell: Shell):
     assert "plait.yaml:2:" in done.err
     assert "name" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_manifest_that_is_piped_runs_as_one(shell: Shell):
+    done = shell.plait("run", "-", "--pipeline", "bad", "--headless", "--json", stdin=PLAN)
+    assert done.code == 1
+    assert list(done.events[-1]["report"]["steps"]) == ["fails", "after"]
+    wrong = shell.plait("run", "-", "--headless", stdin=PLAN.replace("pipelines:", "pipline:"))
+    assert wrong.code == 2
+    assert "pipelines" in wrong.err
+    mixed = shell.plait("run", "-", "-n", "2", "--headless", stdin=PLAN)
+    assert mixed.code == 2
+    assert "would not be heard" in mixed.err
+
+
+def test_a_plan_shows_the_prompts_that_workers_will_have(shell: Shell):
+    (shell.folder / "plait.yaml").write_text(
+        "pipelines: [{name: p, steps: [{name: t, agent: scripted, merge: each, "
+        "prompt: 'Port {item} as {worker} in {run}', strategy: {matrix: {items: [a.py, b.py]}}}]}]"
+    )
+    text = shell.plait("plan", "plait.yaml").out
+    assert "Port a.py as t/worker_1 in {run}" in text
+    assert "Port b.py as t/worker_2 in {run}" in text
+    steps = shell.plait("plan", "plait.yaml", "--json").json()["steps"]
+    assert steps[0]["workers"][1]["prompt"] == "Port b.py as t/worker_2 in {run}"
 
 
 def test_a_second_shell_answers(shell: Shell):
@@ -144,8 +169,11 @@ def test_a_step_that_is_decided_while_one_still_works_says_so(shell: Shell):
         wait_event(first, "WorkerMoved", after="CANCELLED")
         said = shell.plait("status").out
         assert "task: cancelled, 1 still at work\n" in said
-        assert shell.plait("cancel", "--all", "--kill").code == 0
+        cancelled = shell.plait("cancel", "--all", "--kill")
+        assert cancelled.code == 1, "the run was cancelled"
+        assert cancelled.err.endswith(" is cancelled\n")
         rest_of(first)
+        assert first.wait() == 1
     assert "still at work" not in shell.plait("status").out
 
 

@@ -114,7 +114,7 @@ def _checked_and_landed(met: Shell) -> None:
         console.shows("stands in the conflict's place")
         console.press(b"last = 3")
         console.shows("last = 3").press(b"\r")
-        _open(console, 0).do("review.check").shows("check passed")
+        _open(console, 0).do("review.check").shows("proved on the exact tree")
         console.do("review.land").shows("has landed on main")
         console.do("everywhere.quit_now")
         assert console.end() == 0

@@ -58,7 +58,7 @@ async def test_a_conflict_is_resolved_checked_and_landed(place: MergingPlace):
             await console.do("no", "check")
             await console.shows("✗ check failed")
             await console.do("undo", "take_both", "check")
-            await console.shows("✓ check passed")
+            await console.shows("✓ proved on the exact tree")
             await console.do("land")
             await phase(engine, run, Phase.LANDED)
     assert place.text() == THEIRS.replace("theirs\n", "mine\ntheirs\n")

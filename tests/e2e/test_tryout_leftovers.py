@@ -14,9 +14,8 @@ from tests.support.shells import Shell
 @pytest.fixture
 def runtime(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("r")
-    (folder / "plait").mkdir(mode=0o700)
     shell.env["XDG_RUNTIME_DIR"] = str(folder)
-    return folder / "plait"
+    return folder
 
 
 def _left(base: Path, name: str) -> Path:
@@ -29,9 +28,9 @@ def _left(base: Path, name: str) -> Path:
 
 
 def test_a_socket_nobody_listens_at_goes(shell: Shell, runtime: Path):
-    dead = _left(runtime, "dead")
-    empty = runtime / "empty"
-    empty.mkdir()
+    dead = _left(runtime, "plait-dead")
+    empty = runtime / "plait-empty"
+    empty.mkdir(mode=0o700)
     os.utime(empty, (0, 0))
     assert shell.plait("status").code == 0
     assert not dead.exists()
@@ -40,11 +39,11 @@ def test_a_socket_nobody_listens_at_goes(shell: Shell, runtime: Path):
 
 
 def test_a_socket_that_is_heard_or_young_stays(shell: Shell, runtime: Path):
-    young = runtime / "young"
-    young.mkdir()
+    young = runtime / "plait-young"
+    young.mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as living:
-        heard = runtime / "heard"
-        heard.mkdir()
+        heard = runtime / "plait-heard"
+        heard.mkdir(mode=0o700)
         living.bind(str(heard / "engine.sock"))
         living.listen()
         os.utime(heard, (0, 0))

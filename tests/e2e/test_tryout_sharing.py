@@ -110,7 +110,7 @@ def test_a_prompt_may_name_an_agent_of_the_manifest_beside_it(shell: Shell, gate
 def test_a_word_that_is_no_command_is_named(shell: Shell):
     done = shell.plait("nonsense")
     assert done.code == 2
-    assert "nonsense is neither a command nor a folder" in done.err
+    assert "'nonsense' is neither a command nor a folder" in done.err
 
 
 def test_a_paused_worker_and_an_interrupted_run_are_told(shell: Shell, gate: Path):

@@ -7,7 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from engine import commands as c
 from engine.phases import Phase
+from tests.support.engine_runs import scripted
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes
 from tests.support.repositories import snapshot_of
 
@@ -51,6 +53,36 @@ async def test_a_branch_goes_once_its_work_is_on_the_target_and_others_stay(plac
             ("s2/worker_1 is REVIEWING",)
         ]
     assert place.built.branches() == ["main", f"plait/{run.id}/s2/worker_1"]
+    kept = f"refs/plait/{run.id}/s1/worker_1/attempt_1/head"
+    assert place.text(revision=kept) == changed(2, "one")
+
+
+@pytest.mark.parametrize("later", [None, "written over by the user\n"])
+async def test_a_branch_goes_though_its_history_says_something_else(
+    place: MergingPlace, later: str | None
+):
+    """It landed as one commit, because it merges a branch of the user's without its files."""
+    place.built.git("checkout", "-q", "-b", "feature")
+    place.built.commit({"feature": "theirs\n"}, "feature")
+    place.built.git("checkout", "-q", "main")
+    joined = "git commit-tree HEAD^{tree} -p HEAD -p feature -m join"
+    words = f"git add -A && git commit -qm work && git reset -q --soft $({joined})"
+    agent = scripted(
+        {"write": {"path": "code", "text": changed(2, "one")}},
+        {"shell": {"command": words, "must": True}},
+        {"result": "done"},
+    )
+    plan = place.manifest({"name": "s1", "agent": agent}, isolation_strategy="worktree")
+    async with place.engine() as engine:
+        run = await reviewed(engine, plan)
+        assert await land(engine, run, "s1/worker_1") is Phase.LANDED
+        if later is not None:
+            place.built.commit({"code": later}, "meanwhile")
+        await engine.port.wait_idle()
+        items = await engine.port.clean()
+    branches = [item.branch for item in items if item.branch]
+    assert branches == [f"plait/{run.id}/s1/worker_1"]
+    assert place.built.branches() == ["feature", "main"]
     kept = f"refs/plait/{run.id}/s1/worker_1/attempt_1/head"
     assert place.text(revision=kept) == changed(2, "one")
 
@@ -112,3 +144,18 @@ async def test_steps_called_like_folders_of_ours_are_in_nobodys_way(place: Mergi
         assert [worktree.is_dir() for worktree in worktrees] == [True, True]
     for name in texts:
         assert (place.built.path / ".git/plait/runs" / run.id / name / "worker_1/agent.db").exists()
+
+
+async def test_nothing_is_left_of_the_workspaces_of_a_run_that_is_over(place: MergingPlace):
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(*(changed(n, f"w{n}") for n in range(1, 5))))
+        workers = (await engine.view(run.id)).workers
+        for worker in workers:
+            await engine.command(c.Reject(worker=worker.worker, run=run.id))
+        await engine.port.wait_idle()
+        folder = Path(workers[0].workspace or "").parents[2]
+        assert folder.name == run.id
+        await engine.port.clean(dry_run=True)
+        assert folder.is_dir()
+        await engine.port.clean()
+        assert not folder.exists()

@@ -258,6 +258,7 @@ async def test_limits_can_be_changed_while_an_agent_runs(place: Place):
     assert phases(report) == {A: "FAILED TIMEOUT"}
 
 
+@pytest.mark.needs("cgroup memory")
 async def test_a_limit_that_the_kernel_refuses_ends_nobody(place: Place):
     hog = "x=$(head -c 80000000 /dev/zero | tr '\\0' x); echo has it all; sleep 600"
     steps = {"name": "a", "run": hog, "limits": {"memory_mb": 200}}, {"name": "b", "agent": HANGS}
@@ -417,3 +418,20 @@ async def test_two_runs_of_one_engine_share_its_slots(place: Place):
 
 def _running(view: Any) -> int:
     return sum(w.phase is Phase.RUNNING for w in view.workers)
+
+
+async def test_the_cost_of_a_worker_is_that_of_all_its_attempts(place: Place):
+    agent = scripted({"usage": {"usd": 1.0, "input_tokens": 10}}, {"fail": "no"})
+    retry = {"attempts": 2, "delay_seconds": 0.01}
+    async with place.engine() as engine:
+        run = await engine.start(manifest({"name": "a", "agent": agent, "retry": retry}))
+        await run.wait()
+        await accepted(engine, c.RetryWorker(worker=A))
+        await wait_worker(engine, run, A, lambda w: w.attempt == 4 and w.phase is Phase.FAILED)
+        told, view = result(run.report()), (await engine.view(run.id)).worker(A)
+    assert (view.attempt, view.attempts_allowed) == (4, 4)
+    for each in (told, view):
+        assert (each.usage.usd, each.usage.input_tokens) == (4.0, 40)
+        assert [usage.usd for usage in each.attempt_usages] == [1.0] * 4
+    async with place.engine() as engine:  # what an engine did not see itself it reads
+        assert (await engine.view(run.id)).worker(A).usage.usd == 4.0

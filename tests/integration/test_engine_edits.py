@@ -7,6 +7,7 @@ import pytest
 from engine import commands as c
 from engine.api import Engine, Run, reach
 from engine.commands import Edits
+from engine.events import LandingUndone, UndoRefused
 from engine.phases import Phase
 from tests.support.engine_runs import wait_worker
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed
@@ -34,13 +35,13 @@ async def edited(engine: Engine, place: MergingPlace, mine: str = MINE) -> Run:
 
 async def undone(engine: Engine, run: Run) -> str:
     """Take the landing back; why it stays, or nothing."""
-    before = (await engine.view(run.id)).worker(WORKER).error
+    before = await engine.view(run.id)
     reply = await engine.command(c.UndoLanding(worker=WORKER, run=run.id))
     assert isinstance(reply, c.Accepted), reply
-    seen = await wait_worker(
-        engine, run, WORKER, lambda w: w.phase is Phase.REVIEWING or w.error != before
-    )
-    return "" if seen.phase is Phase.REVIEWING else seen.error or ""
+    async for told in engine.events(before.seq, run=run.id):
+        if isinstance(told.event, LandingUndone | UndoRefused):
+            return getattr(told.event, "reason", "")
+    raise AssertionError
 
 
 async def test_a_refusal_names_the_files_and_changes_nothing(place: MergingPlace):

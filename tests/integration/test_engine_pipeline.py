@@ -79,7 +79,7 @@ def comparable(report: RunReport) -> Any:
     for step in found["steps"].values():
         step.pop("worker_workspaces")
         for worker in step["worker_results"]:
-            for name in ("usage", "workspace", "duration_s"):
+            for name in ("usage", "attempt_usages", "workspace", "duration_s"):
                 worker.pop(name)
     return json.loads(json.dumps(found).replace(report.run, "RUN"))
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 from anyio.abc import SocketStream
 
 from engine import commands as c
@@ -17,10 +19,19 @@ from engine.api import Engine, Run, plan_from, reach
 from engine.errors import EngineError, LockHeld
 from engine.events import RunFinished, WorkerMoved
 from engine.phases import Phase
-from engine.remote.client import EngineGone, RemoteEngine, living_engine
-from engine.remote.protocol import ProtocolError
-from engine.remote.spawn import _is_hopeless
+from engine.remote import capability
+from engine.remote.client import (
+    Address,
+    EngineGone,
+    EngineSilent,
+    RemoteEngine,
+    living_engine,
+)
+from engine.remote.protocol import VERSION, ProtocolError
+from engine.remote.spawn import _is_hopeless, spawn_engine
 from engine.results import Outcome, RunView
+from engine.roles import Role
+from engine.supervisor.place import find_place
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
 
 pytestmark = pytest.mark.anyio
@@ -34,10 +45,14 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-async def socket_of(engine: Engine) -> str:
+async def address_of(engine: Engine) -> Address:
     found = await living_engine(engine._place.layout)
     assert found is not None
     return found
+
+
+async def socket_of(engine: Engine) -> str:
+    return (await address_of(engine)).socket
 
 
 async def asking(engine: Engine) -> Run:
@@ -79,7 +94,7 @@ async def test_who_reaches_a_dying_engine_hears_that_it_is_gone(tmp_path: Path):
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, die)
         with pytest.raises(ConnectionResetError):
-            async with RemoteEngine.connect(str(tmp_path / "s")):
+            async with RemoteEngine.connect(Address(str(tmp_path / "s"), tmp_path / "key")):
                 pass
         tasks.cancel_scope.cancel()
 
@@ -147,15 +162,22 @@ async def client(engine: Engine) -> AsyncIterator[RemoteEngine]:
     A reader that is cancelled in the very moment in which it becomes ready is an error of asyncio's
     own, which only happens where both ends share a loop.
     """
-    async with RemoteEngine.connect(await socket_of(engine)) as remote:
+    async with RemoteEngine.connect(await address_of(engine)) as remote:
         yield remote
     await anyio.sleep(0.02)
 
 
 @asynccontextmanager
 async def raw(engine: Engine) -> AsyncIterator[SocketStream]:
-    """A bare connection, likewise."""
-    async with await anyio.connect_unix(await socket_of(engine)) as stream:
+    """A bare connection that has proved to be allowed, likewise."""
+    address = await address_of(engine)
+    async with await anyio.connect_unix(address.socket) as stream:
+        hello = json.loads(await stream.receive())
+        key = await to_thread.run_sync(capability.read_key, address.key)
+        said = capability.proof(key, Role.OWNER, capability.CLIENT, (hello["nonce"], "n"))
+        greeting = {"v": VERSION, "role": "owner", "nonce": "n", "proof": said}
+        await stream.send(json.dumps(greeting).encode() + b"\n")
+        assert json.loads(await stream.receive())["role"] == "owner"
         yield stream
     await anyio.sleep(0.02)
 
@@ -187,7 +209,6 @@ async def test_a_client_that_dies_mid_stream_or_talks_nonsense_harms_nothing(
         run = await asking(engine)
         for _ in range(3):
             async with raw(engine) as stream:
-                await stream.receive()
                 if data:
                     await stream.send(data)
                 await anyio.sleep(0.02)
@@ -202,7 +223,6 @@ async def test_a_client_that_asks_for_nonsense_is_told_so_and_may_go_on(place: P
         await asking(engine)
         text = b""
         async with raw(engine) as stream:
-            await stream.receive()
             await stream.send(b'{"id": 7, "do": "dance"}\n{"id": 8, "do": "history"}\n')
             while text.count(b"\n") < 2:
                 text += await stream.receive()
@@ -256,6 +276,18 @@ async def test_a_client_that_never_reads_holds_nobody_up(place: Place):
         assert (await run.wait()).outcome is Outcome.SUCCESS
 
 
+async def test_a_client_that_asks_and_never_reads_is_not_read_any_more(place: Place):
+    async with place.engine() as engine:
+        run = await asking(engine)
+        async with raw(engine) as stream:
+            with anyio.move_on_after(3):
+                while True:  # until the engine takes no more
+                    await stream.send(b'{"id": 1, "do": "report"}\n' * 1000)
+            async with client(engine) as remote:
+                with anyio.fail_after(10):
+                    assert (await remote.view()).run == run.id
+
+
 async def test_another_version_at_the_other_end_is_refused(tmp_path: Path):
     path = tmp_path / "s"
 
@@ -266,16 +298,39 @@ async def test_another_version_at_the_other_end_is_refused(tmp_path: Path):
     async with await anyio.create_unix_listener(path) as door, anyio.create_task_group() as tasks:
         tasks.start_soon(door.serve, talk)
         with pytest.raises(ProtocolError, match="no engine of this version"):
-            async with RemoteEngine.connect(str(path)):
+            async with RemoteEngine.connect(Address(str(path), tmp_path / "key")):
                 pass
         tasks.cancel_scope.cancel()
 
 
+async def test_an_engine_that_is_only_busy_is_waited_for_and_named(place: Place):
+    layout = (await find_place(place.project, place.environment)).layout
+    address = await spawn_engine(place.project, layout, place.environment)
+    assert address.pid is not None
+    os.kill(address.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(EngineSilent, match=rf"\(pid {address.pid}\) does not answer since"):
+            async with RemoteEngine.connect(address, patience_s=0.2):
+                pass
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_continue, address.pid)
+            async with RemoteEngine.connect(address) as remote:
+                assert remote.pid == address.pid
+    finally:
+        os.kill(address.pid, signal.SIGKILL)
+        await to_thread.run_sync(os.waitpid, address.pid, 0)
+
+
+async def _continue(pid: int) -> None:
+    await anyio.sleep(0.5)
+    os.kill(pid, signal.SIGCONT)
+
+
 async def test_an_engine_that_ends_is_missed_by_its_clients(place: Place):
-    path, connected, ended = "", anyio.Event(), anyio.Event()
+    address, connected, ended = Address("", Path()), anyio.Event(), anyio.Event()
 
     async def watch() -> None:
-        async with RemoteEngine.connect(path) as remote:
+        async with RemoteEngine.connect(address) as remote:
             connected.set()
             await ended.wait()
             with pytest.raises(EngineGone):
@@ -283,11 +338,11 @@ async def test_an_engine_that_ends_is_missed_by_its_clients(place: Place):
 
     async with anyio.create_task_group() as tasks:
         async with place.engine() as engine:
-            path = await socket_of(engine)
+            address = await address_of(engine)
             tasks.start_soon(watch)
             await connected.wait()
         ended.set()
-    assert not await anyio.Path(path).exists()
+    assert not await anyio.Path(address.socket).exists()
 
 
 async def test_whoever_reaches_for_an_engine_finds_the_living_one_or_opens_one(place: Place):

@@ -1,6 +1,7 @@
 """A run played again: what stood and what was written at each moment, and nothing of it changed."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio.to_thread
@@ -8,8 +9,11 @@ import pytest
 
 from engine.api import export_run, exported_file, open_exported, open_replay
 from engine.commands import Refused, StopRun
+from engine.core.state import RunState
 from engine.errors import EngineError, NoSuchRun, StoreError
+from engine.ids import RunId
 from engine.phases import Phase
+from engine.supervisor.journal import Journal
 from tests.support.shells import Shell
 
 pytestmark = pytest.mark.anyio
@@ -135,3 +139,27 @@ def test_an_exported_run_is_named_by_its_folder_or_its_file(tmp_path: Path):
     assert exported_file(tmp_path) is None
     file.touch()
     assert exported_file(file) == exported_file(tmp_path) == file
+
+
+@pytest.mark.parametrize("workers", [1, 9])
+async def test_an_export_replays_the_journal_as_often_for_many_workers_as_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "plait.yaml").write_text(PLAN.replace("sleep: 0.6", "sleep: 0.01"))
+    shell = Shell(folder, tmp_path / "state")
+    words = ("run", "say it", "-a", f"talker:{workers}", "--headless")
+    assert shell.plait(*words).code in {0, 3}
+    monkeypatch.setenv("PLAIT_STATE_HOME", str(shell.state))
+    replays: list[RunId] = []
+    states = Journal.states
+
+    def counted(journal: Journal) -> Iterator[tuple[float, RunState]]:
+        replays.append(journal.run)
+        return states(journal)
+
+    monkeypatch.setattr(Journal, "states", counted)
+    run, files = await export_run(folder)
+    assert len([name for name in files if name.startswith("logs/")]) == workers
+    assert replays == [run]

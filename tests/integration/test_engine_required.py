@@ -8,6 +8,7 @@ import pytest
 from engine.errors import MechanismMissing
 from engine.phases import Phase
 from tests.support.engine_runs import Place, manifest
+from tests.support.needs import need
 
 pytestmark = pytest.mark.anyio
 
@@ -39,6 +40,14 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "nothing enforces it": ({}, {"require": ["disk"]}, "Take it out of `require`"),
 }
 
+FIRST_OF_ALL_BUBBLEWRAP = frozenset(
+    {
+        *("a hole to every file", "a hole to every repository"),
+        *("a network that cannot be closed", "hosts that cannot be told apart"),
+    }
+)
+"""Without it the advice is to install it, whatever else is wrong."""
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
@@ -48,6 +57,8 @@ def place(tmp_path: Path) -> Place:
 @pytest.mark.parametrize("why", REFUSED)
 async def test_a_run_does_not_begin_without_what_it_requires(place: Place, why: str):
     env, runtime, fix = REFUSED[why]
+    if why in FIRST_OF_ALL_BUBBLEWRAP:
+        need("bubblewrap")
     place.environment.update(env)
     async with place.engine() as engine:
         with pytest.raises(MechanismMissing) as missing:
@@ -56,6 +67,7 @@ async def test_a_run_does_not_begin_without_what_it_requires(place: Place, why: 
     assert fix in missing.value.hint
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_a_run_begins_with_what_is_enforced(place: Place):
     runtime = {"require": ["files", "network", "kill"], "sandbox": {"network": "none"}}
     async with place.engine() as engine:
@@ -64,6 +76,7 @@ async def test_a_run_begins_with_what_is_enforced(place: Place):
         assert (await engine.view(run.id)).worker("a/worker_1").phase is Phase.FINISHED
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_a_run_taken_up_where_less_holds_starts_nothing_any_more(place: Place):
     gate = {"name": "a", "run": place.waits_at("go")}
     steps = gate, {"name": "b", "run": "echo b", "dependencies": ["a"]}

@@ -1,10 +1,14 @@
 """After every attempt: what is not its own and changed is told, and accuses whom it can accuse."""
 
+import fcntl
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from shutil import rmtree
+from threading import Event, Thread
+from typing import IO, Any
 
 import anyio
 import anyio.to_thread
@@ -17,6 +21,7 @@ from engine.logs import LogKind
 from engine.phases import Phase
 from engine.results import Badge
 from tests.support.engine_runs import Place
+from tests.support.needs import need
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
@@ -131,6 +136,7 @@ def bare(tmp_path: Path) -> Ground:
 @pytest.fixture
 def fenced(tmp_path: Path) -> Ground:
     """Where a sandbox does."""
+    need("bubblewrap")
     return Ground(tmp_path, "bwrap")
 
 
@@ -214,3 +220,80 @@ async def test_a_hole_into_the_repository_makes_what_changes_there_a_violation(f
         plan = fenced.plan(f"({HOOK}) || {CALM}", sandbox={"paths": [f"{hole}:rw"]})
         seen = await fenced.run(plan)
         assert (names(seen.violations), seen.mentioned) == (expected, ()), seen.error
+
+
+def half_made(ground: Ground, *, is_whole: bool = False) -> Path:
+    """What git has written of a worktree when another worker begins."""
+    ground.repository.git("config", "extensions.worktreeConfig", "true")
+    (ground.common / "config.worktree").write_text("[core]\n\tbare = false\n[user]\n\tname = u\n")
+    entry = ground.common / "worktrees" / "another"
+    entry.mkdir(parents=True)
+    (entry / "gitdir").write_text(f"{ground.tmp_path}/another/.git\n")
+    if is_whole:
+        (entry / "commondir").write_text("../..\n")
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("common", "settings", "accused"),
+    [
+        ("../..", "[user]\n\tname = u\n", set()),
+        ("../..", "[core]\n[user]\n\tname = u\n", set()),
+        ("../../../elsewhere", "[user]\n\tname = u\n", {"commondir"}),
+        ("../..", "[core]\n\thooksPath = /evil\n", {"config.worktree"}),
+        ("../..", "[user]\n\tname = u\n[core]\n\tfsmonitor = e\n", {"config.worktree"}),
+    ],
+)
+async def test_only_what_git_writes_of_a_worktree_that_is_being_made_accuses_nobody(
+    bare: Ground, common: str, settings: str, accused: set[str]
+):
+    entry = half_made(bare)
+
+    def finish() -> None:
+        (entry / "commondir").write_text(f"{common}\n")
+        (entry / "config.worktree").write_text(settings)
+        bare.open_gate("go")
+
+    plan = bare.plan(f"echo ready; {bare.waits_at('go')}; {CALM}")
+    seen = await bare.run(plan, meanwhile=finish)
+    assert names(seen.violations) == accused
+
+
+@pytest.mark.parametrize("goes", [True, False], ids=["goes on", "stays"])
+async def test_a_worktree_that_an_engine_just_removes_accuses_nobody(bare: Ground, *, goes: bool):
+    """Entries come and go under a lock: what is found half gone is looked at again under it."""
+    entry = half_made(bare, is_whole=True)
+
+    def remove_half() -> None:
+        held = (bare.common / "plait" / "git.lock").open("a")
+        fcntl.flock(held, fcntl.LOCK_EX)
+        (entry / "commondir").unlink()
+        bare.open_gate("go")
+        Thread(target=partial(remove_rest, held)).start()
+
+    def remove_rest(held: IO[str]) -> None:
+        while sum(each.resolve() == Path(held.name) for each in descriptors()) < 2:
+            Event().wait(0.01)
+        if goes:
+            rmtree(entry)
+        held.close()
+
+    plan = bare.plan(f"echo ready; {bare.waits_at('go')}; {CALM}")
+    seen = await bare.run(plan, meanwhile=remove_half)
+    assert names(seen.violations) == (set() if goes else {"commondir"})
+
+
+def descriptors() -> list[Path]:
+    return [each for each in Path("/proc/self/fd").iterdir() if os.path.lexists(each)]
+
+
+async def test_workers_that_come_and_go_beside_each_other_accuse_nobody(bare: Ground):
+    others = ({"name": f"s{n}", "run": CALM, "concurrency": 4} for n in range(3))
+    runtime = {"max_concurrent_workers": 4, "isolation_strategy": "worktree"}
+    plan = bare.plan(CALM, *others, first={"concurrency": 4}, **runtime)
+    async with bare.engine() as engine:
+        run = await engine.start(plan)
+        await run.wait()
+        workers = (await engine.view(run.id)).workers
+    assert len(workers) > 4
+    assert {worker.violations for worker in workers} == {()}

@@ -1,4 +1,4 @@
-"""A check runs on exactly the tree that would land, and finds its caches again."""
+"""A check runs on exactly the tree that would land, and finds nothing else there."""
 
 import os
 from pathlib import Path
@@ -37,8 +37,7 @@ async def test_a_check_tree_is_exactly_the_commit_whatever_a_check_left(tmp_path
 
     await fill_check_tree(lab.repo, place, built.head)
     assert await holds(lab.repo, place, built.head)
-    assert snapshot_of(place.path, skip=(".git", "node_modules")) == snapshot_of(built.path)
-    assert (place.path / "node_modules/d").read_text() == "d\n"
+    assert snapshot_of(place.path) == snapshot_of(built.path)
     assert built.status(place.path) == ""
     assert snapshot_of(built.path) == user
     assert built.worktrees() == [str(built.path)]
@@ -56,3 +55,23 @@ async def test_a_change_hidden_behind_equal_size_and_time_is_undone(tmp_path: Pa
     await fill_check_tree(lab.repo, place, "HEAD")
 
     assert file.read_text() == "# sample\n"
+
+
+async def test_only_what_is_kept_stays_and_only_where_the_commit_has_nothing(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    lab.built.commit({".gitignore": "x*\n"}, "one")
+    one = lab.built.head
+    lab.built.commit({"src/held/file": "held\n"}, "two")
+    place = CheckTree(path=tmp_path / "check", folder=tmp_path / "ours")
+    await fill_check_tree(lab.repo, place, one)
+    for name in ("x1/d", "x 2[*]/d", "x3/d", "src/x4/d", "src/held/d"):
+        (place.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.path / name).write_text("left\n")
+    keep = ("x 2[*]", "x3", "src/x4", "src/held", "gone")
+
+    filled = await fill_check_tree(lab.repo, place, lab.built.head, keep=keep)
+
+    assert filled.kept == ("x 2[*]", "x3", "src/x4", "gone")
+    left = {str(path.relative_to(place.path)) for path in place.path.rglob("d")}
+    assert left == {"x 2[*]/d", "x3/d", "src/x4/d"}
+    assert (place.path / "src/held/file").read_text() == "held\n"

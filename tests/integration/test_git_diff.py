@@ -11,9 +11,12 @@ from engine.git import (
     changed_files,
     distance,
     file_patch,
+    file_patches,
+    is_patch_cut,
     merge_base,
     patch_bytes,
 )
+from engine.supervisor import git_diffs
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
@@ -100,6 +103,42 @@ async def test_a_patch_too_long_is_cut_and_says_so(tmp_path: Path):
     whole = await file_patch(repo, one)
     assert not whole.is_cut
     assert whole.hunks[0].new == (1, 180_000)
+    assert await patch_bytes(repo, "HEAD~1", "HEAD", max_bytes=1000) is None
+
+
+async def test_a_diff_that_was_cut_counts_all_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    built = RepositoryBuilder(tmp_path / "repo")
+    built.commit({"a": "x\n", "long": "x\n"}, "old")
+    built.commit({"a": "y\n", "long": "\n".join(map(str, range(9000))), "z": "z\n"}, "new")
+    repo = await Repo.open(built.path, built.environment)
+    monkeypatch.setattr(git_diffs, "MOST_BYTES", 2000)
+
+    diff = await git_diffs.change_diff(repo, "HEAD~1", "HEAD", against="old")
+
+    counts = {file.path: (file.added, file.removed, file.is_cut) for file in diff.files}
+    assert counts == {"a": (1, 1, False), "long": (9000, 1, True), "z": (1, 0, True)}
+    assert diff.files[1].hunks == ()
+
+
+@pytest.mark.parametrize("kind", ["added", "changed", "renamed"])
+async def test_whether_a_patch_is_cut_is_known_at_every_bound(tmp_path: Path, kind: str):
+    built = RepositoryBuilder(tmp_path / "repo")
+    built.commit({"long": "".join(f"{n}\n" for n in range(3_000)), "gone": "g\n" * 99}, "old")
+    new = {
+        "added": {"more": "".join(f"{n} more\n" for n in range(2_000)), "blob": "a\0b"},
+        "changed": {"long": "".join(f"{n}{'' if n % 9 else '!'}\n" for n in range(3_000))},
+        "renamed": {"gone": None, "going": "g\n" * 98},
+    }[kind]
+    built.commit(new, "new")
+    repo = await Repo.open(built.path, built.environment)
+    files = await changed_files(repo, "HEAD~1", "HEAD")
+    sides = "HEAD~1", "HEAD"
+    for most in (64, 500, 20_000, 60_000, 1 << 20, 64 << 20):
+        patches = await file_patches(repo, files, sides, max_bytes=most)
+        is_cut = any(patch.is_cut for patch in patches)
+        assert await is_patch_cut(repo, files, sides, most) == is_cut
 
 
 async def test_a_whole_patch_applies(tmp_path: Path):

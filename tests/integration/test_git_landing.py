@@ -1,7 +1,5 @@
 """A landing ends at the old commit or at the new one, and the user's edits are never touched."""
 
-import os
-import shutil
 from pathlib import Path
 
 import anyio
@@ -372,10 +370,7 @@ LFS = {
 }
 
 
-@pytest.mark.skipif(
-    shutil.which("git-lfs") is None and os.environ.get("PLAIT_CI") != "1",
-    reason="git-lfs is not installed",
-)
+@pytest.mark.needs("git-lfs")
 async def test_large_files_are_pointers_for_agents_and_whole_for_the_user(tmp_path: Path):
     built = RepositoryBuilder.small(tmp_path / "repo")
     for key, value in LFS.items():
@@ -411,6 +406,7 @@ async def test_large_files_are_pointers_for_agents_and_whole_for_the_user(tmp_pa
     assert built.status() == ""
 
 
+@pytest.mark.needs("ssh-keygen")
 async def test_landings_are_signed_as_the_user_signs(tmp_path: Path):
     target = Target(tmp_path)
     built = target.built

@@ -197,6 +197,6 @@ async def test_what_was_merged_squashed_or_rebased_is_contained(tmp_path: Path, 
     repo = await sample.open()
     merger = Merger(repo)
 
-    assert await is_contained(repo, merger, "theirs", "target")
-    assert not await is_contained(repo, merger, "target", "theirs")
-    assert not await is_contained(repo, merger, "theirs", "ours")
+    assert await is_contained(repo, merger, ("main", "theirs"), "target")
+    assert not await is_contained(repo, merger, ("main", "target"), "theirs")
+    assert not await is_contained(repo, merger, ("main", "theirs"), "ours")

@@ -112,10 +112,7 @@ async def test_a_plain_directory_goes_only_if_nothing_was_made_in_it(tmp_path: P
     assert "'out/report'" in (await verdict_of(lab, space)).reasons[0]
 
 
-@pytest.mark.skipif(
-    not Path("/dev/shm").is_dir() or Path("/dev/shm").stat().st_dev == Path("/tmp").stat().st_dev,  # noqa: S108 (only asks where they lie)
-    reason="there is no second file system to write to",
-)
+@pytest.mark.needs("second file system")
 async def test_a_trash_on_another_file_system_is_not_copied_to(tmp_path: Path):
     lab = await Lab.open(tmp_path)
     space = await lab.prepare()

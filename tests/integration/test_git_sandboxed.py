@@ -1,7 +1,5 @@
 """With a real sandbox: the agent's git works, and collecting reads its files from inside only."""
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,16 +7,13 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
-from engine.git import CollectRefused, CollectRequest, Workspace, collect, snapshot
+from engine.git import CollectRequest, Workspace, snapshot
 from tests.support.git_lab import Lab
 from tests.support.repositories import snapshot_of
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(
-        shutil.which("bwrap") is None and os.environ.get("PLAIT_CI") != "1",
-        reason="bubblewrap is not installed",
-    ),
+    pytest.mark.needs("bubblewrap"),
 ]
 
 
@@ -147,7 +142,7 @@ async def test_nothing_an_agent_left_for_git_runs_when_its_tree_is_read(tmp_path
 
 
 @pytest.mark.parametrize("says", ["update=!touch ran", "url=-uevil", "path=-evil"])
-async def test_a_submodule_that_would_run_something_is_refused_and_stays_where_it_is(
+async def test_a_submodule_that_would_run_something_is_set_aside_and_the_rest_is_kept(
     tmp_path: Path, says: str
 ):
     lab = await Lab.open(tmp_path)
@@ -156,11 +151,14 @@ async def test_a_submodule_that_would_run_something_is_refused_and_stays_where_i
     lab.agent(space, script.replace("%s", "path=e\\nurl=./e"))
     await lab.collect(space)
     again = await lab.prepare("r1/fix/worker_2@1")
-    lab.agent(again, script.replace("%s", f"path=e\\nurl=./e\\n{says}"))
-    refused = await collect(lab.repo, again, CollectRequest(author=lab.me))
-    assert isinstance(refused, CollectRefused)
-    assert "gitmodules" in refused.reason
-    assert (tmp_path / refused.workspace / ".gitmodules").exists()
+    lab.agent(again, script.replace("%s", f"path=e\\nurl=./e\\n{says}") + "; echo > work.txt")
+    change = await lab.collect(again)
+    assert [(one.path, "gitmodules" in one.reason) for one in change.set_aside] == [
+        (b".gitmodules", True)
+    ]
+    assert ".gitmodules" not in lab.files(change.head)
+    assert "work.txt" in lab.files(change.head)
+    assert (tmp_path / again.path / ".gitmodules").exists()
 
 
 async def test_links_that_lead_outside_are_kept_as_links(tmp_path: Path):

@@ -12,6 +12,7 @@ from engine.errors import BranchTaken, GitFailed, WorkspaceError
 from engine.git import (
     Call,
     Merger,
+    Record,
     StackConflict,
     Strategy,
     Wording,
@@ -21,6 +22,7 @@ from engine.git import (
     resolve_base,
     stack_base,
 )
+from engine.supervisor.artifacts import Artifacts
 from engine.supervisor.git_change import measured
 from tests.support.git_lab import Lab
 from tests.support.kinds import submodule
@@ -343,8 +345,10 @@ async def test_a_stacked_base_is_the_merge_of_its_dependencies_or_their_conflict
         heads.append(built.commit({path: text}, name))
     merger, wording = Merger(lab.repo), Wording(message="stack\n", author=lab.me)
 
-    made = await stack_base(lab.repo, merger, base=base, heads=heads[:2], wording=wording)
-    clash = await stack_base(lab.repo, merger, base=base, heads=heads, wording=wording)
+    record = Record(root=base, bases=dict.fromkeys(heads, (base,)))
+
+    made = await stack_base(lab.repo, merger, record, heads[:2], wording=wording)
+    clash = await stack_base(lab.repo, merger, record, heads, wording=wording)
 
     assert not isinstance(made, StackConflict)
     assert {"one", "clash"} <= set(lab.files(made.commit))
@@ -364,7 +368,7 @@ async def test_a_link_to_a_commit_that_the_user_has_not_is_said_for_review(tmp_p
         change = await lab.collect(space)
         assert built.rev(f"{change.head}:mod") == commit
 
-        kept = await measured(lab.repo, change, change.base, meant=(), artifacts=())
+        kept = await measured(lab.repo, change, change.base, meant=(), artifacts=Artifacts())
 
         assert kept is not None
         said = [note for note in kept.set_aside if "your submodule there does not have" in note]

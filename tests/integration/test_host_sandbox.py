@@ -90,6 +90,7 @@ async def test_its_memory_is_held_and_the_whole_tree_ends_with_it(
     assert await marked(confined.spec) == set()
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_a_proxy_of_ours_does_not_keep_an_attempt_from_ending(
     host: LocalHost, machine: Machine, scene: Scene
 ) -> None:

@@ -25,7 +25,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "plait-test", str(disk)]
     if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("this user may not mount a small disk")
+        pytest.skip("this user may not mount a small disk (run it as root, in a container)")
     yield disk
     subprocess.run(["umount", "-l", str(disk)], check=True)
 

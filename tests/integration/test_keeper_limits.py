@@ -17,6 +17,8 @@ from anyio import to_thread
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptExit, AttemptSpec, Stream
 from engine.keeper import proc
+from engine.keeper.disk import DiskWatch
+from engine.keeper.sampler import Excess
 from engine.limits import Dimension, Limits
 from engine.phases import StopCause
 from engine.sandbox.profile import Cgroup, Profile
@@ -191,6 +193,27 @@ async def test_a_growing_folder_is_noticed_and_what_was_there_before_is_not_coun
     assert 30 < end.limit.seen < 300
 
 
+def test_what_is_written_while_the_first_count_goes_on_is_growth(tmp_path: Path) -> None:
+    (tmp_path / "before").write_bytes(b"x" * (5 << 20))
+    os.utime(tmp_path / "before")
+    watch = DiskWatch([str(tmp_path)], 30)
+    (tmp_path / "before").chmod(0o600)  # no change of what is in it
+    for number in range(29):
+        (tmp_path / f"{number}").write_bytes(b"x" * (1 << 20))
+    counted(watch)
+    assert watch.growth == 29 << 20
+    for number in range(5):
+        (tmp_path / f"more-{number}").write_bytes(b"x" * (1 << 20))
+    with pytest.raises(Excess, match="disk"):
+        counted(watch)
+
+
+def counted(watch: DiskWatch) -> None:
+    """Let it look until it has nothing more to count."""
+    for _ in range(200):
+        watch.step()
+
+
 async def test_output_over_its_cap_is_cut_visibly_and_ends_the_attempt(
     host: LocalHost, tmp_path: Path
 ) -> None:
@@ -259,7 +282,7 @@ class Groups:
             for name, value in limits.items():
                 (path / f"{controller}.{name}").write_text(str(value))
         except OSError:
-            pytest.skip(f"this user may not make a cgroup of {controller}")
+            pytest.skip(f"this user may make no cgroup that limits {controller}")
         return Cgroup(version=1, controllers=(controller,), path=str(path))
 
     def make_unified(self) -> Cgroup:

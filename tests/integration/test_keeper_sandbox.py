@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from engine.host.local import LocalHost
-from engine.keeper import files, landlock
+from engine.keeper import files
 from engine.phases import StopCause
 from engine.sandbox.profile import Profile
 from tests.support.processes import (
@@ -29,7 +29,7 @@ from tests.support.zoo import DEAF, KINDS
 pytestmark = pytest.mark.anyio
 
 BWRAP = shutil.which("bwrap")
-needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
+needs_bwrap = pytest.mark.needs("bubblewrap")
 SANDBOX = Profile(
     wrapper=(
         *(BWRAP or "bwrap", "--json-status-fd", "{status_fd}", "--die-with-parent"),
@@ -154,7 +154,7 @@ async def test_the_agent_is_the_first_to_go_when_memory_is_short(
     assert output(frames) == b"500\n"
 
 
-@pytest.mark.skipif(not landlock.abi(), reason="this kernel has no Landlock")
+@pytest.mark.needs("landlock")
 async def test_files_are_fenced_where_rules_say_so(host: LocalHost, tmp_path: Path) -> None:
     rules = (("/", "ro"), (str(tmp_path / "mine"), "rw"), ("/dev", "rw"))
     (tmp_path / "mine").mkdir()

@@ -117,7 +117,7 @@ async def test_a_chain_that_forks_and_exits_is_caught(host: LocalHost, tmp_path:
         "import os\nprint('on', flush=True)\n"
         "while True:\n    if os.fork():\n        os._exit(0)\n    os.setsid()"
     )
-    script = f'{sys.executable} -I -S -c "$CHAIN" & wait; exec sleep 600'
+    script = f'"{sys.executable}" -I -S -c "$CHAIN" & wait; exec sleep 600'
     spec = attempt(tmp_path, "sh", "-c", script, env={"CHAIN": chain})
     await host.start(spec)
     await wait_output(host, spec.attempt, b"on")

@@ -10,6 +10,7 @@ from engine import AgentRunFailed, Conflicted, IsolatedAgentSession, Landed, Lim
 from engine.errors import AgentError, PlanError
 from engine.limits import Dimension
 from tests.support.library import WRITES, Workbench, functions, script
+from tests.support.needs import need
 
 __all__ = ["functions"]
 pytestmark = pytest.mark.anyio
@@ -50,6 +51,20 @@ async def test_prompts_commands_and_functions_work_in_one_workspace(
 def session_branch(branch: str | None) -> str:
     assert branch is not None
     return f"refs/heads/{branch}"
+
+
+@pytest.mark.parametrize("rung", ["bwrap", "landlock", "none"])
+async def test_git_answers_in_every_run_of_a_session(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, rung: str
+) -> None:
+    need(*{"bwrap": ["bubblewrap"], "landlock": ["landlock"]}.get(rung, []))
+    monkeypatch.setenv("PLAIT_SANDBOX", rung)
+    commits = "git commit -qam next --allow-empty; git log --format=%s"
+    async with IsolatedAgentSession("agent-1", repo=bench.project) as session:
+        for count in (1, 2):
+            reply = await session.run(["sh", "-c", commits])
+            assert reply.text.split() == [*["next"] * count, "begin"]
+        assert bench.git.git("log", "-1", "--format=%s", cwd=session.workspace) == "next"
 
 
 async def test_a_failed_run_leaves_the_session_open(bench: Workbench) -> None:

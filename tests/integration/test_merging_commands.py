@@ -9,7 +9,15 @@ import anyio
 import pytest
 
 from engine.phases import Phase
-from tests.support.merging_runs import SOURCE, MergingPlace, changed, conflicted, reviewed
+from tests.support.engine_runs import scripted
+from tests.support.merging_runs import (
+    SOURCE,
+    MergingPlace,
+    changed,
+    conflicted,
+    reviewed,
+    writes,
+)
 from tui.commands.base import dispatch
 
 WHO = "s2/worker_1"
@@ -137,7 +145,7 @@ def test_a_check_is_run_again_on_the_tree_that_would_land(place: MergingPlace, p
     assert plait("check", "s1/worker_1", "--json") == 1
     assert place.built.show(plait.json["tree"], "other").decode() == "forbidden\n"
     assert plait("check", "s1/worker_1", "--own") == 0
-    assert f"passed on tree {tree}" in plait.out
+    assert f"passed in its own tree ({tree})" in plait.out
     assert plait("status", "--json") == 0
     assert plait.json["steps"][0]["workers"][0]["check"]["tree"] == tree
 
@@ -224,3 +232,115 @@ def test_a_run_towards_no_branch_is_refused_before_anything_begins(
     assert "there is no branch 'nosuch'\n`git branch nosuch` makes it" in plait.err
     runs = Path(place.built.git("rev-parse", "--absolute-git-dir"), "plait/runs")
     assert not runs.exists() or not list(runs.iterdir())
+
+
+def test_what_was_seen_is_named_and_anything_else_is_refused_with_exit_2(
+    place: MergingPlace, plait: Shell
+):
+    prepared(place, _reviewed, changed(1, "one", changed(12, "twelve")), check="true")
+    assert plait("diff", "s1/worker_1") == 0
+    tree = plait.err.split("this is tree ")[1].split(":")[0]
+    assert plait("drop", "s1/worker_1", "code:1", "--seen", tree[:12]) == 0
+    for words in (
+        ("approve", "s1/worker_1"),
+        ("reject", "s1/worker_1"),
+        ("choose", "s1/worker_1"),
+        ("land", "s1/worker_1"),
+        ("retry", "s1/worker_1"),
+        ("check", "s1/worker_1"),
+        ("drop", "s1/worker_1", "--nothing"),
+    ):
+        assert plait(words[0], *words[1:], "--seen", tree) == 2, words
+        assert "changed since you looked" in plait.err, words
+    assert plait("approve", "s1/worker_1", "--seen", "nothing") == 2
+    assert plait("land", "s1", "s1/worker_1", "--seen", tree) == 2
+    assert phases(plait) == ["REVIEWING"]
+    assert plait("land", "s1/worker_1") == 0
+    assert place.text() == changed(12, "twelve")
+
+
+def test_names_that_hide_are_spelled_out_and_json_keeps_them(place: MergingPlace, plait: Shell):
+    texts = {"calc\x07.py": "bell\n", "calc.py": "plain\n", "a\u202eb": "turned\n"}
+    prepared(place, _reviewed, texts, prompt="Ring\x07 the\u202e bell")
+    assert plait("diff", "s1/worker_1", "--stat") == 0
+    assert r"calc\x07.py" in plait.out
+    assert r"a\u202eb" in plait.out
+    assert plait.out.count(" calc.py") == 1
+    assert plait("drop", "s1/worker_1") == 0
+    assert r"calc\x07.py:1" in plait.out
+    assert plait("drop", "s1/worker_1", r"calc\x07.py:1") == 0
+    assert plait("land", "s1/worker_1") == 0
+    assert sorted(
+        place.built.git("ls-tree", "-z", "--name-only", "main").split("\0")[:-1]
+    ) == sorted(["a\u202eb", "calc.py", "code", "other"])
+    subject = place.built.git("log", "-1", "--format=%s", "main").strip()
+    assert subject == r"s1/worker_1: Ring\x07 the\u202e bell"
+
+
+LONG = "yes 'a line of a file that nobody reads' | head -c 70000000 > long"
+COMMITS = "head -c 99 /dev/zero > blob && git add -A && git commit -qm long"
+
+
+def test_a_change_too_long_to_be_read_lands_only_by_an_explicit_word(
+    place: MergingPlace, plait: Shell
+):
+    steps = [
+        {"name": "s1", "agent": scripted(shell(f"{LONG} && {COMMITS}"), {"result": "done"})},
+        {"name": "s2", "agent": writes(MINE)},
+    ]
+
+    async def play() -> None:
+        async with place.engine(within_s=60) as engine:
+            await reviewed(engine, place.manifest(*steps, isolation_strategy="worktree"))
+
+    anyio.run(play)
+    assert plait("status") == 0
+    assert "(1 binary, diff cut)" in plait.out
+    assert plait("land", "s1", "s2", "--json") == 1
+    assert [row["landed"] for row in plait.json] == [False, True]
+    assert "too long to be shown whole" in plait.err
+    assert "--despite-cut" in plait.err
+    assert plait("diff", "s1", "--stat") == 0
+    tree = plait.err.split("this is tree ")[1][:12]
+    assert plait("land", "s1", "--seen", "0" * 12) == 2
+    assert plait("land", "s1", "--seen", tree) == 0
+    assert plait("undo", "s1") == 0
+    assert plait("land", "s1", "--despite-cut") == 0
+
+
+def shell(command: str) -> dict[str, Any]:
+    return {"shell": {"command": command, "must": True}}
+
+
+def test_what_is_decided_for_another_change_than_was_seen_is_refused(
+    place: MergingPlace, plait: Shell
+):
+    prepared(place, conflicted, MINE, THEIRS)
+    before = place.built.rev("main")
+    assert plait("resolve", WHO, "--incoming", "--seen", "0" * 12) == 2
+    assert "has changed since you looked" in plait.err
+    assert plait("resolve", WHO, "--show") == 3
+    assert place.built.rev("main") == before
+    tree = place.built.rev(f"plait/{_run_of(place)}/{WHO}^{{tree}}")
+    assert plait("resolve", WHO, "--incoming", "--seen", tree[:12]) == 0
+
+
+def _run_of(place: MergingPlace) -> str:
+    (name,) = {
+        ref.split("/")[1]
+        for ref in place.built.git(
+            "branch", "--list", "plait/*", "--format=%(refname:short)"
+        ).split()
+    }
+    return name
+
+
+def test_a_pull_request_is_made_only_of_what_was_seen(place: MergingPlace, plait: Shell):
+    place.built.git("init", "-q", "--bare", str(place.project.parent / "there.git"))
+    place.built.git("remote", "add", "origin", str(place.project.parent / "there.git"))
+    prepared(place, _reviewed, MINE)
+    assert plait("pr", "s1", "--seen", "0" * 12) == 2
+    assert "s1/worker_1 has changed since you looked" in plait.err
+    assert not place.built.git("ls-remote", "origin")
+    tree = place.built.rev(f"plait/{_run_of(place)}/s1/worker_1^{{tree}}")
+    assert plait("pr", "s1", "--seen", tree[:12], "--dry-run") == 0

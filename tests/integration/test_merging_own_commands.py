@@ -87,7 +87,7 @@ def test_the_screen_of_ones_own_merge_is_the_whole_program_and_says_what_it_wrot
 
 
 def test_git_mergetool_is_served_and_told_whether_it_was_decided(built: RepositoryBuilder):
-    words = f'{sys.executable} -m tui.cli mergetool "$BASE" "$LOCAL" "$REMOTE" "$MERGED"'
+    words = f'"{sys.executable}" -m tui.cli mergetool "$BASE" "$LOCAL" "$REMOTE" "$MERGED"'
     built.configure("merge.tool", "plait").configure("mergetool.plait.trustExitCode", "true")
     built.configure("mergetool.plait.cmd", f"{words} --show")
     built.try_git("merge", "side")

@@ -9,7 +9,7 @@ from engine.api import Engine, reach
 from engine.diffs import ChangeDiff, file_key
 from engine.errors import EngineError, WorkspaceError
 from engine.phases import Phase
-from engine.results import WorkerView
+from engine.results import Verdict, WorkerView
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes
 
@@ -142,3 +142,34 @@ async def test_what_was_left_out_is_known_to_the_next_engine_and_forgotten_by_a_
         assert (now.attempt, now.left_out) == (2, ())
         assert now.change is not None
         assert now.change.insertions == 2
+
+
+async def test_a_check_that_was_not_run_on_what_is_left_cannot_be_overruled(place: MergingPlace):
+    """It runs; only the red result of exactly this tree is overruled, and the commit says so."""
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(TWO, check="grep -q twelve code"))
+        key = key_of(await engine.port.diff(run.id, WHO), "code", "twelve")
+        await engine.port.leave_out(run.id, WHO, [key])
+        assert await land(engine, run, WHO, is_despite_check=True) is Phase.REVIEWING
+        now = await seen(engine, run.id)
+        assert now.check is not None
+        assert (now.check.passed, now.check.is_exact, now.verdict) == (False, True, None)
+        assert "nothing was overruled" in (now.error or "")
+        assert place.text() == SOURCE
+        assert await land(engine, run, WHO, is_despite_check=True) is Phase.LANDED
+        report = await engine.port.report(run.id)
+    assert "Plait-Check: overruled" in place.built.git("log", "-1", "--format=%B", "main")
+    assert report.steps["s1"].worker_results[0].is_despite_check
+
+
+async def test_nothing_is_overruled_where_the_check_passes_on_what_is_left(place: MergingPlace):
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers(TWO, check="grep -q one code"))
+        assert (await seen(engine, run.id)).verdict is Verdict.OWN_TREE
+        key = key_of(await engine.port.diff(run.id, WHO), "code", "twelve")
+        await engine.port.leave_out(run.id, WHO, [key])
+        assert (await seen(engine, run.id)).verdict is Verdict.CLAIMED
+        assert await land(engine, run, WHO, is_despite_check=True) is Phase.LANDED
+        result = (await engine.port.report(run.id)).steps["s1"].worker_results[0]
+    assert (result.verdict, result.is_despite_check) == (Verdict.PROVED, False)
+    assert "Plait-Check: passed: grep" in place.built.git("log", "-1", "--format=%B", "main")

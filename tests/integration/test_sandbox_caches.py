@@ -8,18 +8,18 @@ import pytest
 
 from engine.sandbox.confine import confine, looking, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
+from tests.support.needs import need
 from tests.support.sandboxes import Scene, run
 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     found = probe(os.environ, tmp_path_factory.mktemp("state"))
-    if not found.has(Mechanism.OVERLAY):
-        pytest.skip(found.finding(Mechanism.OVERLAY).reason)
+    need("overlay")
     return found
 
 

@@ -14,11 +14,12 @@ from engine.errors import MechanismMissing
 from engine.limits import Dimension, Level, Limits
 from engine.phases import StopCause
 from engine.sandbox.confine import confine, one_off, release, row
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, Network
 from tests.support.kept import keep
+from tests.support.needs import need
 from tests.support.sandboxes import PYTHON, Scene, run
 
 CLIENT = """
@@ -105,8 +106,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     found = probe(os.environ, tmp_path / "state")
-    if not found.has(Mechanism.NETWORK_NAMESPACE):
-        pytest.skip(found.finding(Mechanism.NETWORK_NAMESPACE).reason)
+    need("bubblewrap")
     return found
 
 
@@ -162,8 +162,8 @@ def test_a_list_that_cannot_be_enforced_is_not_degraded(
     scene: Scene, tmp_path: Path, env: dict[str, str]
 ):
     here = probe({**os.environ, **env}, tmp_path / "state")
-    if "PLAIT_SANDBOX" in env and not here.has(Mechanism.LANDLOCK):
-        pytest.skip(here.finding(Mechanism.LANDLOCK).reason)
+    if "PLAIT_SANDBOX" in env:
+        need("landlock")
     with pytest.raises(MechanismMissing, match="allow-list"):
         confine(here, listed(scene, "a.example"))
 

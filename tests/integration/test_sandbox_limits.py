@@ -26,7 +26,8 @@ from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
 from engine.sandbox.room import room
-from tests.support.sandboxes import PROGRAM, PYTHON, run
+from tests.support import needs
+from tests.support.sandboxes import EXCESSES, PYTHON, run
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def request_(tmp_path: Path) -> ConfineRequest:
         name=f"limits-{os.getpid()}",
         workspace=tmp_path / "work",
         home=tmp_path / "home",
-        read_only=(PROGRAM, Path(PYTHON).parents[1]),
+        read_only=(EXCESSES, Path(PYTHON).parents[1]),
         env=os.environ,
     )
 
@@ -61,15 +62,10 @@ def wrapped(machine: Machine, request_: ConfineRequest) -> Iterator[Callable[...
         assert release(profile) == ()
 
 
-def need(machine: Machine, controller: str) -> None:
-    if not any(controller in each.controllers for each in machine.hierarchies):
-        pytest.skip(f"no cgroup limits {controller} here")
-
-
 def run_program(
     profile: Profile, request: ConfineRequest, *words: str
 ) -> "subprocess.CompletedProcess[str]":
-    argv = [PYTHON, "-I", str(PROGRAM), *words]
+    argv = [PYTHON, "-I", str(EXCESSES), *words]
     return run(profile, argv, env=dict(os.environ), cwd=request.workspace)
 
 
@@ -93,7 +89,7 @@ def peak_mb(profile: Profile) -> int:
 def test_memory_of_several_children_stays_below_the_cap(
     machine: Machine, request_: ConfineRequest, wrapped: Callable[..., Profile]
 ):
-    need(machine, "memory")
+    needs.need("cgroup memory")
     profile = wrapped(memory_mb=96)
     done = run_program(profile, request_, "hog", "4", "60")
     # Version 2 ends the whole group; in version 1 the parent lives on, and the keeper ends it.
@@ -105,7 +101,7 @@ def test_memory_of_several_children_stays_below_the_cap(
 def test_the_same_children_all_live_without_a_cap(
     machine: Machine, request_: ConfineRequest, wrapped: Callable[..., Profile]
 ):
-    need(machine, "memory")
+    needs.need("cgroup memory")
     profile = wrapped()
     assert answer(profile, request_, "hog", "4", "60")["alive"] == 4
     assert peak_mb(profile) >= 240
@@ -114,7 +110,7 @@ def test_the_same_children_all_live_without_a_cap(
 def test_a_fork_bomb_ends_at_the_limit_of_processes(
     machine: Machine, request_: ConfineRequest, wrapped: Callable[..., Profile]
 ):
-    need(machine, "pids")
+    needs.need("cgroup pids")
     assert 0 < answer(wrapped(pids=24), request_, "bomb", "100")["forks"] < 24
     assert answer(wrapped(pids=200), request_, "bomb", "100")["forks"] == 100
 
@@ -130,14 +126,13 @@ def test_one_file_grows_no_bigger_than_the_disk_allowed(
 def test_folders_in_memory_hold_no_more_than_half_the_memory(
     machine: Machine, request_: ConfineRequest, wrapped: Callable[..., Profile]
 ):
-    if not machine.has(Mechanism.BWRAP):
-        pytest.skip("only bubblewrap makes folders in memory")
+    needs.need("bubblewrap")
     for place in ("/tmp/big", "/dev/shm/big"):  # noqa: S108 - of the sandbox
         assert answer(wrapped(memory_mb=64), request_, "fill", place, "64")["megabytes"] == 32
 
 
 def test_every_value_asked_for_is_read_back(machine: Machine, wrapped: Callable[..., Profile]):
-    need(machine, "cpu")
+    needs.need("cgroup cpu")
     profile = wrapped(cpu_percent=150, memory_mb=256, pids=77)
     values = [row(profile, Dimension(each)).value for each in ("cpu", "memory", "pids")]
     assert values == ["150 %", "256 MB", "77 processes"]
@@ -147,7 +142,7 @@ def test_every_value_asked_for_is_read_back(machine: Machine, wrapped: Callable[
 def test_limits_of_a_living_attempt_move_up_and_down_and_away(
     machine: Machine, wrapped: Callable[..., Profile]
 ):
-    need(machine, "memory")
+    needs.need("cgroup memory")
     profile = wrapped(memory_mb=128, pids=10)
     for memory in (512, 64, 1024, None):
         seen = set_limits(profile, Limits(memory_mb=memory, pids=20), os.environ)
@@ -161,7 +156,7 @@ def test_limits_of_a_living_attempt_move_up_and_down_and_away(
 def test_cgroups_of_a_dead_engine_are_found_by_name_and_removed(
     machine: Machine, request_: ConfineRequest
 ):
-    need(machine, "memory")
+    needs.need("cgroup memory")
     profile = confine(machine, request_)
     group(profile, "memory").joinpath("made-inside").mkdir()
     assert request_.name in left_behind(machine)
@@ -173,7 +168,7 @@ def test_cgroups_of_a_dead_engine_are_found_by_name_and_removed(
 def test_a_group_in_use_is_named_and_not_removed(
     machine: Machine, request_: ConfineRequest, monkeypatch: pytest.MonkeyPatch
 ):
-    need(machine, "pids")
+    needs.need("cgroup pids")
     monkeypatch.setattr("engine.sandbox.cgroups._REMOVAL_S", 0.05)
     profile = confine(machine, request_)
     path = group(profile, "pids")
@@ -216,7 +211,7 @@ def test_a_place_that_is_gone_is_told_and_leaves_nothing(tmp_path: Path):
 def test_a_limit_that_the_kernel_refuses_is_told_and_leaves_nothing(
     machine: Machine, request_: ConfineRequest
 ):
-    need(machine, "pids")
+    needs.need("cgroup pids")
     with pytest.raises(CgroupRefused, match="Invalid argument"):
         confine(machine, replace(request_, limits=Limits(pids=-5)))
     assert request_.name not in left_behind(machine)
@@ -235,7 +230,7 @@ def test_forced_off_cgroups_leave_sampling_and_say_why(tmp_path: Path, request_:
 def test_room_is_no_more_than_the_group_around_us_leaves(
     machine: Machine, wrapped: Callable[..., Profile], tmp_path: Path
 ):
-    need(machine, "memory")
+    needs.need("cgroup memory")
     profile = wrapped(memory_mb=300)
     free = room(tmp_path)
     assert free.memory_mb > 300

@@ -10,8 +10,9 @@ import pytest
 
 from engine.sandbox import probe as probing
 from engine.sandbox.ladder import doctor, files_rung
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import Mechanism
 from engine.sandbox.probe import probe
+from tests.support.needs import need
 
 LIAR = """#!/bin/sh
 case "$1" in --version) echo "bubblewrap 9.9"; exit;; esac
@@ -40,14 +41,9 @@ def with_program(tmp_path: Path) -> Callable[[str, str], dict[str, str]]:
     return put
 
 
-def need_bwrap(machine: Machine) -> None:
-    if not machine.has(Mechanism.NETWORK_NAMESPACE):
-        pytest.skip(machine.finding(Mechanism.BWRAP).reason)
-
-
+@pytest.mark.needs("bubblewrap")
 def test_what_works_is_kept_for_this_user_alone(state: Path):
-    first = probe(os.environ, state)
-    need_bwrap(first)
+    probe(os.environ, state)
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     kept = json.loads((state / "machine.json").read_text())
     kept["bwrap"] = "/kept"
@@ -62,9 +58,9 @@ def test_what_cannot_be_read_is_found_out_again(state: Path, spoiled: str):
     assert probe(os.environ, state) == first
 
 
+@pytest.mark.needs("bubblewrap")
 def test_another_boot_or_kernel_is_found_out_again(state: Path):
     first = probe(os.environ, state)
-    need_bwrap(first)
     kept = {**json.loads((state / "machine.json").read_text()), "identity": "old", "bwrap": "/old"}
     (state / "machine.json").write_text(json.dumps(kept))
     assert probe(os.environ, state) == first
@@ -101,6 +97,7 @@ def test_a_bwrap_that_fails_is_quoted_with_advice(
     assert finding.fix
 
 
+@pytest.mark.needs("bubblewrap")
 def test_a_trial_that_would_pass_without_any_guard_shows_nothing(
     state: Path, with_program: Callable[[str, str], dict[str, str]]
 ):
@@ -118,6 +115,21 @@ def test_without_bwrap_the_advice_is_to_install_it(state: Path, tmp_path: Path):
     assert "not installed" in finding.reason
     assert "Install bubblewrap" in finding.fix
     assert not machine.has(Mechanism.NETWORK_NAMESPACE)
+
+
+def test_a_machine_without_bwrap_is_tried_once_and_again_when_it_has_one(
+    state: Path, with_program: Callable[[str, str], dict[str, str]], tmp_path: Path
+):
+    need("landlock")
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "cat", "grep", "sleep"):
+        (tmp_path / "bin" / name).symlink_to(f"/bin/{name}")
+    bare = {"PATH": str(tmp_path / "bin")}
+    probe(bare, state)
+    kept = json.loads((state / "machine.json").read_text())
+    (state / "machine.json").write_text(json.dumps({**kept, "python_home": "/kept"}))
+    assert probe(bare, state).python_home == "/kept"
+    assert probe(with_program("bwrap", LIAR), state).python_home != "/kept"
 
 
 def test_elsewhere_than_on_linux_everything_says_so(

@@ -15,11 +15,12 @@ from engine.phases import StopCause
 from engine.sandbox.cgroups import read
 from engine.sandbox.confine import confine, release, row, set_limits
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from tests.support.kept import keep
+from tests.support.needs import need
 from tests.support.processes import read_all, wait_until
-from tests.support.sandboxes import PROGRAM, PYTHON, Scene
+from tests.support.sandboxes import EXCESSES, PYTHON, Scene
 
 pytestmark = pytest.mark.anyio
 
@@ -27,8 +28,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     found = probe({**os.environ, "PLAIT_FORCE_OFF": "cgroup2,cgroup1"}, tmp_path / "state")
-    if not found.has(Mechanism.SYSTEMD):
-        pytest.skip(found.finding(Mechanism.SYSTEMD).reason)
+    need("systemd")
     (tmp_path / "keeping").mkdir()
     return found
 
@@ -44,7 +44,7 @@ async def test_a_scope_ends_an_attempt_that_is_out_of_memory(
     machine: Machine, scene: Scene, tmp_path: Path
 ):
     request = scene.request(limits=Limits(memory_mb=128, pids=100))
-    words = (PYTHON, "-I", str(PROGRAM), "hog", "4", "100")
+    words = (PYTHON, "-I", str(EXCESSES), "hog", "4", "100")
     kept = await keep(machine, request, tmp_path / "keeping", *words)
     assert kept.end.cause is StopCause.MEMORY, kept
     assert kept.end.unkillable == ()

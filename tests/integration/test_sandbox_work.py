@@ -1,10 +1,10 @@
 """What a well-meaning agent needs inside: git, compilers, interpreters, package tools, names."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +15,13 @@ from engine.errors import WorkspaceError
 from engine.limits import Limits
 from engine.sandbox.confine import confine, left_behind, looking, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from engine.sandbox.request import ConfineRequest, Holes, Network
 from engine.sandbox.tamper import fingerprint, violations
-from tests.support.sandboxes import PYTHON, Scene, reachable, run
+from tests.support.needs import need
+from tests.support.sandboxes import PYTHON, Scene, run
+from tests.support.users import OrdinaryUser, ordinary_user
 
 TRUSTED = ("config", "config.worktree", "hooks", "info", "HEAD", "packed-refs", "refs", "objects")
 Shell = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -28,8 +30,7 @@ Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     found = probe(os.environ, tmp_path_factory.mktemp("state"))
-    if not found.has(Mechanism.BWRAP):
-        pytest.skip(found.finding(Mechanism.BWRAP).reason)
+    need("bubblewrap")
     return found
 
 
@@ -107,8 +108,7 @@ def test_everyday_git_works_and_touches_nothing_of_the_users(
 
 def test_git_and_tools_work_behind_landlock(scene: Scene, tmp_path: Path):
     here = probe({**os.environ, "PLAIT_SANDBOX": "landlock"}, tmp_path / "state")
-    if not here.has(Mechanism.LANDLOCK):
-        pytest.skip(here.finding(Mechanism.LANDLOCK).reason)
+    need("landlock")
     (scene.workspace / ".git").write_bytes((scene.attempt / "gitfile").read_bytes())
     shared = scene.repository.path / ".git"
     watched = [shared / name for name in TRUSTED]
@@ -137,6 +137,7 @@ def test_a_short_program_of_the_engine_looks_and_cannot_write(machine: Machine, 
 
 
 def test_looking_leaves_the_cgroups_of_the_living_attempt_alone(machine: Machine, scene: Scene):
+    need("cgroup memory")
     request = scene.request(limits=Limits(memory_mb=64))
     profile = confine(machine, request)
     try:
@@ -151,6 +152,8 @@ def test_looking_leaves_the_cgroups_of_the_living_attempt_alone(machine: Machine
 def test_killing_what_looks_kills_all_it_started(
     machine: Machine, scene: Scene, tmp_path: Path, *, is_tied: bool
 ):
+    if not is_tied:  # nothing else would end what is left
+        need("cgroup memory")
     request = scene.request(writable=(tmp_path,))
     stay = "setsid sh -c 'exec 9<> alive; flock 9; echo up; sleep 60' & wait"
     with looking(machine, request) as words:
@@ -275,42 +278,43 @@ def test_a_git_file_that_became_a_link_is_refused(machine: Machine, scene: Scene
         confine(machine, scene.request())
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other users reach; pytest closes its own to them, at any moment."""
-    with tempfile.TemporaryDirectory(prefix="plait-ordinary-") as name:
-        Path(name).chmod(0o711)
-        yield Path(name)
+@pytest.fixture(scope="module")
+def ordinary() -> Iterator[OrdinaryUser]:
+    with ordinary_user() as user:
+        yield user
 
 
-def test_an_ordinary_user_is_held_by_the_same_attacks(machine: Machine, open_folder: Path):
-    python = shutil.which("python3", path="/usr/bin")
-    if os.getuid() != 0 or python is None or not shutil.which("setpriv"):
-        pytest.skip("needs root to become somebody else, and a python that others may run")
-    root = Path(__file__).parents[2]
-    folder = open_folder
-    shutil.copytree(root / "engine", folder / "code/engine", ignore=_compiled)
-    shutil.copytree(root / "tests/support", folder / "code/tests/support", ignore=_compiled)
-    (folder / "code/tests/__init__.py").touch()
-    os.chown(folder, 65534, 65534)
-    identity = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    done = subprocess.run(
-        [*identity, python, "-B", "-m", "tests.support.sandboxes", str(folder / "scene")],
-        env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
-        cwd=folder / "code",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    said = dict(line.split(": ", 1) for line in done.stdout.splitlines())
-    reached = " ".join(sorted(reachable(machine)))
-    assert said["bwrap"] == reached
-    assert int(said["bwrap forks"]) < 40
-    assert said["none forks"] == "60"
-    if machine.has(Mechanism.LANDLOCK):
-        assert said["landlock"] == f"replace_git_file {reached}"
-    assert {"read_sibling", "write_shared_hook", "own_namespace"} <= set(said["none"].split())
+_LOOK = """
+import json, sys
+from pathlib import Path
+from engine.sandbox.holes import hole_paths, hole_sockets, missing_holes
+from engine.sandbox.request import ConfineRequest, Holes
+from engine.sandbox.toolchains import _INSTALLERS, find_toolchains
+inner, good, here, shown = sys.argv[1], sys.argv[2], Path("/"), []
+for variable in ["PATH", *(name for name, _ in _INSTALLERS)]:
+    env = {"HOME": good, "PATH": good, "SSH_AUTH_SOCK": inner, "DOCKER_HOST": f"unix://{inner}"}
+    env[variable] = f"{inner}:{good}" if variable == "PATH" else inner
+    found = find_toolchains(env, [Path("/usr")])
+    holes = Holes(paths=(inner,), docker=True, ssh_agent=True)
+    request = ConfineRequest(name="x", workspace=here, home=here, env=env, holes=holes)
+    opened = [*map(str, hole_paths(request)), *hole_sockets(request)]
+    is_named = any(value == inner for _, value in found.variables) or inner in found.path
+    shown.append([is_named, len(opened) > 0, len(missing_holes(request)) > 0])
+print(json.dumps(shown))
+"""
 
 
-_compiled = shutil.ignore_patterns("__pycache__")
+def test_what_the_user_may_not_enter_is_passed_over_whatever_names_it(ordinary: OrdinaryUser):
+    closed, good = ordinary.folder / "closed", ordinary.folder / "good/bin"
+    for folder in (closed / "bin", closed / "lib", good):
+        folder.mkdir(parents=True)
+    (closed / "bin/tool").touch()
+    (good / "away").symlink_to(closed / "bin/tool")
+    for mode in (0o755, 0o000):
+        closed.chmod(mode)
+        done = ordinary.run("-c", _LOOK, str(closed / "bin"), str(good))
+        assert done.returncode == 0, done.stderr
+        is_open = mode != 0
+        assert json.loads(done.stdout)[0] == [is_open, is_open, not is_open]
+        assert all(each[1:] == [is_open, not is_open] for each in json.loads(done.stdout))
+        assert is_open or not any(is_named for is_named, *_ in json.loads(done.stdout))

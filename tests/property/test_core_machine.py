@@ -31,12 +31,14 @@ from engine.core.report import report
 from engine.core.rules import RULES, dispatch, follow_upstream
 from engine.core.state import RunState, Worker, initial_state
 from engine.errors import EngineBug
-from engine.events import RunFinished, RunWaiting
+from engine.events import RunFinished, RunStarted, RunWaiting
 from engine.ids import RunId, WorkerId
+from engine.limits import Usage
 from engine.phases import Phase, StopCause
 from engine.plan.model import (
     ChooseBy,
     MergeMode,
+    Plan,
     PlannedStep,
     Policy,
     PolicyKind,
@@ -77,6 +79,7 @@ def steps(draw: st.DrawFn, name: str, known: list[str]) -> PlannedStep:
 
 def _ends(w: Worker, base: dict[str, Any]) -> list[f.Fact]:
     """How an agent may end: by itself, by a limit, by losing its keeper or its vendor's favour."""
+    base = {**base, "usage": Usage(usd=0.25 * w.attempt, input_tokens=w.attempt)}
     well = [f.AttemptEnded(**base, ok=True), f.AttemptEnded(**base, ok=True, needs_proof=True)]
     badly = [f.AttemptEnded(**base, ok=False, cause=cause) for cause in CAUSES]
     return [*well, *badly, f.AttemptEnded(**base, ok=False, retry_at=base["at"] + 60)]
@@ -141,11 +144,17 @@ class Core(RuleBasedStateMachine):
         for n in range(data.draw(st.integers(1, 3))):
             planned.append(data.draw(steps(f"s{n}", list(names))))
             names.append(f"s{n}")
-        plan = a_plan(*planned, max_concurrent_workers=cap, auto_merge=auto)
+        self.start(a_plan(*planned, max_concurrent_workers=cap, auto_merge=auto))
+
+    def start(self, plan: Plan) -> None:
         self.state = initial_state(RunId("m"), plan)
         self.journal: list[f.Fact] = []
         self.pending: dict[WorkerId, ENTRY] = {}
+        self.by_hand: set[WorkerId] = set()
+        self.spent: dict[WorkerId, list[Usage]] = {}
         self.at = 1_000.0
+        self.has_told = False
+        self.feed(f.CapSet(cap=plan.runtime.max_concurrent_workers, at=self.at))
         self.feed(f.RunBegan(at=self.at))
 
     def feed(self, fact: f.Fact) -> None:
@@ -153,13 +162,31 @@ class Core(RuleBasedStateMachine):
         self.state, effects = advance(before, fact)
         self.journal.append(fact)
         check_invariants(before, self.state)
+        self.check_retries(before, fact)
+        if isinstance(fact, f.AttemptEnded) and self.state.dropped == before.dropped:
+            self.spent.setdefault(fact.worker, []).append(fact.usage or Usage())
         told = [effect.event for effect in effects if isinstance(effect, e.Publish)]
+        assert self.has_told or not told or isinstance(told[0], RunStarted), "it starts with that"
+        self.has_told = self.has_told or bool(told)
         ends = [event for event in told if isinstance(event, (RunWaiting, RunFinished))]
         assert len(ends) <= 1
         assert not ends or told[-1] is ends[0], "the end of a run is told last"
         for effect in effects:
             if isinstance(effect, ENTRY):
                 self.take(effect)
+
+    def check_retries(self, before: RunState, fact: f.Fact) -> None:
+        """What a human retries is stopped by a human or its own end, and restarts nobody else."""
+        for worker in sorted(self.by_hand):
+            w = self.state.workers[worker]
+            cause = w.stop.cause if w.stop else w.cause
+            if w.phase.is_settled or w.phase is Phase.REVIEWING:
+                self.by_hand.discard(worker)
+            assert cause is not StopCause.FAIL_FAST, "a sibling's failure stopped a human's retry"
+        if isinstance(fact, f.RetryRequested):
+            for old in before.workers_of(fact.worker.step):
+                if old.id != fact.worker and old.cause is StopCause.FAIL_FAST:
+                    assert self.state.workers[old.id].phase is old.phase, "it was not named"
 
     def take(self, effect: ENTRY) -> None:
         is_over = isinstance(effect, e.ReleaseWorkspace) or (
@@ -242,7 +269,8 @@ class Core(RuleBasedStateMachine):
     @rule(data=st.data(), mode=st.sampled_from(RetryMode))
     def retry(self, data: st.DataObject, mode: RetryMode) -> None:
         if w := self.some(data, *RETRIABLE):
-            self.feed(f.RetryRequested(**self.base(w), mode=mode))
+            self.by_hand.add(w.id)
+            self.feed(f.RetryRequested(**self.base(w), mode=mode, is_alone=True))
 
     @rule(data=st.data())
     def land(self, data: st.DataObject) -> None:
@@ -283,9 +311,11 @@ class Core(RuleBasedStateMachine):
     def pause(self, is_paused: bool) -> None:  # noqa: FBT001  drawn
         self.feed((f.PauseRequested if is_paused else f.ResumeRequested)(at=self.at))
 
-    @rule()
-    def stop_all(self) -> None:
-        self.feed(f.RunStopRequested(at=self.at))
+    @rule(stops_landings=st.booleans())
+    def stop_all(self, stops_landings: bool) -> None:  # noqa: FBT001  drawn
+        self.feed(f.RunStopRequested(at=self.at, stops_landings=stops_landings))
+        landing = [w for w in self.state.workers.values() if w.phase is Phase.LANDING]
+        assert not stops_landings or all(w.prepared is not None for w in landing)
 
     @rule(cap=st.integers(1, 4))
     def set_cap(self, cap: int) -> None:
@@ -319,6 +349,17 @@ class Core(RuleBasedStateMachine):
         return any(w.questions for w in self.state.workers.values())
 
     @invariant()
+    def a_report_counts_every_attempt(self) -> None:
+        if not hasattr(self, "state"):
+            return
+        for step in report(self.state).steps.values():
+            for result in step.worker_results:
+                told = self.spent.get(WorkerId.parse(result.worker), [])
+                assert (result.usage.usd or 0.0) == sum(usage.usd or 0.0 for usage in told)
+                assert result.usage.input_tokens == (sum(t.input_tokens or 0 for t in told) or None)
+                assert len(result.attempt_usages) == result.attempts
+
+    @invariant()
     def whoever_runs_has_an_effect_under_way(self) -> None:
         if hasattr(self, "state"):
             busy = {w.id for w in self.state.workers.values() if w.phase.holds_slot}
@@ -332,6 +373,32 @@ TestCore.settings = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
+
+
+def test_the_machine_notices_a_retry_that_restarts_siblings_and_is_stopped_by_one():
+    machine = Core()
+    machine.start(a_plan(a_step("a", 2), max_concurrent_workers=2))
+    one, other = machine.state.workers
+
+    def tell(kind: Any, worker: WorkerId, **more: Any) -> None:
+        machine.feed(kind(**Core.base(machine.state.workers[worker]), **more))
+
+    def fail(worker: WorkerId) -> None:
+        tell(f.AttemptEnded, worker, ok=False)
+        tell(f.Collected, worker)
+
+    for worker in (one, other):
+        tell(f.WorkspaceReady, worker, workspace="/w", prompt="p")
+    fail(one)
+    fail(other)
+    with pytest.raises(AssertionError, match="it was not named"):
+        tell(f.RetryRequested, one)  # as older journals hold it
+    machine.by_hand.add(one)
+    for worker in (one, other):
+        tell(f.WorkspaceReady, worker, workspace="/w", prompt="p")
+    tell(f.AttemptEnded, other, ok=False)
+    with pytest.raises(AssertionError, match="stopped a human's retry"):
+        tell(f.Collected, other)
 
 
 @pytest.mark.parametrize("missing", [dispatch, follow_upstream])

@@ -1,7 +1,6 @@
 """Whatever bytes come in: no control sequence comes out, and every row keeps its width."""
 
 import re
-from unicodedata import unidata_version
 
 import pytest
 from hypothesis import given, settings
@@ -70,7 +69,7 @@ def test_widths_are_those_of_the_terminal_library(text: str):
     assert width_of(cleaned) == cell_len(cleaned)
 
 
-@pytest.mark.skipif(unidata_version != "14.0.0", reason="another Python knows other characters")
+@pytest.mark.needs("Unicode 14")
 def test_every_character_is_as_wide_as_the_terminal_library_says():
     wrong = [
         code for code in range(0x110000) if width_of(clean(chr(code))) != cell_len(clean(chr(code)))

@@ -4,15 +4,18 @@ Run inside a sandbox as `python -I attacks.py SCENE.json [NAME …]`, with the s
 prints `{"name": true, …}`. Every attack must succeed where nothing guards against it.
 """
 
+import contextlib
 import ctypes
+import errno
+import fcntl
 import json
 import os
-import select
-import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,8 @@ ATTACKS: dict[str, Callable[[Scene], bool]] = {}
 ROOT_ONLY = frozenset(
     {
         *("remount", "raise_own_limit", "leave_cgroup", "device_node", "sysctl"),
-        *("sysctl_of_an_own_proc", "read_shadow", "keep_capabilities"),
+        *("sysctl_of_an_own_proc", "read_shadow", "keep_capabilities", "open_by_handle"),
+        *("raw_packets", "load_a_kernel_program", "write_into_dev"),
     }
 )
 """Attacks that nobody but root can try."""
@@ -287,6 +291,267 @@ def keep_capabilities(_: Scene) -> bool:
     return any(line.startswith("CapEff") and int(line.split()[1], 16) for line in lines)
 
 
+def _call(number: dict[str, int], *arguments: Any) -> int:
+    """A system call by its number on this machine; the numbers of the other one are generic."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    which = number["x86_64"] if os.uname().machine == "x86_64" else number["other"]
+    # A plain int is passed as 32 bits, and what lies above them on the stack is anything.
+    words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    got: int = libc.syscall(ctypes.c_long(which), *words)
+    if got < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return got
+
+
+def _victim(scene: Scene) -> int:
+    """The process outside, if the number means it here and not another."""
+    pid: int = scene["outside_pid"]
+    if scene["outside_mark"].encode() not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+    return pid
+
+
+@attack
+def truncate_checkout(scene: Scene) -> bool:
+    os.truncate(f"{scene['checkout']}/code.c", 0)
+    return True
+
+
+@attack
+def link_secret_into_own_tree(scene: Scene) -> bool:
+    link = Path(scene["workspace"], "linked")
+    link.hardlink_to(scene["secret"])
+    return _reads(str(link))
+
+
+@attack
+def move_own_file_over_a_hook(scene: Scene) -> bool:
+    own = Path(scene["workspace"], "evil")
+    own.write_text("#!/bin/sh\n")
+    own.rename(Path(scene["checkout"], ".git/evil"))
+    return True
+
+
+@attack
+def reopen_a_path_descriptor(scene: Scene) -> bool:
+    """A descriptor that may only name a file, opened again through `/proc`."""
+    named = os.open(scene["secret"], os.O_PATH)
+    return _reads(f"/proc/self/fd/{named}")
+
+
+@attack
+def open_by_handle(scene: Scene) -> bool:
+    """A file opened by its number, past all folders."""
+    size = 128
+    handle = ctypes.create_string_buffer(struct.pack("=Ii", size, 0) + bytes(size))
+    mount = ctypes.c_int()
+    path = str(scene["secret"]).encode()
+    _call({"x86_64": 303, "other": 264}, -100, path, handle, ctypes.byref(mount), 0)
+    where = os.open(scene["workspace"], os.O_RDONLY)
+    opened = _call({"x86_64": 304, "other": 265}, where, handle, os.O_RDONLY)
+    return b"treasure" in os.read(opened, 64)
+
+
+@attack
+def change_modes(scene: Scene) -> bool:
+    path = Path(scene["checkout"], "treasure.txt")
+    path.chmod(0o640)
+    return True
+
+
+@attack
+def change_times(scene: Scene) -> bool:
+    os.utime(f"{scene['checkout']}/treasure.txt", (1, 1))
+    return True
+
+
+@attack
+def change_attributes(scene: Scene) -> bool:
+    os.setxattr(f"{scene['checkout']}/treasure.txt", "user.plait-test", b"x")
+    return True
+
+
+@attack
+def learn_sizes(scene: Scene) -> bool:
+    return Path(scene["checkout"], "treasure.txt").stat().st_size > 0
+
+
+@attack
+def watch_a_file(scene: Scene) -> bool:
+    libc = ctypes.CDLL(None, use_errno=True)
+    path = f"{scene['checkout']}/treasure.txt".encode()
+    return bool(libc.inotify_add_watch(libc.inotify_init1(0), path, 2) > 0)
+
+
+@attack
+def know_variables(_: Scene) -> bool:
+    return "treasure" in os.environ.values()
+
+
+@attack
+def read_command_lines(scene: Scene) -> bool:
+    return _victim(scene) > 0
+
+
+@attack
+def limit_outside(scene: Scene) -> bool:
+    """The limit of a process's files, set to nothing, ends it at its next write."""
+    pair = struct.pack("=QQ", 1 << 20, 1 << 20)
+    pid, core = _victim(scene), 4
+    return (
+        _call({"x86_64": 302, "other": 261}, pid, core, ctypes.create_string_buffer(pair), 0) == 0
+    )
+
+
+@attack
+def bind_outside_to_a_processor(scene: Scene) -> bool:
+    os.sched_setaffinity(_victim(scene), os.sched_getaffinity(0))
+    return True
+
+
+@attack
+def schedule_outside(scene: Scene) -> bool:
+    os.sched_setscheduler(_victim(scene), os.SCHED_BATCH, os.sched_param(0))
+    return True
+
+
+@attack
+def schedule_outside_by_attributes(scene: Scene) -> bool:
+    batch = struct.pack("=IIQiIQQQ", 48, 3, 0, 19, 0, 0, 0, 0)
+    held = ctypes.create_string_buffer(batch)
+    return _call({"x86_64": 314, "other": 274}, _victim(scene), held, 0) == 0
+
+
+@attack
+def slow_outside(scene: Scene) -> bool:
+    os.setpriority(os.PRIO_PROCESS, _victim(scene), 19)
+    return True
+
+
+@attack
+def slow_a_group_outside(scene: Scene) -> bool:
+    os.setpriority(os.PRIO_PGRP, _victim(scene), 19)  # it leads its own group
+    return True
+
+
+@attack
+def starve_outside_of_disk(scene: Scene) -> bool:
+    idle = 3 << 13
+    return _call({"x86_64": 251, "other": 30}, 1, _victim(scene), idle) == 0
+
+
+@attack
+def signal_outside_by_descriptor(scene: Scene) -> bool:
+    held = os.pidfd_open(_victim(scene))
+    return _call({"x86_64": 424, "other": 424}, held, 0, None, 0) == 0
+
+
+@attack
+def take_a_descriptor_of_outside(scene: Scene) -> bool:
+    held = os.pidfd_open(_victim(scene))
+    return _call({"x86_64": 438, "other": 438}, held, 0, 0) >= 0
+
+
+@attack
+def read_memory_outside(scene: Scene) -> bool:
+    return Path(f"/proc/{_victim(scene)}/mem").open("rb").fileno() >= 0
+
+
+@attack
+def read_memory_by_call(scene: Scene) -> bool:
+    pid = _victim(scene)
+    start = int(Path(f"/proc/{pid}/maps").read_text().partition("-")[0], 16)
+    held = ctypes.create_string_buffer(8)
+    own = struct.pack("=QQ", ctypes.addressof(held), 8)
+    theirs = struct.pack("=QQ", start, 8)
+    return _call({"x86_64": 310, "other": 270}, pid, own, 1, theirs, 1, 0) == 8
+
+
+@attack
+def trace_outside(scene: Scene) -> bool:
+    pid, seize, detach = _victim(scene), 0x4206, 17
+    call = {"x86_64": 101, "other": 117}
+    _call(call, seize, pid, None, None)
+    with contextlib.suppress(OSError):  # it would have to be stopped first
+        _call(call, detach, pid, None, None)
+    return True
+
+
+@attack
+def offer_outside_to_the_memory_killer(scene: Scene) -> bool:
+    Path(f"/proc/{_victim(scene)}/oom_score_adj").write_text("900")
+    return True
+
+
+@attack
+def gain_rights_by_a_set_id_program(_: Scene) -> bool:
+    """Nothing is run: without this mark `su` and `sudo` would give their rights."""
+    return "NoNewPrivs:\t0" in Path("/proc/self/status").read_text()
+
+
+@attack
+def list_sockets(scene: Scene) -> bool:
+    """Where the user's daemons listen, the engine among them."""
+    return scene["unix_socket"] in Path("/proc/net/unix").read_text()
+
+
+@attack
+def raw_packets(_: Scene) -> bool:
+    socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    return True
+
+
+@attack
+def count_performance(_: Scene) -> bool:
+    """Counters of the processor tell what others compute."""
+    attributes = struct.pack("=IIQ", 1, 112, 1).ljust(40, b"\0") + struct.pack("=Q", 0b1100001)
+    held = ctypes.create_string_buffer(attributes.ljust(112, b"\0"))
+    return _call({"x86_64": 298, "other": 241}, held, 0, -1, -1, 0) >= 0
+
+
+@attack
+def load_a_kernel_program(_: Scene) -> bool:
+    array = struct.pack("=IIIII", 2, 4, 8, 1, 0).ljust(72, b"\0")
+    return _call({"x86_64": 321, "other": 280}, 0, ctypes.create_string_buffer(array), 72) >= 0
+
+
+@attack
+def hold_page_faults(_: Scene) -> bool:
+    """Stopping the kernel in the middle of a copy is how its races are won."""
+    return _call({"x86_64": 323, "other": 282}, os.O_CLOEXEC | 1) >= 0
+
+
+@attack
+def type_into_the_terminal(_: Scene) -> bool:
+    """Type for the user into a terminal that is shared with them; here it is one of our own."""
+    master, slave = os.openpty()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            fcntl.ioctl(slave, termios.TIOCSTI, b"x")
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    done = os.waitpid(pid, 0)[1]
+    os.close(master)
+    os.close(slave)
+    return done == 0
+
+
+@attack
+def write_into_dev(_: Scene) -> bool:
+    """A folder in memory that no limit counts."""
+    path = Path("/dev/plait-test")
+    try:
+        path.write_bytes(bytes(1 << 20))
+        return True
+    finally:
+        path.unlink(missing_ok=True)
+
+
 def _succeeds(step: Callable[[], bool]) -> bool:
     try:
         return step()
@@ -294,77 +559,34 @@ def _succeeds(step: Callable[[], bool]) -> bool:
         return False
 
 
-def hog(children: int, megabytes: int) -> dict[str, int]:
-    """Children that each fill so much memory and stay; how many were left alive."""
-    pids = []
-    ready, writing = os.pipe()
-    for _ in range(children):
-        pid = os.fork()
-        if pid == 0:
-            held = bytearray(megabytes << 20)
-            held[::4096] = b"x" * len(held[::4096])
-            os.write(writing, b".")
-            signal.pause()
-        pids.append(pid)
-    filled, alive = 0, pids
-    while filled + children - len(alive) < children:
-        if select.select([ready], [], [], 0.02)[0]:
-            filled += len(os.read(ready, children))
-        alive = [pid for pid in alive if os.waitpid(pid, os.WNOHANG) == (0, 0)]
-    for pid in alive:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    return {"alive": len(alive)}
-
-
-def fork_bomb(most: int) -> dict[str, int]:
-    """Forks until it is refused, or until there are enough; how many there were."""
-    pids = []
-    try:
-        for _ in range(most):
-            pid = os.fork()
-            if pid == 0:
-                signal.pause()
-            pids.append(pid)
-    except BlockingIOError:
-        pass
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    return {"forks": len(pids)}
-
-
-def fill(path: str, megabytes: int) -> dict[str, int]:
-    """Writes one file until it is stopped; how big it became."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        with Path(path).open("wb", buffering=0) as file:
-            file.writelines(bytes(1 << 20) for _ in range(megabytes))
-    except OSError:
-        pass
-    return {"megabytes": Path(path).stat().st_size >> 20}
-
-
-_OPTIONAL = ("host_of_the_virtual_machine", "ring", "keyring")
+_OPTIONAL = (
+    *("host_of_the_virtual_machine", "ring", "keyring", "count_performance", "hold_page_faults"),
+    *("load_a_kernel_program", "type_into_the_terminal", "raw_packets"),
+)
 
 
 def absent() -> frozenset[str]:
-    """What this kernel does not have to be attacked by."""
+    """What this machine does not have to be attacked by."""
     keep_key()
     tried = {name: _succeeds(lambda name=name: ATTACKS[name]({})) for name in _OPTIONAL}  # type: ignore[misc]
-    return frozenset(name for name, worked in tried.items() if not worked)
+    missing = {name for name, worked in tried.items() if not worked}
+    if not has_user_namespaces():
+        missing |= {"own_namespace", "sysctl_of_an_own_proc"}
+    return frozenset(missing)
+
+
+def has_user_namespaces() -> bool:
+    """Whether this user may make a user namespace; a chroot and some containers refuse."""
+    try:
+        argv = ["unshare", "-Ur", "true"]
+        return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    programs: dict[str, Callable[..., dict[str, int]]] = {"bomb": fork_bomb, "hog": hog}
-    if words[0] in programs:
-        answer: Any = programs[words[0]](*map(int, words[1:]))
-    elif words[0] == "fill":
-        answer = fill(words[1], int(words[2]))
-    else:
-        scene = json.loads(Path(words[0]).read_text())
-        answer = {name: _succeeds(lambda name=name: ATTACKS[name](scene)) for name in words[1:]}  # type: ignore[misc]
+    scene = json.loads(Path(sys.argv[1]).read_text())
+    answer = {name: _succeeds(lambda name=name: ATTACKS[name](scene)) for name in sys.argv[2:]}  # type: ignore[misc]
     print(json.dumps(answer))  # noqa: T201 - the answer
 
 

@@ -61,7 +61,9 @@ def diff_of_reader(**more: object) -> ChangeDiff:
         hunks=(_hunk("read_block()", 40, "-    data = f.read()\n+    data = f.read(MAX_BLOCK)"),),
     )
     lock = FileDiff(path="uv.lock", is_generated=True, hunks=(_hunk("", 1, "-a = 1\n+a = 2"),))
-    picture = FileDiff(path="data/quotes.bin", kind=FileKind.BINARY, note="2.1 KB, was 1.8 KB")
+    picture = FileDiff(
+        path="data/quotes.bin", kind=FileKind.BINARY, is_binary=True, note="2.1 KB, was 1.8 KB"
+    )
     known: dict[str, object] = {
         "against": "main",
         "files": (reader, io, picture, lock),

@@ -1,13 +1,16 @@
 """A console's other side for tests: a scripted view behind the same port as the real engine's."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 import anyio
+from textual import events
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 
-from engine.commands import Accepted, Command, Reply, ResolutionAction
+from engine.commands import Accepted, Command, Reply, ResolutionAction, Seen
 from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
 from engine.events import OutputAppended, Told
@@ -26,6 +29,7 @@ from engine.results import (
     RunView,
     StepView,
     WorkerView,
+    verdict_of,
 )
 from engine.store.history import RunSummary
 from engine.supervisor.merging.queue import PlannedLanding
@@ -76,7 +80,9 @@ def worker(name: str, phase: Phase, **more: object) -> WorkerView:
         "enforcement": _HELD,
         "branch": f"plait/2f1c/{name}",
     }
-    return WorkerView(worker=name, step=step, phase=phase, **{**known, **more})  # type: ignore[arg-type]
+    view = WorkerView(worker=name, step=step, phase=phase, **{**known, **more})  # type: ignore[arg-type]
+    said = verdict_of(view.check, is_stale=view.is_check_stale, has_claimed=view.claimed_done)
+    return replace(view, verdict=view.verdict or said)
 
 
 def _design() -> StepView:
@@ -168,7 +174,7 @@ def _port() -> StepView:
         is_radar_seen=True,
         label="io.py",
         usage=Usage(usd=0.33),
-        change=Change(head="b1", files=3, insertions=41, deletions=17),
+        change=Change(head="b1", tree="b1b1b1b1", files=3, insertions=41, deletions=17),
         check=CheckResult(command="pytest", passed=True, summary="214 tests"),
     )
     second = worker(
@@ -383,16 +389,20 @@ class FakePort:
             raise WorkspaceError("there is no change yet")
         return self.diffs[worker]
 
-    async def leave_out(self, run: str, worker: str, hunks: Sequence[str]) -> Change:
-        del run
+    async def leave_out(
+        self, run: str, worker: str, hunks: Sequence[str], *, seen: Seen | None = None
+    ) -> Change:
+        del run, seen
         self._fail_if_gone()
         if worker not in self.diffs:
             raise WorkspaceError("another builds on it")
         self.tell(view=changed(self.shown, worker, left_out=tuple(hunks)))
         return Change(head="left")
 
-    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
-        del run, is_own
+    async def check(
+        self, run: str, worker: str, *, is_own: bool = False, seen: Seen | None = None
+    ) -> CheckResult:
+        del run, is_own, seen
         self._fail_if_gone()
         if worker not in self.checks:
             raise WorkspaceError("its tree is not decided yet")
@@ -430,8 +440,15 @@ class FakePort:
         del action
         return await self.conflicts(run, worker)
 
-    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
-        del run, hunks
+    async def weave(
+        self,
+        run: str,
+        step: str,
+        hunks: Sequence[str],
+        *,
+        seen: Mapping[str, Seen] | None = None,
+    ) -> Wove:
+        del run, hunks, seen
         self._fail_if_gone()
         raise WorkspaceError(f"{step} has no candidates")
 
@@ -477,6 +494,7 @@ _NAMES = {
     "!": "exclamation_mark",
     "=": "equals_sign",
 }
+_ENDLESS = frozenset({"bridge", "signals", "outcome"})
 _NAMED = frozenset(
     {
         "space",
@@ -538,16 +556,32 @@ class Console:
     async def press(self, *keys: str) -> "Console":
         """Press keys by their signs or names, and wait until the console has done what they ask."""
         await self.pilot.press(*(_NAMES.get(key, key) for key in keys))
-        busy = [w for w in self.app.workers if w.group not in {"bridge", "signals"}]
-        if busy:
-            await self.app.workers.wait_for_complete(busy)
-        await self.pilot.pause()
+        await self._settle()
         return self
+
+    async def burst(self, text: str) -> "Console":
+        """Hand over keys as a terminal does that is written to at once: none waits for another."""
+        for sign in text:
+            key = _character_to_key(sign) if not sign.isalnum() else sign
+            self.app.post_message(events.Key(key, sign))
+        await self._settle()
+        return self
+
+    async def _settle(self) -> None:
+        """Wait until every key has come to its end; outcomes may take for ever."""
+        while True:
+            busy = [w for w in self.app.workers if w.group not in _ENDLESS and not w.is_finished]
+            if busy:
+                with suppress(WorkerCancelled):  # another of its group took its place
+                    await self.app.workers.wait_for_complete(busy)
+            await self.pilot.pause()
+            if not busy and self.app.session.ahead.is_idle:
+                return
 
     async def type(self, text: str) -> "Console":
         """Type a text: into the box at once, line ends as enter; elsewhere key by key."""
         body, has_end = text.removesuffix("\n"), text.endswith("\n")
-        if self.screen.textbox.has_focus:
+        if self.screen.writing:
             self.screen.textbox.insert(body)
         elif isinstance(self.screen.overlay, Picker | HelpPage):
             self.screen.overlay.type(body)

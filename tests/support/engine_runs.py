@@ -1,5 +1,6 @@
 """Real engines on plain folders: manifests in few words, and looking for what they leave behind."""
 
+import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -18,11 +19,12 @@ from engine.store.layout import state_home
 
 
 @cache
-def _machine(tmp: Path) -> bytes:
-    """What this machine can enforce, found out once for all tests of a session."""
-    folder = tmp / "probed"
-    probe(dict(os.environ), folder)
-    return (folder / "machine.json").read_bytes()
+def _machine(tmp: Path) -> str:
+    """What this machine can enforce, found out once for all tests of a session.
+
+    A probe keeps only what works; a test engine is to be spared the next probe in any case.
+    """
+    return json.dumps(probe(dict(os.environ), tmp / "probed").to_json())
 
 
 class Place:
@@ -37,7 +39,7 @@ class Place:
         self.environment = {**os.environ, "PLAIT_STATE_HOME": str(tmp_path / "state")}
         machine = state_home(self.environment) / "machine"
         machine.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (machine / "machine.json").write_bytes(_machine(tmp_path.parent))
+        (machine / "machine.json").write_text(_machine(tmp_path.parent))
 
     @asynccontextmanager
     async def engine(self, **options: Any) -> AsyncIterator[Engine]:
@@ -56,7 +58,7 @@ class Place:
 
     def waits_at(self, name: str) -> str:
         """A shell command that waits until a gate is opened."""
-        return f"until test -e {self.outside / name}; do sleep 0.01; done"
+        return f"until test -e '{self.outside / name}'; do sleep 0.01; done"
 
     async def survivors(self) -> set[int]:
         """Who goes on living of all that was ever started for this place, zombies left aside.

@@ -1,6 +1,6 @@
 """A console's other side with conflicts: a real merge session behind a scripted view."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -235,6 +235,7 @@ class ReviewPort(FakePort):
     will_pass: bool = True
     is_of_base: bool = False
     is_finished: bool = False
+    is_overtaken: bool = False
     wove: list[tuple[str, ...]] = field(default_factory=list)
     more: dict[str, object] = field(default_factory=dict)
     looked_at: ConflictFileView | None = None
@@ -255,6 +256,9 @@ class ReviewPort(FakePort):
         self._fail_if_gone()
         del worker
         self.actions.append(action)
+        if isinstance(action, c.FinishResolving) and self.is_overtaken:
+            self.session = self.session.undo()  # as the merge made again, with that open
+            return replace(self._view(run, ""), moved=True)
         if isinstance(action, c.FinishResolving):
             self.is_finished = True
             return replace(self._view(run, ""), is_finished=True)
@@ -264,8 +268,10 @@ class ReviewPort(FakePort):
             self.session = decided(self.session, action)
         return self._view(run, "")
 
-    async def check(self, run: str, worker: str, *, is_own: bool = False) -> CheckResult:
-        del run, worker, is_own
+    async def check(
+        self, run: str, worker: str, *, is_own: bool = False, seen: c.Seen | None = None
+    ) -> CheckResult:
+        del run, worker, is_own, seen
         summary = "passed" if self.will_pass else "the check exited with 1\nFAILED test_io"
         self.checked = CheckResult(
             command="pytest", passed=self.will_pass, tree=self._tree(), summary=summary
@@ -324,8 +330,15 @@ class ReviewPort(FakePort):
         del run, other
         return replace(self.diffs["implement/worker_1"], against=one)
 
-    async def weave(self, run: str, step: str, hunks: Sequence[str]) -> Wove:
-        del run
+    async def weave(
+        self,
+        run: str,
+        step: str,
+        hunks: Sequence[str],
+        *,
+        seen: Mapping[str, c.Seen] | None = None,
+    ) -> Wove:
+        del run, seen
         self.wove.append(tuple(hunks))
         check = CheckResult(command="pytest", passed=self.will_pass, summary="214 passed")
         return Wove(worker=f"{step}/woven", tree="ab", check=check, taken={"implement/worker_1": 2})

@@ -18,27 +18,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.keeper import landlock
-from engine.limits import Limits
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
-from engine.sandbox.fence import is_scoped
-from engine.sandbox.machine import Machine, Mechanism
-from engine.sandbox.probe import probe
+from engine.sandbox.machine import Machine
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
 from tests.support.attacks import ATTACKS, keep_key
 from tests.support.repositories import RepositoryBuilder
 
 PROGRAM = Path(__file__).with_name("attacks.py")
+EXCESSES = Path(__file__).with_name("excesses.py")
 PYTHON = os.path.realpath(sys.executable)
-
-
-NETWORK = frozenset({"tcp", "udp"})
-
-
-def reachable(machine: Machine) -> frozenset[str]:
-    """What an open network leads to: abstract sockets lie in it, unless Landlock closes them."""
-    return NETWORK if is_scoped(machine) else NETWORK | {"abstract_socket"}
 
 
 @dataclass
@@ -78,7 +68,7 @@ class Scene:
         (attempt / "recording").write_text("treasure\n")
         _worktree(repository, workspace, attempt)
         command = [PYTHON, "-I", "-c", "import signal; signal.pause()", f"mark-{root.name}"]
-        outside = subprocess.Popen(command, env={"TOKEN": "treasure"})
+        outside = subprocess.Popen(command, env={"TOKEN": "treasure"}, start_new_session=True)
         scene = cls(
             root=root,
             repository=repository,
@@ -138,8 +128,8 @@ class Scene:
             git_file=self.attempt / "gitfile",
             git_objects=(self.repository.path / ".git/objects",),
             hide=(self.repository.path, self.repository.home, self.workspace.parents[4]),
-            read_only=(Path(sys.base_prefix), Path(sys.prefix), PROGRAM),
-            env={**os.environ, "HOME": str(self.repository.home)},
+            read_only=(Path(sys.base_prefix), Path(sys.prefix), PROGRAM, EXCESSES),
+            env={**os.environ, "HOME": str(self.repository.home), "MY_TOKEN": "treasure"},
         )
         return replace(request, **changes)
 
@@ -153,7 +143,7 @@ class Scene:
         file = self.workspace / "scene.json"
         file.write_text(json.dumps(scene))
         argv = [PYTHON, "-I", str(PROGRAM), str(file), *(names or ATTACKS)]
-        env = dict(os.environ) if machine is None else dict(environment(machine, request))
+        env = dict(request.env if machine is None else environment(machine, request))
         try:
             done = run(profile, argv, env=env, cwd=self.workspace)
         finally:
@@ -189,11 +179,11 @@ def run(
             Path(group.path, "cgroup.procs").write_text("0")
         for name, value in profile.rlimits:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
-        if profile.landlock_rules or profile.landlock_is_scoped or profile.sockets != "all":
+        if profile.landlock_rules or profile.landlock_is_scoped or profile.seccomp:
             landlock.restrict(
                 profile.landlock_rules,
                 is_scoped=profile.landlock_is_scoped,
-                sockets=profile.sockets,
+                seccomp=bytes.fromhex(profile.seccomp),
             )
 
     words = [word.replace("{status_fd}", str(writing)) for word in profile.wrapper]
@@ -250,30 +240,3 @@ def _answer_udp(listener: socket.socket) -> None:
             listener.sendto(b"treasure", sender)
         except OSError:
             return
-
-
-def main(root: Path) -> None:
-    """As whoever runs this: what gets through on each rung, one line each, and how many forks."""
-    for rung in ("none", "landlock", "bwrap"):
-        off = ",".join(Mechanism) if rung == "none" else ""
-        env = {**os.environ, "PLAIT_SANDBOX": rung, "PLAIT_FORCE_OFF": off}
-        machine = probe(env, root / "state")
-        if rung != "none" and not machine.has(Mechanism(rung)):
-            print(f"{rung}: {machine.finding(Mechanism(rung)).reason}")  # noqa: T201
-            continue
-        scene = Scene.build(root / rung)
-        try:
-            answer = scene.try_attacks(machine, scene.request())
-            limited = scene.request(limits=Limits(pids=40))
-            profile = confine(machine, limited)
-            words = [PYTHON, "-I", str(PROGRAM), "bomb", "60"]
-            bomb = run(profile, words, env=os.environ, cwd=scene.workspace)
-            release(profile)
-        finally:
-            scene.close()
-        print(f"{rung}:", *sorted(name for name, worked in answer.items() if worked))  # noqa: T201
-        print(f"{rung} forks:", json.loads(bomb.stdout)["forks"])  # noqa: T201
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

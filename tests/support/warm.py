@@ -39,6 +39,9 @@ while True:
         os.chdir(given["cwd"])
         os.environ.clear()
         os.environ.update(given["env"])
+        if encoding := os.environ.get("PYTHONIOENCODING"):
+            for stream in (sys.stdout, sys.stderr):
+                stream.reconfigure(encoding=encoding, errors="strict")
         sys.argv = [tui.cli.__file__, *given["words"]]
         sys.exit(tui.cli.main())
     asked.send(b"%d\\n" % child)

@@ -1,5 +1,6 @@
 """The house keeps its own rules: sizes, imports at run time, and pages that tell the truth."""
 
+import ast
 import subprocess  # noqa: TID251  imports must be watched in a fresh interpreter
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import get_args
 import pytest
 
 from engine.events import Event, public_name
-from tui.cli import COMMANDS, main
+from tui.cli import main
+from tui.commands.names import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [
@@ -18,7 +20,7 @@ SOURCES = [
     if "demo/project" not in path.as_posix()
 ]
 TESTS = [path for path in (ROOT / "tests").rglob("*.py") if "fixtures" not in path.parts]
-MOST_LINES, MOST_TEST_LINES = 400, 600
+MOST_LINES, MOST_TEST_LINES = 600, 700
 EXCEPTIONS: dict[str, str] = {}
 """Files over their size, each with its reason."""
 
@@ -94,3 +96,15 @@ def test_no_command_is_promised_that_is_not_there():
     page = (ROOT / "docs/commands.md").read_text()
     named = {words.split()[0] for words in page.split("`plait ")[1:]} - {"[REPO]`", "COMMAND"}
     assert {name.rstrip("`,") for name in named if name[0].isalpha()} <= set(COMMANDS)
+
+
+def test_no_folder_is_made_private_in_its_last_part_alone():
+    """`mkdir(mode=0o700, parents=True)` makes those on the way for everybody."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and {"mode", "parents"} <= {word.arg for word in node.keywords}
+    ]
+    assert found == [], "engine.private makes them"

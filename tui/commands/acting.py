@@ -10,13 +10,26 @@ import anyio
 from engine import commands as c
 from engine.api import EnginePort, RetryMode, reach
 from engine.errors import EngineError
-from engine.events import Delivery, Steered
+from engine.events import Delivery, Steered, WorkerMoved
 from engine.limits import Limits
-from tui.commands.base import EXIT_FAILED, EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+from engine.phases import Phase
+from engine.remote.client import EngineGone
+from engine.results import RunView
+from tui.commands.base import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_USAGE,
+    add_repo,
+    add_seen,
+    in_loop,
+    say,
+    seen_of,
+)
 from tui.present.settings import MOMENTS, time_named
 
 _LIMITS = Limits.__annotations__
 _HEARD_SOON_S = 2.0
+_ENDS_SOON_S = 30.0
 _WORD = {
     Delivery.DELIVERED: "it has heard that",
     Delivery.REFUSED: "it did not hear that; a retry is told",
@@ -37,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--all", action="store_true", help="everything that has not settled")
         parser.add_argument("--kill", action="store_true", help="at once, without grace")
     if name == "retry":
+        add_seen(parser)
         parser.add_argument("-m", dest="feedback", default="", metavar="FEEDBACK")
         parser.add_argument("--mode", choices=[str(mode) for mode in RetryMode], default="fresh")
         parser.add_argument("--limit", action="append", default=[], metavar="memory_mb=2048")
@@ -50,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Say it to the engine that lives, or open one for the occasion."""
+    if args.command == "cancel" and args.all:
+        return in_loop(partial(_cancel_all, args))
     commands = _commands(args)
     if not commands:
         say("name a worker, or --all")
@@ -60,7 +76,10 @@ def run(args: argparse.Namespace) -> int:
 def _commands(args: argparse.Namespace) -> list[c.Command]:
     match args.command:
         case "cancel":
-            return _cancels(args)
+            return [
+                c.StopWorker(worker=worker, run=args.run, is_kill=args.kill)
+                for worker in args.workers
+            ]
         case "pause":
             workers = args.workers or [None]
             return [c.Pause(worker=worker, run=args.run) for worker in workers]
@@ -74,6 +93,7 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
                     limits=limits_from(args.limit),
                     agent=args.agent,
                     at=at_from(args.at),
+                    seen=seen_of(args),
                 )
             ]
         case "answer":
@@ -82,10 +102,49 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
             return [c.Steer(worker=args.worker, text=args.text, run=args.run)]
 
 
-def _cancels(args: argparse.Namespace) -> list[c.Command]:
-    if args.all:
-        return [c.StopRun(run=args.run, is_kill=args.kill)]
-    return [c.StopWorker(worker=worker, run=args.run, is_kill=args.kill) for worker in args.workers]
+async def _cancel_all(args: argparse.Namespace) -> int:
+    """Stop a whole run and wait for its end; the exit code is that of a run that was cancelled."""
+    async with reach(args.repo) as (port, _):
+        before = await port.view(args.run)
+        run = before.run
+        if code := await tell_one(port, c.StopRun(run=run, is_kill=args.kill)):
+            return code
+        after = await _wait_stopped(port, before)
+    left = _at_work(after) if after is not None else []
+    if left:
+        say(f"still stopping: {', '.join(left)}")
+    say(f"the run {run} is cancelled{_of_landings(before, after)}")
+    return EXIT_FAILED
+
+
+def _of_landings(before: RunView, after: RunView | None) -> str:
+    """Say which landings could not be stopped any more, because their target was moving."""
+    was = {worker.worker for worker in before.workers if worker.phase is Phase.LANDING}
+    workers = after.workers if after is not None else ()
+    names = [w.worker for w in workers if w.phase is Phase.LANDED and w.worker in was]
+    return f"; already landed: {', '.join(names)}" if names else ""
+
+
+async def _wait_stopped(port: EnginePort, before: RunView) -> RunView | None:
+    """Wait until nobody of a run is at work any more, or for some time; how it stands then.
+
+    None where the engine has ended with its last run.
+    """
+    try:
+        after = await port.view(before.run)
+        with anyio.move_on_after(_ENDS_SOON_S):
+            async for told in port.events(before.seq, run=before.run):
+                if isinstance(told.event, WorkerMoved):
+                    after = await port.view(before.run)
+                if not _at_work(after):
+                    break
+    except EngineGone:
+        return None
+    return after
+
+
+def _at_work(view: RunView) -> list[str]:
+    return [w.worker for w in view.workers if w.is_live or w.phase is Phase.LANDING]
 
 
 def limits_from(words: Sequence[str]) -> Limits | None:
@@ -160,6 +219,6 @@ async def tell_one(port: EnginePort, command: c.Command) -> int:
         say(f"refused: {reply.reason}")
         if reply.hint:
             say(reply.hint)
-        return EXIT_FAILED
+        return EXIT_USAGE if reply.kind is c.RefusalKind.CHANGED else EXIT_FAILED
     say(reply.note)
     return EXIT_OK

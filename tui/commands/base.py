@@ -8,7 +8,13 @@ import re
 import sys
 from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from tui.commands.streams import is_unicode, leave_unread
+
+if TYPE_CHECKING:
+    from engine.commands import Seen
+    from engine.results import WorkerView
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_WAITS, EXIT_MISSING, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -36,6 +42,7 @@ _HINTS = {
 _FULL_NAME = re.compile(
     r"(?:(?P<run>[^/]+)/(?=[^/]+/))?(?P<worker>(?:[^/]+/)?(?:worker_\d+|woven))(?:@(?P<attempt>\d+))?"
 )
+_WRONG_CHOICE = re.compile(r"invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)")
 _SHARED = {
     **dict.fromkeys(("cancel", "retry", "pause", "answer", "steer"), "acting"),
     **dict.fromkeys(("choose", "approve", "reject", "land"), "deciding"),
@@ -43,16 +50,33 @@ _SHARED = {
     **dict.fromkeys(("status", "runs"), "status"),
     **dict.fromkeys(("validate", "plan"), "manifest"),
     **dict.fromkeys(("clean", "restore"), "cleaning"),
+    **dict.fromkeys(("completions", "man"), "pages"),
 }
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that names the nearest right word where one is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and what was probably meant."""
+        super().error(f"{message}{self._guess(message)}")
+
+    def _guess(self, message: str) -> str:
+        from engine.spec.nearest import nearest  # noqa: PLC0415  only a slip pays for it
+
+        if found := _WRONG_CHOICE.search(message):
+            guess = nearest(found["word"], re.findall(r"[^\s',]+", found["known"]))
+        else:
+            _, _, words = message.partition("unrecognized arguments: ")
+            known = [name for name in self._option_string_actions if name.startswith("--")]
+            wrong = (word for word in words.split() if word.startswith("-"))
+            guess = next(filter(None, (nearest(w.partition("=")[0], known) for w in wrong)), None)
+        return f"; did you mean {guess}?" if guess else ""
 
 
 def dispatch(name: str, words: list[str]) -> int:
     """Parse one sub-command's words and run it."""
-    module = import_module(f"tui.commands.{_SHARED.get(name, name)}")
-    prog = "plait" if name == "console" else f"plait {name}"
-    parser = argparse.ArgumentParser(prog=prog, allow_abbrev=False)
-    parser.set_defaults(command=name)
-    module.add_arguments(parser)
+    module, parser = parser_of(name)
     args = parser.parse_args(words)
     try:
         return int(module.run(args))
@@ -60,10 +84,20 @@ def dispatch(name: str, words: list[str]) -> int:
         say("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_unread()
         return EXIT_INTERRUPTED if name in {"run", "resume"} else EXIT_OK
     except Exception as error:  # noqa: BLE001  the outermost place: an error is a sentence
         return _tell(error)
+
+
+def parser_of(name: str) -> tuple[Command, Parser]:
+    """The module of a sub-command and the parser of its words."""
+    module: Command = import_module(f"tui.commands.{_SHARED.get(name, name)}")
+    prog = "plait" if name == "console" else f"plait {name}"
+    parser = Parser(prog=prog, allow_abbrev=False)
+    parser.set_defaults(command=name)
+    module.add_arguments(parser)
+    return module, parser
 
 
 def _tell(error: Exception) -> int:
@@ -96,8 +130,11 @@ def _sentence(error: Exception) -> str:
 
 
 def say(text: str) -> None:
-    """Talk, on stderr."""
-    sys.stderr.write(f"{text}\n")
+    """Talk, on stderr; where its terminal has been closed nobody hears it."""
+    try:
+        sys.stderr.write(f"{text}\n")
+    except OSError:  # what is said from here on, and what is left in the buffer, goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def put(text: str) -> None:
@@ -107,7 +144,15 @@ def put(text: str) -> None:
 
 def put_json(value: Any) -> None:
     """One JSON document, on stdout."""
-    put(json.dumps(value, ensure_ascii=False, indent=2))
+    put(json_text(value, indent=2))
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON that stdout can write whole: escaped where it has no Unicode, or a name is none."""
+    text = json.dumps(value, ensure_ascii=not is_unicode(), indent=indent)
+    if any("\ud800" <= char <= "\udfff" for char in text):  # bytes of a name that are no UTF-8
+        text = json.dumps(value, indent=indent)
+    return text
 
 
 def in_loop(act: Callable[[], Awaitable[int]]) -> int:
@@ -129,6 +174,43 @@ def part_name(args: argparse.Namespace) -> None:
     args.run = args.run or found["run"] or ""
     if found["attempt"] and getattr(args, "attempt", None) is None:
         args.attempt = int(found["attempt"])
+
+
+def add_seen(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names what was looked at."""
+    parser.add_argument(
+        "--seen",
+        type=_tree,
+        metavar="TREE",
+        help="the tree of the change that you looked at: any other is refused, with exit 2",
+    )
+
+
+def _tree(text: str) -> str:
+    if re.fullmatch(r"[0-9a-f]{7,64}", text) is None:
+        raise argparse.ArgumentTypeError("expected a tree id of at least 7 hexadecimal digits")
+    return text
+
+
+def seen_of(args: argparse.Namespace) -> "Seen | None":
+    """Return what `--seen` names."""
+    from engine.commands import Seen  # noqa: PLC0415  commands that only look need not load it
+
+    return Seen(tree=args.seen) if args.seen is not None else None
+
+
+def require_seen(args: argparse.Namespace, worker: "WorkerView", *trees: str | None) -> None:
+    """Refuse to act on a change that is not the one that `--seen` names.
+
+    Raises:
+        ChangeMoved: It is another one, and so is each of these trees.
+    """
+    from engine.errors import ChangeMoved  # noqa: PLC0415  commands that only look need not load it
+
+    known = (worker.change.tree if worker.change else None, *trees)
+    if args.seen is not None and not any((tree or "").startswith(args.seen) for tree in known):
+        hint = "Look at it again, then decide."
+        raise ChangeMoved(f"{worker.worker} has changed since you looked", hint=hint)
 
 
 def add_repo(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ import anyio
 
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
 from tui.commands.notifying import read_notify
+from tui.commands.streams import is_terminal
 
 if TYPE_CHECKING:
     from engine.api import Plan
@@ -54,7 +55,7 @@ async def open_console(
 
     `begun` is told the id of its run.
     """
-    if not sys.stdout.isatty():
+    if not is_terminal():
         say("the console needs a terminal; `plait run --headless` and `plait status` need none")
         return EXIT_USAGE
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown
@@ -67,6 +68,7 @@ async def open_console(
     )
     app = PlaitApp(None, read_only=read_only, theme=theme, options=options)
     connecting = _Connecting(app, repo, plan, begun)
+    connecting.is_watching = read_only
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connecting.stay)
         await app.run_async()
@@ -90,6 +92,7 @@ class _Connecting:
         self._repo = repo
         self._plan = plan
         self._begun = begun
+        self.is_watching = False
         self.failed: Exception | None = None
 
     async def stay(self) -> None:
@@ -97,9 +100,11 @@ class _Connecting:
         await self._app.has_painted.wait()
         from engine.api import attach, engine_key  # noqa: PLC0415  what is seen first needs none of it
         from engine.errors import EngineError  # noqa: PLC0415
+        from engine.roles import Role  # noqa: PLC0415
 
+        role = Role.WATCHER if self.is_watching else Role.OWNER
         try:
-            async with attach(self._repo) as port:
+            async with attach(self._repo, role=role) as port:
                 if self._plan is not None:
                     self._begun(await port.start(self._plan))
                 self._app.reach(port, Path(await engine_key(self._repo)) / "console.json")

@@ -9,19 +9,28 @@ from engine.api import EnginePort, LandingEnd, LandingOrder, land_batch, land_qu
 from engine.errors import WorkspaceError
 from engine.ids import WorkerId, meant
 from engine.results import RunView
+from engine.spec.nearest import unmeant
 from tui.commands.acting import tell
 from tui.commands.base import (
     EXIT_FAILED,
     EXIT_OK,
+    EXIT_USAGE,
     EXIT_WAITS,
     add_repo,
+    add_seen,
     in_loop,
     put,
     put_json,
     say,
+    seen_of,
 )
-from tui.present.clean import clean
+from tui.present.clean import clean, clean_name
 from tui.present.figures import some
+
+_CUT = (
+    "its diff is too long to be shown whole; name the tree that you looked at with --seen,"
+    " or say --despite-cut"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     name = parser.get_default("command")
     parser.add_argument("--run", default="", help="which run; the latest where none is named")
     parser.add_argument("workers", nargs="+", metavar="WORKER")
+    add_seen(parser)
     if name == "land":
         parser.add_argument("--to", metavar="BRANCH", help="in place of the run's target")
         parser.add_argument("--style", choices=("merge", "squash", "rebase"))
@@ -53,11 +63,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="one check for all of them together; where it fails, halves are tried",
         )
         parser.add_argument("--despite-check", action="store_true", help="land red, and say so")
+        parser.add_argument(
+            "--despite-cut",
+            action="store_true",
+            help="land a change whose diff is too long to be shown whole, without --seen",
+        )
         parser.add_argument("--json", action="store_true")
 
 
 def run(args: argparse.Namespace) -> int:
     """Carry the decision out."""
+    if args.seen is not None and len(args.workers) > 1:
+        say("--seen names the change of one worker")
+        return EXIT_USAGE
     if args.command == "land":
         return in_loop(partial(_land_all, args))
     kinds: dict[str, type[c.Choose | c.Approve | c.Reject]] = {
@@ -66,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
         "reject": c.Reject,
     }
     kind = kinds[args.command]
-    commands = [kind(worker=worker, run=args.run) for worker in args.workers]
+    seen = seen_of(args)
+    commands = [kind(worker=worker, run=args.run, seen=seen) for worker in args.workers]
     return in_loop(partial(tell, args.repo, commands))
 
 
@@ -75,6 +94,7 @@ async def _land_all(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, has_lived):
         run = await port.resume((await port.view(args.run or _run_of(args.workers[0]))).run)
         workers = await _in_order(port, args, run)
+        cut = await _unread(port, args, run)
         commands = [
             c.Land(
                 worker=worker,
@@ -83,24 +103,38 @@ async def _land_all(args: argparse.Namespace) -> int:
                 style=args.style,
                 is_despite_check=args.despite_check,
                 edits=args.edits,
+                seen=seen_of(args),
             )
             for worker in workers
+            if worker not in cut
         ]
         queue = land_batch if args.batch and not args.despite_check else land_queue
-        ends = [end async for end in queue(port, commands) if _told(end, run, args)]
+        ends = [LandingEnd(worker=worker, reason=_CUT) for worker in workers if worker in cut]
+        ends = [end for end in ends if _told(end, run, args)]
+        ends += [end async for end in queue(port, commands) if _told(end, run, args)]
         if args.json:
             put_json(_json(ends, args))
         if not has_lived:
             await port.wait_idle()
     if all(end.is_landed for end in ends):
         return EXIT_OK
+    if any(end.is_changed for end in ends):
+        return EXIT_USAGE
     return EXIT_FAILED if any(not (end.is_landed or end.conflicts) for end in ends) else EXIT_WAITS
+
+
+async def _unread(port: EnginePort, args: argparse.Namespace, run: str) -> set[str]:
+    """Return the workers whose change nobody can have read whole, where nobody vouches for it."""
+    if args.despite_cut or args.seen is not None:
+        return set()
+    workers = (await port.view(run)).workers
+    return {w.worker for w in workers if w.change is not None and w.change.is_cut}
 
 
 async def _in_order(port: EnginePort, args: argparse.Namespace, run: str) -> list[str]:
     """The workers by their full names, in the order asked for."""
     view = await port.view(run)
-    names = [_full_name(view, worker.removeprefix(f"{run}/")) for worker in args.workers]
+    names = [full_name(view, worker.removeprefix(f"{run}/")) for worker in args.workers]
     places = [w.worker for w in view.workers]
     names = sorted(dict.fromkeys(names), key=places.index)
     if args.order == LandingOrder.PLAN or len(names) == 1:
@@ -113,15 +147,14 @@ async def _in_order(port: EnginePort, args: argparse.Namespace, run: str) -> lis
     return [planned.worker for planned in order] + [name for name in names if name not in able]
 
 
-def _full_name(view: RunView, name: str) -> str:
+def full_name(view: RunView, name: str) -> str:
     """The one worker that a name means: nothing lands where one of several is a slip."""
     labels = {WorkerId.parse(w.worker): w.label for w in view.workers}
     found = meant(labels, name.partition("@")[0])
     if len(found) == 1:
         return str(found[0])
-    what = "means several workers" if found else "is no worker of this run"
-    names = ", ".join(map(str, [*(found or labels)][:8]))
-    raise WorkspaceError(f"{name!r} {what}", hint=f"Name one of: {names}")
+    reason, hint = unmeant(name, found, labels)
+    raise WorkspaceError(reason, hint=hint)
 
 
 def _run_of(worker: str) -> str:
@@ -131,13 +164,17 @@ def _run_of(worker: str) -> str:
 def _told(end: LandingEnd, run: str, args: argparse.Namespace) -> bool:
     """Say at once what became of one; the JSON of all follows at the end."""
     if end.conflicts:
-        say(f"{end.worker} conflicts with the target in {', '.join(map(clean, end.conflicts))}")
+        say(
+            f"{end.worker} conflicts with the target in {', '.join(map(clean_name, end.conflicts))}"
+        )
         say(f"`plait review {run}/{end.worker}` decides them, `plait resolve` without the console.")
     elif not end.is_landed:
         say(f"{end.worker} was not landed: {clean(end.reason)}")
     elif not args.json:
         put(end.commit or "")
         say(f"{end.worker} landed on {end.target}; `plait undo {run}/{end.worker}` takes it back")
+        if end.note:
+            say(clean(end.note))
     return True
 
 
@@ -148,8 +185,9 @@ def _json(ends: list[LandingEnd], args: argparse.Namespace) -> Any:
             "landed": end.is_landed,
             "target": end.target,
             "commit": end.commit,
-            "conflicts": list(map(clean, end.conflicts)),
-            "reason": clean(end.reason),
+            "conflicts": list(end.conflicts),
+            "reason": end.reason,
+            "note": end.note,
         }
         for end in ends
     ]

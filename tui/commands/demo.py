@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from engine.phases import Phase
 from engine.results import RunView
 from tui.commands.base import EXIT_FAILED, EXIT_OK, in_loop, put, say
 from tui.commands.following import sentence
+from tui.commands.streams import is_terminal
 
 _PROJECT = Path(__file__).parent.parent / "demo" / "project"
 _TOLD = (
@@ -50,7 +50,7 @@ async def _play(folder: Path, more: dict[str, str], *, is_headless: bool) -> int
 
     environ.update(more)
     await make_repository(folder, environ, message="The sample project")
-    if not is_headless and sys.stdout.isatty():
+    if not is_headless and is_terminal():
         return await _in_console(folder)
     plan = plan_from(folder / "plait.yaml", folder=folder)
     async with reach(folder) as (port, _):

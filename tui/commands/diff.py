@@ -7,8 +7,10 @@ from functools import partial
 
 from engine.api import reach
 from engine.diffs import ChangeDiff, FileDiff, Hunk
-from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put
-from tui.present.clean import clean
+from engine.ids import WorkerId, meant
+from engine.results import Change, RunView
+from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
+from tui.present.clean import clean, clean_code, clean_name
 from tui.present.figures import some
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
@@ -31,7 +33,12 @@ def run(args: argparse.Namespace) -> int:
 
 async def _diff(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, _):
-        change = await port.diff(args.run, args.worker, args.attempt)
+        view = await port.view(args.run)  # before the diff, so that it never names a newer change
+        change = await port.diff(view.run, args.worker, args.attempt)
+    if args.attempt is None and (seen := _change_of(view, args.worker)) and (tree := seen.tree):
+        say(f"this is tree {tree}: `--seen {tree[:12]}` lets you act on exactly it")
+        for remark in seen.set_aside:
+            say(f"note: {clean(remark)}")
     if args.stat:
         put(stat_text(change))
         return EXIT_OK
@@ -40,6 +47,12 @@ async def _diff(args: argparse.Namespace) -> int:
         colour = _COLOURS.get(line[:1]) if is_coloured else None
         put(f"{colour}{line}\x1b[0m" if colour else line)
     return EXIT_OK
+
+
+def _change_of(view: RunView, name: str) -> Change | None:
+    """Return a worker's change, where the name means one worker that has one."""
+    found = meant({WorkerId.parse(w.worker): w.label for w in view.workers}, name)
+    return view.worker(str(found[0])).change if len(found) == 1 else None
 
 
 def stat_text(change: ChangeDiff) -> str:
@@ -58,8 +71,8 @@ def _counts(file: FileDiff) -> str:
 
 def _name(file: FileDiff) -> str:
     if file.old_path:
-        return f"{clean(file.old_path)} → {clean(file.path)}"
-    return clean(file.path)
+        return f"{clean_name(file.old_path)} → {clean_name(file.path)}"
+    return clean_name(file.path)
 
 
 def patch_lines(change: ChangeDiff) -> list[str]:
@@ -70,12 +83,12 @@ def patch_lines(change: ChangeDiff) -> list[str]:
         lines.append(f"{file.kind} {_name(file)}{note}")
         for hunk in file.hunks:
             lines.append(_header(hunk))
-            lines += [f"{line.sign}{clean(line.text)}" for line in hunk.lines]
+            lines += [f"{line.sign}{clean_code(line.text)}" for line in hunk.lines]
     return lines
 
 
 def _header(hunk: Hunk) -> str:
     old = [line.old for line in hunk.lines if line.old is not None]
     new = [line.new for line in hunk.lines if line.new is not None]
-    where = f" {clean(hunk.where)}" if hunk.where else ""
+    where = f" {clean_code(hunk.where)}" if hunk.where else ""
     return f"@@ -{old[0] if old else 0},{len(old)} +{new[0] if new else 0},{len(new)} @@{where}"

@@ -1,12 +1,23 @@
-"""`plait doctor`: what this machine can enforce, which agents are there, and how to get more."""
+"""`plait doctor`: versions, what this machine can enforce, which agents are there, how to get more.
+
+Its output is made to be pasted into a bug report: it holds no value of a variable and no login, and
+the home folder is written `~`.
+"""
 
 import argparse
 import os
+import platform
+import shutil
+import sqlite3
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+import anyio
 
 from engine.api import find_agents, machine_rows, used_today
 from engine.limits import Enforcement
@@ -15,6 +26,10 @@ from tui.commands.base import EXIT_OK, in_loop, put, put_json
 from tui.present.clean import clean
 from tui.present.figures import used
 
+_LIBRARIES = ("textual", "rich", "anyio", "pydantic", "GitPython", "psutil", "PyYAML")
+_PROGRAMS = ("git", "bwrap", "tmux", "git-lfs", "gh", "node")
+_ASKED = {"tmux": "-V"}
+_PATIENCE_S = 5.0
 _WIDTH = 80
 _MARGIN = " " * 16
 _HEARD = {
@@ -36,23 +51,74 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _doctor(*, is_json: bool) -> int:
+    versions = await _versions()
     rows = await machine_rows()
     agents = await find_agents(os.environ)
     today = await used_today(os.environ)
     if is_json:
         told = [{**asdict(a), "today": _asdict(today.get(a.name))} for a in agents]
-        put_json({"machine": [asdict(row) for row in rows], "agents": told})
+        machine = [asdict(row) for row in rows]
+        put_json(_without_home({"versions": versions, "machine": machine, "agents": told}))
         return EXIT_OK
-    put("\n".join(["this machine", *_machine_lines(rows)]))
-    put("agents")
+    lines = ["versions", *(f"  {name:<13} {version}" for name, version in versions.items())]
+    lines += ["this machine", *_machine_lines(rows), "agents"]
     for agent in agents:
         if agent.path is not None:
-            put("\n".join(_agent_lines(agent, today.get(agent.name))))
-    put("not found, or to be set up by you")
-    for agent in agents:
-        if agent.path is None:
-            put(f"  {agent.name:<13} → {agent.install_hint}")
+            lines += _agent_lines(agent, today.get(agent.name))
+    lines.append("not found, or to be set up by you")
+    lines += [f"  {a.name:<13} → {a.install_hint}" for a in agents if a.path is None]
+    put(_without_home("\n".join(lines)))
     return EXIT_OK
+
+
+async def _versions() -> dict[str, str]:
+    """The version of everything that a fault may be of."""
+    found = {name: _installed(name) for name in ("plait", *_LIBRARIES)}
+    found["Python"] = f"{platform.python_version()} ({platform.python_implementation()})"
+    found["SQLite"] = sqlite3.sqlite_version
+    found["system"] = platform.platform()
+    encoding = f"{sys.stdout.encoding}, TERM {os.environ.get('TERM', 'not set')}"
+    found["output"] = encoding
+    for name in _PROGRAMS:
+        found[name] = await _version_of(name)
+    return found
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+async def _version_of(program: str) -> str:
+    """The first line that a program says of its version."""
+    path = shutil.which(program)
+    if path is None:
+        return "not installed"
+    with anyio.move_on_after(_PATIENCE_S):
+        try:
+            done = await anyio.run_process([path, _ASKED.get(program, "--version")], check=False)
+        except OSError as error:
+            return f"cannot be started: {error.strerror}"
+        said = (done.stdout or done.stderr).decode(errors="replace").strip()
+        line = _without_home(clean(said.partition("\n")[0]))
+        return str(line)[:_WIDTH] or "says nothing of its version"
+    return "does not answer"
+
+
+def _without_home(value: Any) -> Any:
+    """The same with the user's home folder written `~`."""
+    home = os.path.expanduser("~")  # noqa: PTH111  it may be anything, Path would tidy it
+    match value:
+        case str() if len(home) > 1:
+            return value.replace(home, "~")
+        case dict():
+            return {name: _without_home(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_without_home(each) for each in value]
+        case _:
+            return value
 
 
 def _machine_lines(rows: Iterable[Enforcement]) -> Iterator[str]:

@@ -7,8 +7,17 @@ from functools import partial
 from engine.api import reach
 from engine.diffs import ChangeDiff, file_key
 from engine.errors import WorkspaceError
-from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
-from tui.present.clean import clean
+from tui.commands.base import (
+    EXIT_OK,
+    add_repo,
+    add_seen,
+    in_loop,
+    part_name,
+    put,
+    say,
+    seen_of,
+)
+from tui.present.clean import clean, clean_name
 from tui.present.figures import some
 
 
@@ -23,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a file, or its Nth hunk: exactly these stay behind; without any, all are listed",
     )
     parser.add_argument("--nothing", action="store_true", help="take everything back")
+    add_seen(parser)
     parser.add_argument("--run", default="", help="which run; the latest where none is named")
 
 
@@ -38,7 +48,7 @@ async def _drop(args: argparse.Namespace) -> int:
         diff = await port.diff(view.run, args.worker)
         if args.names or args.nothing:
             keys = () if args.nothing else _named(diff, args.names)
-            left = await port.leave_out(view.run, args.worker, keys)
+            left = await port.leave_out(view.run, args.worker, keys, seen=seen_of(args))
             out = f"{some(len(keys), 'hunk')} left out" if keys else "nothing is left out"
             put(f"{out}; to land: {some(left.files, 'file')}, +{left.insertions} -{left.deletions}")
             return EXIT_OK
@@ -47,7 +57,7 @@ async def _drop(args: argparse.Namespace) -> int:
         ]
         out_now = {key for w in found for key in w.left_out}
     for name, key, said in _hunks(diff):
-        put(f"{'left out' if key in out_now else '':<9} {clean(name)}  {clean(said)}")
+        put(f"{'left out' if key in out_now else '':<9} {name}  {clean(said)}")
     say("`plait drop WORKER PATH[:N] …` leaves exactly these out, `--nothing` takes all back")
     return EXIT_OK
 
@@ -56,10 +66,10 @@ def _hunks(diff: ChangeDiff) -> Iterator[tuple[str, str, str]]:
     """Every hunk by its name, its key and what it is; a file without any is one."""
     for file, keys in zip(diff.files, diff.keys, strict=True):
         if not keys:
-            yield file.path, file_key(file), file.note or str(file.kind)
+            yield clean_name(file.path), file_key(file), file.note or str(file.kind)
         for number, (hunk, key) in enumerate(zip(file.hunks, keys, strict=True), 1):
             counts = f"+{hunk.added} -{hunk.removed}"
-            yield f"{file.path}:{number}", key, f"{counts}  {hunk.where}".strip()
+            yield f"{clean_name(file.path)}:{number}", key, f"{counts}  {hunk.where}".strip()
 
 
 def _named(diff: ChangeDiff, names: Sequence[str]) -> tuple[str, ...]:
@@ -73,10 +83,12 @@ def _named(diff: ChangeDiff, names: Sequence[str]) -> tuple[str, ...]:
         file.path: keys or (file_key(file),)
         for file, keys in zip(diff.files, diff.keys, strict=True)
     }
-    known = {**hunks, **files}
+    shown = {clean_name(path): keys for path, keys in files.items()}
+    known = {**files, **hunks, **shown}  # what is listed goes before a name as it is on disk
     for name in names:
         if name not in known:
             raise WorkspaceError(
-                f"the change has no {clean(name)}", hint="`plait drop WORKER` lists what it has."
+                f"the change has no {clean_name(name)}",
+                hint="`plait drop WORKER` lists what it has.",
             )
     return tuple(dict.fromkeys(key for name in names for key in known[name]))

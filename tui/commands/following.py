@@ -1,40 +1,51 @@
 """Following a run without a console: events as JSON or lines, until its end or a human's turn."""
 
-import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import singledispatch
 
 import anyio
+from anyio.abc import TaskGroup
 
 from engine import commands as c
 from engine import events as ev
 from engine.api import EnginePort, event_json, reach
-from engine.errors import LockHeld
 from engine.events import Told
 from engine.phases import Phase, StopCause
 from engine.remote.client import EngineGone
 from engine.results import Outcome, RunReport, RunView
-from tui.commands.base import EXIT_INTERRUPTED, say
+from tui.commands.base import EXIT_INTERRUPTED, json_text, say
 from tui.commands.exits import exit_code
-from tui.present.clean import clean
+from tui.commands.leaving import tell_left, wait_stuck
+from tui.commands.outlet import write
+from tui.present.clean import clean, clean_name
 
-_HANDOVER_S = 10.0
+_LAST_WORDS_S = 1.0
+_MOST_UNREAD = 1000
 _QUIET = {Phase.QUEUED, Phase.WAITING, Phase.COLLECTING}
 
 
 @dataclass
 class Following:
-    """How a run is followed, and what is open in it."""
+    """How a run is followed, and what is open in it.
+
+    Attributes:
+        seq: The number of the last event that was acted upon.
+        told: The number of the last event that was printed.
+    """
 
     is_json: bool = False
     on_question: str = "wait"
     questions: set[tuple[str, str]] = field(default_factory=set)
     interrupts: int = 0
     seq: int = 0
+    told: int = 0
+    is_interrupted: anyio.Event = field(default_factory=anyio.Event)
+    is_troubled: anyio.Event = field(default_factory=anyio.Event)
+    left: RunView | None = None
 
 
 async def carry(
@@ -46,33 +57,17 @@ async def carry(
     """
     run, code = "", None
     while code is None:
-        async with _reach_soon(repo) as (port, has_lived):
+        async with reach(repo) as (port, has_lived):
             if run:
-                say("the engine ended before the run did; going on with it here")
+                how = "the engine that lives now goes on with it" if has_lived else "going on here"
+                say(f"the engine ended before the run did; {how}")
             run = await (port.resume(run) if run else begin(port))
             code = await follow(port, run, following)
-            if not has_lived and not following.interrupts and await _others_go_on(port, run):
-                say("other runs go on in this engine; it ends with them")
-                await port.wait_idle()
+            if following.left is not None:
+                await tell_left(repo, following.left)
+            if not has_lived and await _others_go_on(port, run):
+                say("runs that others began here go on in an engine of their own")
     return code
-
-
-@asynccontextmanager
-async def _reach_soon(repo: str) -> AsyncIterator[tuple[EnginePort, bool]]:
-    """The engine, also in the moment in which the last one goes and still holds its lock."""
-    deadline = anyio.current_time() + _HANDOVER_S
-    async with AsyncExitStack() as stack:
-        yield await _entered(stack, repo, deadline)
-
-
-async def _entered(stack: AsyncExitStack, repo: str, deadline: float) -> tuple[EnginePort, bool]:
-    while True:
-        try:
-            return await stack.enter_async_context(reach(repo))
-        except LockHeld:
-            if anyio.current_time() > deadline:
-                raise
-            await anyio.sleep(_HANDOVER_S / 100)
 
 
 async def _others_go_on(port: EnginePort, run: str) -> bool:
@@ -85,30 +80,36 @@ async def _others_go_on(port: EnginePort, run: str) -> bool:
 async def follow(port: EnginePort, run: str, following: Following) -> int | None:
     """Tell what happens until the run ends or waits for a human; None if the engine ends before."""
     async with _interruptible(port, run, following):
-        try:
-            report = await _until_end(port, run, following)
-        except EngineGone:
-            report = None
-    if following.interrupts:
+        report = await _until_end_or_left(port, run, following)
+    if following.interrupts or following.left:
         return EXIT_INTERRUPTED
     if report is None:
         return None
     if not following.is_json:
-        _tell_report(report)
+        await write(sys.stderr, "".join(f"{line}\n" for line in _report_lines(report)))
     return exit_code(report)
 
 
 @asynccontextmanager
 async def _interruptible(port: EnginePort, run: str, following: Following) -> AsyncIterator[None]:
-    """The first Ctrl-C asks the run to stop, the second kills; work is kept either way."""
+    """The first Ctrl-C asks the run to stop, the second kills; work is kept either way.
+
+    A terminal that is closed stops it too, unless whoever started the command said that it may go.
+    """
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ends.append(signal.SIGHUP)
 
     async def listen() -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with anyio.open_signal_receiver(*ends) as signals:
             async for _ in signals:
                 following.interrupts += 1
+                following.is_interrupted.set()
                 is_kill = following.interrupts > 1
-                say("stopping at once …" if is_kill else "stopping; once more kills …")
                 await port.command(c.StopRun(run=run, is_kill=is_kill))
+                with anyio.move_on_after(_LAST_WORDS_S):
+                    said = "stopping at once …" if is_kill else "stopping; once more kills …"
+                    await write(sys.stderr, f"{said}\n")
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(listen)
@@ -116,11 +117,104 @@ async def _interruptible(port: EnginePort, run: str, following: Following) -> As
         tasks.cancel_scope.cancel()
 
 
-async def _until_end(port: EnginePort, run: str, following: Following) -> RunReport | None:
+async def _until_end_or_left(port: EnginePort, run: str, following: Following) -> RunReport | None:
+    """Follow it to its end, or until its end cannot be written down; None if the engine goes."""
+    report: RunReport | None = None
+
+    async def leave() -> None:
+        await following.is_troubled.wait()
+        with suppress(EngineGone):
+            following.left = await wait_stuck(port, run)
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        telling = Telling(port, run, following)
+        tasks.start_soon(leave)
+        tasks.start_soon(telling.tell)
+        with suppress(EngineGone):
+            report = await _until_end(port, run, following, telling)
+        await telling.finish()
+        tasks.cancel_scope.cancel()
+    return report
+
+
+class Telling:
+    """Prints events at the pace of whoever reads them; the run is followed meanwhile.
+
+    So many are kept for a reader that is slow. Of one that stalls nothing more is kept: what it
+    has not read is asked for again, from the journal, when it reads on.
+    """
+
+    def __init__(self, port: EnginePort, run: str, following: Following) -> None:
+        self._port, self._run, self._following = port, run, following
+        self._fresh, self._unread = anyio.create_memory_object_stream[Told](_MOST_UNREAD)
+        self._last = following.told
+        self._is_behind = False
+        self._is_over = False
+        self._catching = anyio.CancelScope()
+        self._done = anyio.Event()
+
+    def offer(self, told: Told) -> None:
+        """Let an event be printed, without waiting for that."""
+        self._last = max(self._last, told.seq or 0)
+        if isinstance(told.event, ev.TroubleSeen):
+            self._following.is_troubled.set()
+        if self._is_behind:
+            return
+        try:
+            self._fresh.send_nowait(told)
+        except anyio.WouldBlock:
+            self._is_behind = True
+            self._fresh.close()
+
+    async def tell(self) -> None:
+        """Print all that is offered, and what had to be left out."""
+        try:
+            async with self._unread:
+                async for told in self._unread:
+                    await self._print(told)
+            if self._is_behind:
+                with self._catching:
+                    await self._catch_up()
+        except EngineGone:
+            return
+        finally:
+            self._done.set()
+
+    async def _catch_up(self) -> None:
+        async for told in self._port.events(self._following.told, run=self._run):
+            await self._print(told)
+            if self._is_over and self._following.told >= self._last:
+                return
+
+    async def _print(self, told: Told) -> None:
+        await _tell(told, self._following)
+        self._following.told = max(self._following.told, told.seq or 0)
+
+    async def finish(self) -> None:
+        """Return when all is printed, or when a human wants to leave and nobody reads."""
+        self._is_over = True
+        self._fresh.close()
+        if self._is_behind and self._following.told >= self._last:
+            self._catching.cancel()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._give_up, tasks)
+            await self._done.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _give_up(self, tasks: TaskGroup) -> None:
+        await self._following.is_interrupted.wait()
+        await anyio.sleep(_LAST_WORDS_S)
+        tasks.cancel_scope.cancel()
+
+
+async def _until_end(
+    port: EnginePort, run: str, following: Following, telling: Telling
+) -> RunReport | None:
     if following.seq and (view := await port.view(run)).seq <= following.seq and _rests(view):
         return await port.report(run)
     async for told in port.events(following.seq, run=run):
-        _tell(told, following)
+        telling.offer(told)
         following.seq = max(following.seq, told.seq or 0)
         match told.event:
             case ev.Asked():
@@ -155,24 +249,25 @@ def _drop_questions(following: Following, event: ev.WorkerMoved) -> None:
 async def _on_question(port: EnginePort, run: str, following: Following, event: ev.Asked) -> None:
     following.questions.add((event.worker, event.question.id))
     if following.on_question == "fail":
-        say(f"{event.worker} is stopped: it asks, and `--on-question fail` is set")
         await port.command(c.StopWorker(worker=event.worker, run=run))
+        with anyio.move_on_after(_LAST_WORDS_S):
+            said = f"{event.worker} is stopped: it asks, and `--on-question fail` is set"
+            await write(sys.stderr, f"{said}\n")
     elif following.on_question == "deny":
         await port.command(
             c.Answer(worker=event.worker, answer="deny", question=event.question.id, run=run)
         )
     elif not following.is_json:
-        say(f"{'':<28} `plait answer {run}/{event.worker} …` answers it")
+        with anyio.move_on_after(_LAST_WORDS_S):
+            how = f"`plait answer {run}/{event.worker} …` answers it"
+            await write(sys.stderr, f"{'':<28} {how}\n")
 
 
-def _tell(told: Told, following: Following) -> None:
+async def _tell(told: Told, following: Following) -> None:
     if following.is_json:
-        sys.stdout.write(json.dumps(event_json(told), ensure_ascii=False) + "\n")
-        sys.stdout.flush()
-        return
-    line = sentence(told)
-    if line:
-        say(line)
+        await write(sys.stdout, json_text(event_json(told)) + "\n")
+    elif line := sentence(told):
+        await write(sys.stderr, f"{line}\n")
 
 
 def sentence(told: Told) -> str:
@@ -223,41 +318,48 @@ def _(event: ev.ChoiceWanted) -> str:
 
 @_words.register
 def _(event: ev.ConflictsFound) -> str:
-    return f"conflicts in {clean(', '.join(event.paths))}"
+    return f"conflicts in {', '.join(map(clean_name, event.paths))}"
 
 
 @_words.register
 def _(event: ev.LandingDelayed) -> str:
-    return (
-        f"waits to land until your edits are out of the way: {clean(', '.join(event.in_the_way))}"
-    )
+    names = ", ".join(map(clean_name, event.in_the_way))
+    return f"waits to land until your edits are out of the way: {names}"
 
 
 @_words.register
 def _(event: ev.IsolationViolated) -> str:
-    return f"REACHED OUTSIDE ITS TREE: {clean(event.path)}"
+    return f"REACHED OUTSIDE ITS TREE: {clean_name(event.path)}"
 
 
 @_words.register
 def _(event: ev.OutsideChanged) -> str:
-    return f"changed meanwhile: {clean(event.path)} ({event.remark})"
+    return f"changed meanwhile: {clean_name(event.path)} ({event.remark})"
+
+
+@_words.register
+def _(event: ev.TroubleSeen) -> str:
+    if event.trouble is None:
+        return "the run goes on"
+    return f"the run stands still: {clean(event.trouble.what)}. {clean(event.trouble.help)}"
 
 
 @_words.register
 def _(event: ev.Landed) -> str:
-    return f"landed on {event.target} as {event.new[:10]}"
+    landed = f"landed on {event.target} as {event.new[:10]}"
+    return f"{landed}. {clean(event.note)}" if event.note else landed
 
 
-def _tell_report(report: RunReport) -> None:
-    say("")
+def _report_lines(report: RunReport) -> Iterator[str]:
+    yield ""
     for name, step in report.steps.items():
-        say(f"{name}: {step.outcome} ({step.success_count} of {step.total_workers})")
+        yield f"{name}: {step.outcome} ({step.success_count} of {step.total_workers})"
         for result in step.worker_results:
             if result.outcome in {Outcome.FAILED, Outcome.CANCELLED} and result.error:
                 first = clean(result.error.strip().split("\n", 1)[0])
-                say(f"  {result.worker}: {_cause(result.cause)}{first}")
+                yield f"  {result.worker}: {_cause(result.cause)}{first}"
     for want in report.waits_for:
-        say(f"waits for you: {clean(want)}")
+        yield f"waits for you: {clean(want)}"
 
 
 def _cause(cause: StopCause | None) -> str:

@@ -6,7 +6,6 @@ git config mergetool.plait.trustExitCode true
 """
 
 import argparse
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from engine.api import ToolFiles, ToolMerge
 from tui.commands.base import EXIT_FAILED, EXIT_OK, EXIT_USAGE, in_loop, say
 from tui.commands.resolve import add_decisions, contradiction, decides
 from tui.commands.review import settle, show
+from tui.commands.streams import is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +39,6 @@ def run(args: argparse.Namespace) -> int:
 async def _one(args: argparse.Namespace) -> int:
     files = ToolFiles(base=args.base, local=args.local, remote=args.remote, merged=args.merged)
     merge = await ToolMerge.begin(files)
-    if sys.stdout.isatty() and not decides(args):
+    if is_terminal() and not decides(args):
         return await show(merge)
     return await settle(merge, args)

@@ -5,8 +5,21 @@ import shlex
 from functools import partial
 
 from engine.api import Publishing, Wanted, pull_request, reach
-from engine.errors import GitFailed
-from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, part_name, put, say
+from engine.errors import GitFailed, WorkspaceError
+from engine.phases import Phase
+from engine.results import WorkerView
+from tui.commands.base import (
+    EXIT_FAILED,
+    EXIT_OK,
+    add_repo,
+    add_seen,
+    in_loop,
+    part_name,
+    put,
+    require_seen,
+    say,
+)
+from tui.commands.deciding import full_name
 from tui.present.clean import clean
 
 
@@ -14,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of what, and where to."""
     add_repo(parser)
     parser.add_argument("worker", nargs="?", default="", metavar="WORKER")
+    add_seen(parser)
     parser.add_argument("--run", default="", help="which run; the latest where none is named")
     parser.add_argument("--branch", default="", help="in place of a worker's or the current one")
     parser.add_argument("--base", default="", help="what it is to be merged into there")
@@ -33,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
 async def _publish(args: argparse.Namespace) -> int:
     publishing = await pull_request(args.repo, await _wanted(args))
     request = publishing.request
+    if request.commit:
+        say(f"sent as one commit, {request.commit[:10]}: its history is not its own alone")
     commands = [shlex.join(request.push_words), shlex.join(request.gh_words)]
     if args.dry_run:
         put("\n".join(commands))
@@ -57,25 +73,37 @@ def _tell_how(publishing: Publishing, command: str) -> None:
     say(f"on this page:\n  {request.page}" if request.page else f"with:\n  {command}")
 
 
+def _refuse_unfinished(worker: WorkerView) -> None:
+    """What is sent is a change that can be reviewed, not one that is still made.
+
+    Raises:
+        WorkspaceError: There is none, or another attempt makes another one.
+    """
+    if worker.is_live or worker.phase in {Phase.WAITING, Phase.QUEUED}:
+        raise WorkspaceError(f"{worker.worker} is {worker.phase}: its change is not finished")
+    if worker.branch is None or worker.change is None or worker.change.head is None:
+        raise WorkspaceError(f"{worker.worker} has no change that could be sent")
+
+
 async def _wanted(args: argparse.Namespace) -> Wanted:
     """What was asked for; a worker's branch, target and prompt where one is named."""
     given = {name: getattr(args, name) for name in ("base", "remote", "name", "title", "body")}
     if not args.worker:
+        if args.seen is not None:
+            raise WorkspaceError("--seen names the change of a worker", hint="Name the worker too.")
         return Wanted(branch=args.branch, **given)
     async with reach(args.repo) as (port, _):
         view = await port.view(args.run)
-    found = [w for w in view.workers if w.worker.endswith(args.worker) or w.label == args.worker]
-    if len(found) != 1 or not found[0].branch:
-        raise SystemExit(f"{clean(args.worker)} names no worker of {view.run} with a branch")
-    worker = found[0]
-    if worker.left_out and not args.branch:
-        raise SystemExit(
-            f"{clean(worker.worker)} has hunks left out that its branch still has: "
-            "land it, or name another branch with --branch"
-        )
+    worker = view.worker(full_name(view, args.worker))
+    require_seen(args, worker)
+    if not args.branch:
+        _refuse_unfinished(worker)
     first = next((line.strip() for line in worker.prompt.splitlines() if line.strip()), "")
     check = f"\n\nCheck: {worker.check.summary}" if worker.check else ""
     given["base"] = given["base"] or view.target or ""
     given["title"] = given["title"] or first[:72]
     given["body"] = given["body"] or f"{worker.prompt.strip()}{check}".strip()
+    if worker.change is not None and not args.branch:
+        given["since"] = worker.change.base or ""
+        given["head"] = worker.change.head or ""
     return Wanted(branch=args.branch or worker.branch or "", **given)

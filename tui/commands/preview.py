@@ -1,6 +1,7 @@
 """`plait preview`: the conflicts of a merge, in memory; nothing is written but objects."""
 
 import argparse
+import os
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,7 @@ from engine.api import BranchMerge, OpenMerge
 from engine.merge.packing import pack
 from tui.commands.base import EXIT_OK, EXIT_WAITS, add_repo, in_loop, put, put_json
 from tui.commands.review import show
-from tui.present.clean import clean
+from tui.present.clean import clean, clean_name
 from tui.present.figures import some
 
 
@@ -83,9 +84,6 @@ def preview_text(merge: OpenMerge, target: str, incoming: str) -> str:
     for one in merge.conflicts:
         offered = sum(map(bool, one.proposals))
         what = f", {some(len(one.hunks), 'hunk')}, {offered} with a proposal" if one.hunks else ""
-        rows.append(f"  {clean(one.path.decode(errors='replace'))}  {one.kind}{what}")
-    rows += [
-        f"  {clean(path.decode(errors='replace'))}  a path that git refuses"
-        for path in merge.unsafe
-    ]
+        rows.append(f"  {clean_name(os.fsdecode(one.path))}  {one.kind}{what}")
+    rows += [f"  {clean_name(os.fsdecode(path))}  a path that git refuses" for path in merge.unsafe]
     return "\n".join(rows)

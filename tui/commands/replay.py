@@ -1,12 +1,12 @@
 """`plait replay`: a run of the past, played again in the console; nothing in it can be changed."""
 
 import argparse
-import sys
 from functools import partial
 from pathlib import Path
 
 from engine.api import exported_file, open_exported, open_replay
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
+from tui.commands.streams import is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _play(args: argparse.Namespace, file: Path | None) -> int:
-    if not sys.stdout.isatty():
+    if not is_terminal():
         say("a replay needs a terminal; `plait logs` and `plait status` need none")
         return EXIT_USAGE
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  loaded only when shown

@@ -16,12 +16,14 @@ from tui.commands.base import (
     EXIT_USAGE,
     EXIT_WAITS,
     add_repo,
+    add_seen,
     in_loop,
     put,
     put_json,
+    require_seen,
     say,
 )
-from tui.present.clean import clean
+from tui.present.clean import clean, clean_name
 from tui.present.figures import some
 
 _SIDES = ("target", "incoming", "both")
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Whose conflicts, and what to take where."""
     add_repo(parser)
     parser.add_argument("worker", metavar="WORKER")
+    add_seen(parser)
     parser.add_argument("--run", default="", help="which run; the latest where none is named")
     add_decisions(parser)
     parser.add_argument("--despite-check", action="store_true", help="land red, and say so")
@@ -85,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
 async def _resolve(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, has_lived):
         seen = await port.conflicts(args.run, args.worker)
+        require_seen(args, (await port.view(seen.run)).worker(seen.worker), seen.tree)
 
         async def decide(action: c.ResolutionAction) -> ConflictView:
             return await port.resolve(seen.run, seen.worker, action)
@@ -93,7 +97,7 @@ async def _resolve(args: argparse.Namespace) -> int:
         if args.show or not view.is_resolved:
             put_json(view_json(view)) if args.json else put(view_text(view))
             return EXIT_OK if view.is_resolved else EXIT_WAITS
-        finish = c.FinishResolving(is_despite_check=args.despite_check)
+        finish = c.FinishResolving(is_despite_check=args.despite_check, seen=view.tree)
         code = await _go_on(port, view, finish, is_json=args.json)
         if not has_lived:
             await port.wait_idle()
@@ -135,8 +139,8 @@ def _files(view: ConflictView, paths: list[str]) -> Iterator[ConflictFileView]:
         try:
             yield view.file(path)
         except KeyError:
-            known = ", ".join(clean(file.path) for file in view.files)
-            raise SystemExit(f"{clean(path)} has no conflict; those are: {known}") from None
+            known = ", ".join(clean_name(file.path) for file in view.files)
+            raise SystemExit(f"{clean_name(path)} has no conflict; those are: {known}") from None
 
 
 async def _go_on(
@@ -145,7 +149,9 @@ async def _go_on(
     seen = await port.view(view.run)
     done = await port.resolve(view.run, view.worker, finish)
     if not done.is_finished:
-        say(f"behind this conflict of {view.worker} lies another")
+        is_same = done.tree == view.tree or not done.moved
+        why = "behind this conflict lies another" if is_same else "the target moved meanwhile"
+        say(f"{view.worker} does not go on yet: {why}")
         put_json(view_json(done)) if is_json else put(view_text(done))
         return EXIT_WAITS
     if done.is_of_base:
@@ -157,6 +163,8 @@ async def _go_on(
         put_json({**view_json(done), "landed": end.is_landed, "commit": end.commit})
     elif end.commit:
         put(end.commit)
+    if end.note:
+        say(clean(end.note))
     if not end.is_landed:
         say(f"{view.worker} was not landed: {clean(end.reason)}")
     if end.conflicts:
@@ -207,7 +215,7 @@ def view_text(view: ConflictView) -> str:
     rows = [f"{who} and {what}: {some(view.open_count, 'file')} to decide"]
     for file in view.files:
         state = "decided" if file.is_resolved else _wanted(file)
-        rows.append(f"  {clean(file.path)}  {file.kind}: {state}")
+        rows.append(f"  {clean_name(file.path)}  {file.kind}: {state}")
         for hunk in file.hunks:
             choice = hunk.choice or "open"
             rows.append(f"    line {hunk.line}: {choice}")

@@ -4,7 +4,6 @@ On a terminal it opens the review screen; with decisions among its words it need
 """
 
 import argparse
-import sys
 from functools import partial
 
 from engine import commands as c
@@ -27,6 +26,7 @@ from tui.commands.resolve import (
     view_json,
     view_text,
 )
+from tui.commands.streams import is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _own(args: argparse.Namespace) -> int:
     merge = await OwnMerge.begin(args.repo)
-    if sys.stdout.isatty() and not decides(args):
+    if is_terminal() and not decides(args):
         return await show(merge)
     return await settle(merge, args)
 
@@ -92,7 +92,7 @@ async def show(merge: MergeReview) -> int:
 
 async def _opened(port: EnginePort, *, run: str = "", worker: str = "") -> bool:
     """The console, beginning on the review screen; whether there is a terminal for it."""
-    if not sys.stdout.isatty():
+    if not is_terminal():
         say("the review screen needs a terminal; `plait review --help` names what needs none")
         return False
     from tui.app import Options, PlaitApp, config_home  # noqa: PLC0415  textual is loaded only when it is shown

@@ -13,6 +13,7 @@ from engine.api import (
     Plan,
     PlanDefaults,
     attach,
+    is_manifest,
     plan_for_prompts,
     plan_from,
     weigh,
@@ -28,6 +29,7 @@ from tui.commands.base import (
 )
 from tui.commands.bundling import Bundling
 from tui.commands.following import Following, carry
+from tui.commands.streams import is_terminal
 from tui.present.clean import clean
 
 
@@ -102,7 +104,7 @@ async def _run(args: argparse.Namespace, plan: Plan, bundling: Bundling | None) 
     if args.detach:
         return await _detached(args.repo, plan)
     begun = bundling.begun if bundling else str
-    is_shown = not (args.headless or args.json) and sys.stdout.isatty()
+    is_shown = not (args.headless or args.json) and is_terminal()
     if is_shown:
         from tui.commands.console import open_console  # noqa: PLC0415  a headless run needs none of it
 
@@ -128,29 +130,33 @@ def make(args: argparse.Namespace) -> Plan:
         timeout_minutes=args.timeout_minutes,
     )
     prompts = list(args.prompts)
-    what = args.what
-    if what == "-":
-        prompts.append(sys.stdin.read())
-    elif what is not None and not _is_plan(what):
-        prompts.append(what)
-    elif what is not None or not prompts:
-        path = Path(what or "plait.yaml")
-        _refuse_mixed(args, path)
-        return plan_from(path, folder=Path.cwd(), pipeline=args.pipeline, defaults=defaults)
+    text = _text_of(args.what)
+    source: Path | str | None = None
+    if text is not None and is_manifest(text):
+        _refuse_said(args, "what was given")
+        source = f"{text}\n"
+    elif text is not None:
+        prompts.append(text)
+    elif args.what is not None or not prompts:
+        source = Path(args.what or "plait.yaml")
+        _refuse_mixed(args, source)
+    if source is not None:
+        return plan_from(source, folder=Path.cwd(), pipeline=args.pipeline, defaults=defaults)
     return plan_for_prompts(
         prompts, args.agents, folder=Path.cwd(), replicas=args.replicas, defaults=defaults
     )
 
 
+def _text_of(what: str | None) -> str | None:
+    """Return the text that was given, by stdin or as a word; None where a file is named."""
+    if what == "-":
+        return sys.stdin.read()
+    return None if what is None or _is_plan(what) else what
+
+
 def _refuse_mixed(args: argparse.Namespace, path: Path) -> None:
     """A manifest names its own prompts and agents: what is said beside it would not be heard."""
-    said = {"-p": args.prompts, "-a": args.agents, "-n": args.replicas}
-    given = [option for option, value in said.items() if value]
-    if given:
-        raise PlanError(
-            f"{path} is a plan, so {' and '.join(given)} would not be heard",
-            hint="Run either a plan or prompts.",
-        )
+    _refuse_said(args, str(path))
     if not path.exists():
         raise PlanError(
             f"there is no {path}",
@@ -158,8 +164,18 @@ def _refuse_mixed(args: argparse.Namespace, path: Path) -> None:
         )
 
 
+def _refuse_said(args: argparse.Namespace, plan: str) -> None:
+    said = {"-p": args.prompts, "-a": args.agents, "-n": args.replicas}
+    given = [option for option, value in said.items() if value]
+    if given:
+        raise PlanError(
+            f"{plan} is a plan, so {' and '.join(given)} would not be heard",
+            hint="Run either a plan or prompts.",
+        )
+
+
 def _is_plan(what: str) -> bool:
-    return what.endswith((".yaml", ".yml")) or ("\n" not in what and os.path.isfile(what))  # noqa: PTH113  any text may come, Path refuses some
+    return "\n" not in what and (what.endswith((".yaml", ".yml")) or os.path.isfile(what))  # noqa: PTH113  any text may come, Path refuses some
 
 
 async def _detached(repo: str, plan: Plan) -> int:

@@ -7,11 +7,14 @@ what happened in its environment, never in its words: what agents write is no co
 import argparse
 import os
 import signal
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 import anyio
 
 from engine.api import Engine
+from engine.errors import EngineError
 from engine.events import Asked, ChoiceWanted, ConflictsFound, ReviewWanted, RunFinished, Told
 from tui.commands.base import EXIT_OK, add_repo, in_loop
 from tui.commands.following import sentence
@@ -23,16 +26,17 @@ _PATIENCE_S = 30.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which repository."""
+    """Which repository, and which of its interrupted runs."""
     add_repo(parser)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="take up these only, not all")
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until asked to end."""
-    return in_loop(partial(_serve, args.repo))
+    return in_loop(partial(_serve, args.repo, args.runs))
 
 
-async def _serve(repo: str) -> int:
+async def _serve(repo: str, runs: Sequence[str]) -> int:
     """An engine for others; it ends when asked to, or when nothing runs and nobody looks."""
     async with Engine.open(repo, detach=True) as engine, anyio.create_task_group() as tasks:
 
@@ -44,10 +48,19 @@ async def _serve(repo: str) -> int:
         tasks.start_soon(listen)
         if hook := read_notify().hook:
             tasks.start_soon(_run_hook, engine, hook)
-        await engine.resume_unfinished()
+        if runs:
+            await _take_up(engine, runs)
+        else:
+            await engine.resume_unfinished()
         await engine.wait_unneeded()
         tasks.cancel_scope.cancel()
     return EXIT_OK
+
+
+async def _take_up(engine: Engine, runs: Sequence[str]) -> None:
+    for run_id in runs:
+        with suppress(EngineError):  # it cannot be read: the others go on
+            await engine.resume(run_id)
 
 
 async def _run_hook(engine: Engine, hook: str) -> None:

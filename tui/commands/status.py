@@ -6,10 +6,11 @@ from datetime import datetime
 from functools import partial
 
 from engine.api import RunSummary, reach, view_json
-from engine.results import Badge, LoginView, Outcome, RunView, WorkerView
+from engine.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
-from tui.present.clean import clean
-from tui.present.figures import cost, some, tokens, used
+from tui.present.clean import clean, clean_name
+from tui.present.figures import UNKNOWN, cost, cost_of, some, tokens, used
+from tui.present.said import unshown_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +41,13 @@ async def _status(args: argparse.Namespace) -> int:
 def status_text(view: RunView) -> str:
     """A run in lines for people."""
     word = _outcome(view.outcome, view.workers)
-    lines = [f"run {view.run} ({clean(view.name)}): {word}{_state(view)}"]
+    spent = cost_of(view.workers)
+    total = f", {spent}" if spent != UNKNOWN else ""
+    lines = [f"run {view.run} ({clean(view.name)}): {word}{_state(view)}{total}"]
+    if view.trouble is not None:
+        since = datetime.fromtimestamp(view.trouble.since).astimezone()
+        lines.append(f"stands still since {since:%H:%M:%S}: {clean(view.trouble.what)}")
+        lines.append(clean(view.trouble.help))
     for step in view.steps:
         lines.append(f"{step.name}: {_outcome(step.outcome, step.workers)}")
         lines += [f"  {_worker_line(worker)}" for worker in step.workers]
@@ -76,7 +83,7 @@ def _state(view: RunView) -> str:
 def _worker_line(worker: WorkerView) -> str:
     parts = [f"{worker.worker:<26} {worker.phase:<11}"]
     if worker.label:
-        parts.append(f"[{clean(worker.label)}]")
+        parts.append(f"[{clean_name(worker.label)}]")
     if worker.attempt > 1:
         parts.append(f"attempt {worker.attempt}")
     if worker.cause:
@@ -88,9 +95,24 @@ def _worker_line(worker: WorkerView) -> str:
     elif worker.error:
         parts.append(first_line(worker.error))
     elif worker.change and worker.change.head:
-        change = worker.change
-        parts.append(f"{some(change.files, 'file')} +{change.insertions} -{change.deletions}")
+        parts.append(_change(worker.change, worker.verdict))
+    parts += _costs(worker)
     return "  ".join(parts)
+
+
+def _change(change: Change, verdict: Verdict | None) -> str:
+    figures = f"{some(change.files, 'file')} +{change.insertions} -{change.deletions}"
+    unshown = unshown_in(change)
+    figures += f" ({unshown})" if unshown else ""
+    return f"{figures}  {verdict}" if verdict else figures
+
+
+def _costs(worker: WorkerView) -> list[str]:
+    """The cost of a worker, and of each of its attempts where there were several."""
+    if not worker.usage.usd:
+        return []
+    each = ", ".join(cost(usage.usd) for usage in worker.attempt_usages)
+    return [f"{cost(worker.usage.usd)}{f' ({each})' if len(worker.attempt_usages) > 1 else ''}"]
 
 
 def first_line(text: str) -> str:

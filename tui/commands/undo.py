@@ -1,52 +1,112 @@
-"""`plait undo`: take the last landing back."""
+"""`plait undo`: take a landing back, the newest one where none is named."""
 
 import argparse
+import re
 from functools import partial
 
 from engine import commands as c
 from engine.api import EnginePort, reach
+from engine.errors import EngineError
+from engine.events import LandingUndone, UndoRefused
 from engine.phases import Phase
-from tui.commands.acting import tell_one
+from engine.results import RunView, WorkerView
 from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, part_name, say
+from tui.commands.deciding import full_name
+from tui.present.clean import clean
+
+_COMMIT = re.compile(r"[0-9a-f]{4,64}")
+_SHORT = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which landing; the last one where none is named."""
+    """Which landing; the newest one of all runs where none is named."""
     add_repo(parser)
-    parser.add_argument("worker", nargs="?", metavar="LANDING", help="the worker that landed")
+    parser.add_argument(
+        "worker", nargs="?", metavar="LANDING", help="the worker that landed, or the commit"
+    )
     parser.add_argument("--run", default="", help="which run; the latest where none is named")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Move the target back."""
+    """Take it back; 0 where it is taken back, now or before, and 1 where it stays."""
     part_name(args)
     return in_loop(partial(_undo, args))
 
 
 async def _undo(args: argparse.Namespace) -> int:
-    async with reach(args.repo) as (port, has_lived):
-        code = await _undo_one(port, args)
-        if not has_lived:
-            await port.wait_idle()
-    return code
+    async with reach(args.repo) as (port, _):
+        found = await _meant(port, args)
+        if found is None:
+            what = (
+                f"with the commit {args.worker}" if args.worker else f"in {args.run or 'any run'}"
+            )
+            say(f"nothing has landed {clean(what)} that could be undone")
+            return EXIT_FAILED
+        run, worker = found
+        return await _undo_one(port, await port.resume(run), worker)
 
 
-async def _undo_one(port: EnginePort, args: argparse.Namespace) -> int:
-    run = await port.resume((await port.view(args.run)).run)
-    view = await port.view(run)
-    landed = [w for w in view.workers if w.phase is Phase.LANDED]
-    if args.worker is None and not landed:
-        say(f"nothing has landed in the run {run}")
+async def _meant(port: EnginePort, args: argparse.Namespace) -> tuple[str, str] | None:
+    """Return the run and the worker of the landing that is meant."""
+    is_commit = args.worker is not None and _COMMIT.fullmatch(args.worker) is not None
+    if args.worker is not None and not is_commit:
+        meant = await port.view(args.run)
+        return meant.run, full_name(meant, args.worker.removeprefix(f"{meant.run}/"))
+    runs = [args.run] if args.run else [str(summary.id) for summary in await port.history()]
+    landings: list[tuple[float, str, str]] = []
+    for name in runs:
+        view = await _view_of(port, name)
+        landings += [
+            (worker.phase_since, name, worker.worker)
+            for worker in (view.workers if view is not None else ())
+            if worker.phase is Phase.LANDED and _is_meant(worker, args.worker)
+        ]
+    return max(landings)[1:] if landings else None
+
+
+async def _view_of(port: EnginePort, run: str) -> RunView | None:
+    """A run as it stands; None where its journal cannot be read."""
+    try:
+        return await port.view(run)
+    except EngineError:
+        return None
+
+
+def _is_meant(worker: WorkerView, commit: str | None) -> bool:
+    return commit is None or (worker.landed or "").startswith(commit)
+
+
+async def _undo_one(port: EnginePort, run: str, worker: str) -> int:
+    before = await port.view(run)
+    reply = await port.command(c.UndoLanding(worker=worker, run=run))
+    if isinstance(reply, c.Refused):
+        say(f"refused: {reply.reason}")
+        if reply.hint:
+            say(reply.hint)
         return EXIT_FAILED
-    worker = args.worker or max(landed, key=lambda w: w.phase_since).worker
-    code = await tell_one(port, c.UndoLanding(worker=worker, run=run))
-    if code != EXIT_OK:
-        return code
-    await port.wait_idle()
-    workers = (await port.view(run)).workers
-    after = next(w for w in workers if w.worker.endswith(worker) or w.label == worker)
-    if after.phase is Phase.LANDED:
-        say(f"{after.worker} stays landed: {after.error}")
-        return EXIT_FAILED
-    say(f"{after.worker} waits for review again")
-    return EXIT_OK
+    say(reply.note)
+    if before.worker(worker).phase is not Phase.LANDED:  # it was taken back before
+        return EXIT_OK
+    async for told in port.events(before.seq, run=run):
+        match told.event:
+            case LandingUndone(worker=name) as done if name == worker:
+                _tell_undone(done)
+                return EXIT_OK
+            case UndoRefused(worker=name, reason=reason) if name == worker:
+                say(f"{worker} stays landed: {clean(reason)}")
+                return EXIT_FAILED
+            case _:
+                continue
+    return EXIT_FAILED
+
+
+def _tell_undone(done: LandingUndone) -> None:
+    """Say what became of the target, and of the worker."""
+    at = (done.new or "")[:_SHORT]
+    if done.new is None:
+        how = f"{done.target} is gone again"
+    elif done.is_added:
+        how = f"{done.target} had gone on, so the commit {at} takes it back"
+    else:
+        how = f"{done.target} stands at {at} again"
+    say(f"{clean(how)}; {done.worker} waits for review again")

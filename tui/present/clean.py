@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Any, TypeVar, cast
 from unicodedata import category
 
+from engine.legible import legible_name
+
 _T = TypeVar("_T")
 
 LONGEST = 20_000
@@ -32,6 +34,13 @@ _SPELLED = frozenset({"Cf", "Zl", "Zp"})
 """Marks that turn the reading direction, join, separate: a reviewer must see them."""
 _UNSEEN = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 """Letters and signs that are drawn as nothing."""
+_NAMES = frozenset(
+    {
+        *("path", "old_path", "base_path", "target_path", "incoming_path", "paths"),
+        *("conflicts", "in_the_way", "violations", "label"),
+    }
+)
+"""The fields of views that hold names of files, or of workers: those must be told apart."""
 _STANDS_FOR = {"Cc": "", "Cs": "", "Cn": "\ufffd", "Co": "\ufffd", "Zs": " "}
 
 
@@ -58,6 +67,11 @@ def clean(text: str) -> str:
     text = _SEQUENCE.sub("", text[: LONGEST * 2])
     text = text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ").expandtabs(_TAB)
     return _SUSPECT.sub(lambda found: _shown(found[0]), text)[:LONGEST]
+
+
+def clean_name(text: str) -> str:
+    """Return a name so that no other name looks like it."""
+    return legible_name(text)
 
 
 def clean_block(text: str) -> str:
@@ -118,7 +132,7 @@ def _cleaned_fields(value: Any, cleaner: Callable[[str], str]) -> Any:
     changed = {}
     for place in fields(value):
         before = getattr(value, place.name)
-        after = _cleaned(before, cleaner)
+        after = _cleaned(before, clean_name if place.name in _NAMES else cleaner)
         if after is not before and after != before:
             changed[place.name] = after
     return replace(value, **changed) if changed else value

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.results import verdict_of
 from tui.present.compare_model import ComparePane, Spot, letter
 from tui.present.compare_pair import chip, pair_rows, result_row
-from tui.present.cutting import cut_end, cut_path
+from tui.present.cutting import cut_apart, cut_end
 from tui.present.figures import MINUS, cost, lasting, some, tokens
 from tui.present.ink import (
     BOLD,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from engine.api import CandidateRow
 
-_NAME = 30
+_NAME = 26
 _NARROW_NAME = 18
 _NARROW = 100
 _ENDING = 14
@@ -102,6 +103,7 @@ def _figures(pane: ComparePane, cells: int) -> list[Row]:
     ]
     for title, drawn in (
         ("check", _check),
+        *((("told", _told),) if any(map(_told, pane.rows)) else ()),
         ("change", _change),
         ("time", lambda row: words(Span(lasting(row.worked_s), TEXT))),
         ("cost", _cost),
@@ -144,8 +146,14 @@ def _check(row: CandidateRow) -> Row:
     if row.check is None:
         return words("· not run")
     mark = Span("✓ ", Ink(Role.DONE)) if row.check.passed else Span("✗ ", Ink(Role.FAILED))
-    said = row.check.summary.split("\n")[0] or ("passed" if row.check.passed else "failed")
-    return (mark, Span(said, TEXT))
+    verdict = verdict_of(row.check, is_stale=False, has_claimed=False)
+    return (mark, Span(str(verdict or "failed"), TEXT))
+
+
+def _told(row: CandidateRow) -> Row:
+    """Return the first line of what the check itself said, where that is more than how it ended."""
+    first = row.check.summary.split("\n")[0] if row.check else ""
+    return () if first in {"", "passed", "failed"} else (Span(f"  {first}", TEXT),)
 
 
 def _change(row: CandidateRow) -> Row:
@@ -179,10 +187,12 @@ def _hunk_rows(pane: ComparePane, cells: int) -> tuple[list[Row], int, list[tupl
     rows: list[Row] = []
     marks: list[tuple[int, int]] = []
     at, path = 0, None
+    paths = list(dict.fromkeys(spot.path for spot in pane.spots))
+    names = dict(zip(paths, cut_apart(paths, cells - 4), strict=True))
     for index, spot in enumerate(pane.spots):
         if spot.path != path:
             path = spot.path
-            rows.append(words(f"  {cut_path(path, cells - 4)}"))
+            rows.append(words(f"  {names[path]}"))
         if index == pane.at:
             at = len(rows)
         marks.append((len(rows), index))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.results import verdict_of
 from tui.present.compare_model import ComparePane, Spot, letter
 from tui.present.cutting import cut_end
 from tui.present.figures import some
@@ -135,8 +136,9 @@ def _result_check(pane: ComparePane) -> Row:
     if woven.check is None:
         return words(f"{woven.worker} is made, without a check ")
     mark = Span("✓ ", Ink(Role.DONE)) if woven.check.passed else Span("✗ ", Ink(Role.FAILED))
-    said = "check passed" if woven.check.passed else "check failed"
-    return words(mark, Span(f"{said} on this mix, {woven.worker} ", TEXT))
+    verdict = verdict_of(woven.check, is_stale=False, has_claimed=False)
+    said = str(verdict or "check failed")
+    return words(mark, Span(f"this mix, {woven.worker}: {said} ", TEXT))
 
 
 def chip(column: int, *, is_here: bool) -> Span:

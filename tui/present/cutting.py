@@ -1,10 +1,16 @@
 """How text that does not fit is cut: each kind of text keeps the part that says most."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import blake2b
 
 from tui.present.ink import head_of, tail_of, width_of
 
 _PATHLIKE = re.compile(r"[\w.@+~-]*(?:/[\w.@+~-]+)+(?::\d+)?")
+
+
+_HASH = 6
 
 
 def cut_end(text: str, cells: int) -> str:
@@ -24,6 +30,25 @@ def cut_path(path: str, cells: int) -> str:
         if rest and width_of(shorter) <= cells and shorter != path:
             return shorter
     return "…" + tail_of(file, cells - 1) if cells > 0 else ""
+
+
+def cut_apart(paths: Sequence[str], cells: int) -> list[str]:
+    """Cut paths of one list so that no two different ones look the same: some by a short hash."""
+    cut = {path: cut_path(path, cells) for path in paths}
+    alike = Counter(cut.values())
+    for path, shown in cut.items():
+        if alike[shown] > 1 and cells > _HASH + 1:
+            digest = blake2b(path.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+            cut[path] = f"{head_of(path, cells - _HASH - 1)}…{digest[:_HASH]}"
+    return [cut[path] for path in paths]
+
+
+def names_apart(paths: Sequence[str], cells: int) -> list[str]:
+    """Name files of one list by their last part; by the path where several have the same one."""
+    last = [path.rpartition("/")[2] for path in paths]
+    alike = Counter(last)
+    told = [path if alike[name] > 1 else name for path, name in zip(paths, last, strict=True)]
+    return cut_apart(told, cells)
 
 
 def cut_branch(branch: str, cells: int) -> str:

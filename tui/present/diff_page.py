@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.diffs import ChangeDiff
 from engine.results import StepView, WorkerView
-from tui.present.cutting import cut_end, cut_path
+from tui.present.cutting import cut_apart, cut_end, cut_path
 from tui.present.diff_layout import Comment, Shape, file_sign, left_out_of, seen_of
 from tui.present.diff_pane import DiffPane
 from tui.present.figures import MINUS, some
@@ -26,6 +26,7 @@ from tui.present.looks import glyph, look_of
 from tui.present.meters import heading
 from tui.present.said import change_text, check_text
 from tui.present.standing import name_of
+from tui.present.unshown import unshown_of
 
 FILES = 36
 FILES_FROM = 100
@@ -44,11 +45,18 @@ def diff_subject(
     known = sum(key in seen for keys in diff.keys for key in keys)
     live = (Span(" live", Ink(Role.RUNNING)),) if diff.is_live else ()
     left += words(
-        f" → {diff.against}", *live, "   ", *change_text(worker), "   ", *check_text(worker)
+        f" → {diff.against}",
+        *live,
+        "   ",
+        *change_text(worker, is_shown=True),
+        "   ",
+        *check_text(worker),
     )
     full = round(known / whole * _SEEN_BAR) if whole else 0
     out = len(worker.left_out)
+    unshown = unshown_of(diff).words()
     right = words(
+        *((Span(f"{unshown}   ", Ink(Role.WAITING, bold=True)),) if unshown else ()),
         *((Span(f"✗ {out} left out   ", Ink(Role.REMOVED, bold=True)),) if out else ()),
         Span(f"{known}", BOLD),
         f" of {some(whole, 'hunk')} seen ",
@@ -66,6 +74,7 @@ def file_pane(
     rows: list[Row] = [heading("FILES", FILES, figure=str(len(diff.files)))]
     places: list[int] = []
     folder = None
+    names = cut_apart([file.path.rpartition("/")[2] for file in diff.files], FILES - 21)
     clashing = {path for clash in worker.clashes for path in clash.paths}
     for index, file in enumerate(diff.files):
         parent = file.path.rpartition("/")[0] or "./"
@@ -74,7 +83,14 @@ def file_pane(
             rows.append(words(f" {cut_path(parent, FILES - 2)}"))
         places.append(len(rows))
         rows.append(
-            _file_row(diff, index, shape, is_here=index == here, is_clash=file.path in clashing)
+            _file_row(
+                diff,
+                index,
+                shape,
+                name=names[index],
+                is_here=index == here,
+                is_clash=file.path in clashing,
+            )
         )
     rows += _comment_rows([c for c in shape.comments if shape.is_about(c)], send_key)
     if worker.clashes:
@@ -90,14 +106,15 @@ def file_pane(
     return rows, places
 
 
-def _file_row(diff: ChangeDiff, index: int, shape: Shape, *, is_here: bool, is_clash: bool) -> Row:
+def _file_row(
+    diff: ChangeDiff, index: int, shape: Shape, *, name: str, is_here: bool, is_clash: bool
+) -> Row:
     file = diff.files[index]
     seen, whole = seen_of(diff, index, shape.seen)
     is_done = seen == whole
     count = "✓" if is_done and whole else f"{seen}/{whole}" if whole else ""
     is_out = left_out_of(diff, index, shape.left_out) > 0
     out = Span(" ✗" if is_out else "", Ink(Role.REMOVED, bold=True))
-    name = cut_path(file.path.rpartition("/")[2], FILES - 21)
     ink = MUTED if is_done else BOLD if is_here else TEXT
     left = words(
         " ",

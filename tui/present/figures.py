@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable
 
+from engine.limits import Usage
 from engine.results import LoginUse, WorkerView
 
 UNKNOWN = "\u2013"
@@ -72,8 +73,14 @@ def cost_of(workers: Iterable[WorkerView]) -> str:
     """What several cost: `$0.42`; `≥$0.42` where one that has worked told no cost; else a dash."""
     known = list(workers)
     spent = sum(worker.usage.usd or 0.0 for worker in known)
-    is_least = any(w.agent and w.attempt and w.usage.usd is None for w in known)
+    is_least = any(_is_least(worker) for worker in known)
     return f"{'≥' if is_least and spent else ''}{cost(spent)}"
+
+
+def _is_least(worker: WorkerView) -> bool:
+    """Whether an attempt of an agent told no cost."""
+    ran = [usage for usage in worker.attempt_usages if usage != Usage()] or [worker.usage]
+    return bool(worker.agent and worker.attempt) and any(usage.usd is None for usage in ran)
 
 
 def used(use: LoginUse) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.events import Delivery, Event, Steered, Told, WorkerMoved
+from engine.events import Delivery, Event, Landed, Steered, Told, WorkerMoved
 from tui.present.figures import clock
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words
 from tui.present.looks import PHASES
@@ -39,6 +39,7 @@ def event_text(event: Event) -> Row:
     if isinstance(event, Steered):
         text = _DELIVERIES[event.delivery]
     extra = getattr(event, "text", "") or getattr(event, "path", "") or getattr(event, "answer", "")
+    extra = extra or (event.note if isinstance(event, Landed) else "")
     return (
         Span(f"{glyph_} ", Ink(role)),
         Span(text, TEXT),
@@ -62,6 +63,8 @@ _TOLD: dict[str, tuple[str, Role, str]] = {
     "ChoiceWanted": ("◆", Role.WAITING, "a candidate is to be chosen"),
     "ConflictsFound": ("≠", Role.CLASH, "conflicts"),
     "LandingDelayed": ("▲", Role.LIMIT, "waits to land until your edits are out of the way"),
+    "LandingUndone": ("◆", Role.WAITING, "its landing was undone"),
+    "UndoRefused": ("▲", Role.LIMIT, "stays landed:"),
     "CheckFinished": ("«", Role.RUNNING, "the check ended"),
     "IsolationViolated": ("▲", Role.FAILED, "touched what is not its own:"),
     "Landed": ("✓", Role.DONE, "landed"),

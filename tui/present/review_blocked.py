@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.commands import Edits
 from engine.phases import Phase
-from tui.present.clean import clean_tree
+from tui.present.clean import clean_name
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import some
 from tui.present.ink import (
@@ -90,7 +90,7 @@ def blocked_page(worker: WorkerView, keys: Mapping[str, str], cells: int) -> lis
     title = heading("YOUR EDITS ARE IN THE WAY", cells, Role.LIMIT, figure=str(len(paths)))
     rows: list[Row] = [(), title]
     rows += [
-        words("  ", Span(cut_path(clean_tree(path), cells - 4), TEXT))
+        words("  ", Span(cut_path(clean_name(path), cells - 4), TEXT))
         for path in paths[:_MOST_FILES]
     ]
     if len(paths) > _MOST_FILES:

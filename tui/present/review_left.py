@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui.present.cutting import cut_end, cut_path, wrap
+from engine.results import verdict_of
+from tui.present.cutting import cut_apart, cut_end, names_apart, wrap
 from tui.present.figures import age, some
 from tui.present.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, grounded, spread, words
 from tui.present.looks import glyph, look_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tui.present.review_model import ReviewPane
 
 LEFT = 36
+_BOTH = "both"
 _LANDED = "LANDED"
 _MOST_MERGED = 8
 _MOST_COMMITS = 3
@@ -49,10 +51,13 @@ def left_pane(pane: ReviewPane, beside: Beside) -> tuple[list[Row], list[int]]:
     rows: list[Row] = [heading("CONFLICTS", LEFT, Role.CLASH, figure=str(len(view.files)))]
     places = []
     left = Counter(matter.file for matter in pane.matters if matter.is_open)
+    told = [_state_of(file, left[index]) for index, file in enumerate(view.files)]
+    longest = max((len(state) for _, state in told), default=0)
+    names = names_apart([file.path for file in view.files], LEFT - longest - 6)
     for index, file in enumerate(view.files):
         places.append(len(rows))
         is_here = bool(pane.matter and pane.matter.file == index)
-        rows.append(_file_row(file, left[index], is_here=is_here))
+        rows.append(_file_row(file, names[index], told[index], is_here=is_here))
     merged, where = _merged_rows(pane, view)
     places += [len(rows) + at for at in where]
     rows += [*merged, (), heading("WHO AND WHY", LEFT)]
@@ -61,7 +66,8 @@ def left_pane(pane: ReviewPane, beside: Beside) -> tuple[list[Row], list[int]]:
     return [*rows, (), *_check_rows(pane, view, beside.command)], places
 
 
-def _file_row(file: ConflictFileView, left: int, *, is_here: bool) -> Row:
+def _state_of(file: ConflictFileView, left: int) -> tuple[Span, str]:
+    """Return the mark of a file, and how far it is decided."""
     kind = file.kind if file.needs_whole or file.whole or file.is_edited else ""
     remembered = any(offer.remembered for hunk in file.hunks for offer in hunk.proposals)
     mark, state = Span("≠ ", Ink(Role.CLASH, bold=True)), kind or f"{left} open"
@@ -69,8 +75,12 @@ def _file_row(file: ConflictFileView, left: int, *, is_here: bool) -> Row:
         mark, state = Span("✓ ", MUTED), f"done{f', {kind}' if kind else ''}"
     elif remembered and not kind:
         mark, state = Span("? ", Ink(Role.WAITING, bold=True)), "remembered"
+    return mark, state
+
+
+def _file_row(file: ConflictFileView, name: str, told: tuple[Span, str], *, is_here: bool) -> Row:
+    mark, state = told
     ink = BOLD if is_here else MUTED if file.is_resolved else TEXT
-    name = cut_path(file.path.rpartition("/")[2], LEFT - len(state) - 6)
     row = spread((Span(" "), mark, Span(name, ink)), (Span(f"{state} ", MUTED),), LEFT)
     return _here(row) if is_here else row
 
@@ -93,15 +103,17 @@ def _merged_rows(pane: ReviewPane, view: ConflictView) -> tuple[list[Row], list[
         return [head], [0] * len(view.merged)
     top = max(min(at - _MOST_MERGED // 2, len(view.merged) - _MOST_MERGED), 0)
     shown = view.merged[top : top + _MOST_MERGED]
-    rows = [_merged_row(file, is_here=top + n == at) for n, file in enumerate(shown)]
+    names = names_apart([file.path for file in view.merged], LEFT - len(_BOTH) - 8)
+    rows = [
+        _merged_row(file, names[top + n], is_here=top + n == at) for n, file in enumerate(shown)
+    ]
     places = [min(max(n - top + 1, 0), len(rows)) for n in range(len(view.merged))]
     return [head, *rows], places
 
 
-def _merged_row(file: MergedFileView, *, is_here: bool) -> Row:
-    state = "both" if file.by == "both" else ""
+def _merged_row(file: MergedFileView, name: str, *, is_here: bool) -> Row:
+    state = _BOTH if file.by == _BOTH else ""
     mark = Span("≈ ", Ink(Role.WAITING, bold=True)) if file.near else Span("✓ ", MUTED)
-    name = cut_path(file.path.rpartition("/")[2], LEFT - len(state) - 8)
     ink = BOLD if is_here else MUTED
     row = spread((Span("   "), mark, Span(name, ink)), (Span(f"{state} ", MUTED),), LEFT)
     return _here(row) if is_here else row
@@ -167,18 +179,18 @@ def _queue_rows(run: RunView, here: str, queue: Sequence[PlannedLanding]) -> lis
     landed = sum(str(worker.phase) == _LANDED for worker in run.workers)
     note = f"{landed} landed" if landed else ""
     rows: list[Row] = [(), heading("LAND QUEUE", LEFT, figure=str(len(queue)), note=note)]
+    names = cut_apart([planned.worker for planned in queue], LEFT - len("99 conflicts") - 9)
     for place, planned in enumerate(queue[:_MOST_QUEUED], 1):
         worker = by_name.get(planned.worker)
         is_here = planned.worker == here
         state = some(planned.hunks, "conflict") if planned.hunks else "clean"
         state = "this" if is_here else state
         sign = glyph(look_of(worker)) if worker else Span("·")
-        name = cut_path(planned.worker, LEFT - len(state) - 9)
         left = (
             Span(f" {place} ", MUTED),
             sign,
             Span(" "),
-            Span(name, BOLD if is_here else TEXT),
+            Span(names[place - 1], BOLD if is_here else TEXT),
         )
         rows.append(spread(left, (Span(f"{state} ", MUTED),), LEFT))
     if len(queue) > _MOST_QUEUED:
@@ -191,7 +203,8 @@ def _check_rows(pane: ReviewPane, view: ConflictView, command: str) -> list[Row]
         return []  # only steps of a run have a check
     role, state = Role.MUTED, "not run"
     if view.check is not None:
-        role, state = (Role.DONE, "passed") if view.check.passed else (Role.FAILED, "failed")
+        verdict = verdict_of(view.check, is_stale=False, has_claimed=False)
+        role, state = (Role.DONE, str(verdict)) if verdict else (Role.FAILED, "failed")
     elif pane.was_checked:
         role, state = Role.WAITING, "stale"
     rows: list[Row] = [heading("CHECK", LEFT, role, note=state)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui.present.clean import clean
+from tui.present.clean import clean, clean_name
 from tui.present.figures import some
 
 if TYPE_CHECKING:
@@ -45,6 +45,6 @@ def ended(view: ConflictView) -> list[str]:
 
 
 def _named(paths: list[str]) -> str:
-    named = [clean(path) for path in paths[:_MOST_NAMED]]
+    named = [clean_name(path) for path in paths[:_MOST_NAMED]]
     more = len(paths) - len(named)
     return ", ".join([*named, f"{some(more, 'file')} more"] if more else named)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.phases import Phase
+from engine.results import Verdict
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import some
 from tui.present.ink import (
@@ -92,7 +93,7 @@ def check_words(pane: ReviewPane, view: ConflictView) -> Row:
     if view.check is None:
         return words("· check not run")
     if view.check.passed:
-        return words(Span("✓ ", Ink(Role.DONE)), Span("check passed", TEXT))
+        return words(Span("✓ ", Ink(Role.DONE)), Span(str(Verdict.PROVED), TEXT))
     return words(Span("✗ ", Ink(Role.FAILED)), Span("check failed", TEXT))
 
 

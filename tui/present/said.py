@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from engine.limits import Dimension, Enforcement, Level
 from engine.phases import Phase, StopCause
-from engine.results import Badge, StepView, WorkerView
+from engine.results import Badge, Change, StepView, Verdict, WorkerView
 from tui.present.cutting import cut_command
 from tui.present.figures import MINUS, clock, lasting, memory, some
 from tui.present.ink import TEXT, Ink, Role, Row, Span, words
@@ -76,8 +76,11 @@ def telling(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if any(map(str.isalnum, line)))
 
 
-def change_text(worker: WorkerView) -> Row:
-    """How much it changed: `8 files +88 -20`."""
+def change_text(worker: WorkerView, *, is_shown: bool = False) -> Row:
+    """Say how much it changed, and what of it no diff shows: `8 files +88 -20 1 binary`.
+
+    Where the diff itself is shown, that says what it lacks.
+    """
     change = worker.change
     if change is None:
         return ()
@@ -86,20 +89,41 @@ def change_text(worker: WorkerView) -> Row:
         row += [Span(" "), Span(f"+{change.insertions}", Ink(Role.ADDED))]
     if change.deletions:
         row += [Span(" "), Span(f"{MINUS}{change.deletions}", Ink(Role.REMOVED))]
+    if not is_shown and (unshown := unshown_in(change)):
+        row += [Span(" "), Span(unshown, Ink(Role.WAITING))]
     return tuple(row)
 
 
-def check_text(worker: WorkerView) -> Row:
-    """What the check said, and whether it still holds for the tree as it is."""
+def unshown_in(change: Change) -> str:
+    """Say what of a change no diff shows, in a few words; nothing where all is shown."""
+    parts = [f"{change.binary} binary"] if change.binary else []
+    return ", ".join([*parts, "diff cut"] if change.is_cut else parts)
+
+
+def verdict_text(worker: WorkerView) -> str:
+    """How far its success is proved, in the words of the engine's verdicts."""
     check = worker.check
+    if check is not None and not check.passed:
+        return "check failed on the exact tree" if check.is_exact else "check failed"
+    unproved = "check not run" if check is None else "check stale"
+    if worker.verdict is None or worker.verdict is Verdict.CLAIMED:
+        return f"{worker.verdict}, {unproved}" if worker.verdict else unproved
+    return str(worker.verdict)
+
+
+def check_text(worker: WorkerView) -> Row:
+    """What is proved of it, and what the check said."""
+    check = worker.check
+    verdict = verdict_text(worker)
     if check is None:
-        return words(Span("· ", Ink(Role.MUTED)), "check not run")
+        return words(Span("· ", Ink(Role.MUTED)), verdict)
     mark = Span("✓ ", Ink(Role.DONE)) if check.passed else Span("✗ ", Ink(Role.FAILED))
-    verdict = "check passed" if check.passed else "check failed"
+    if check.passed and worker.is_check_stale:
+        mark = Span("· ", Ink(Role.WAITING))
     row = [mark, Span(verdict, TEXT)]
     if check.summary and check.summary not in {"passed", "failed"}:
         row.append(Span(f"{',' if check.passed else ':'} {check.summary}", TEXT))
-    if worker.is_check_stale:
+    if worker.is_check_stale and not check.passed:
         row += [Span(" "), Span("stale", Ink(Role.WAITING, bold=True))]
     return tuple(row)
 
@@ -161,15 +185,16 @@ def conflict_text(worker: WorkerView) -> str:
 
 
 def _review_text(worker: WorkerView) -> str:
-    check = worker.check
-    verdict = "no check" if check is None else "check passed" if check.passed else "check failed"
-    if worker.is_check_stale and check:
+    verdict = verdict_text(worker)
+    if worker.is_check_stale and worker.check and not worker.check.passed:
         verdict += " (stale)"
     change = worker.change
     if change and change.insertions:
         verdict += f" +{change.insertions}"
     if change and change.deletions:
         verdict += f" {MINUS}{change.deletions}"
+    if change and (unshown := unshown_in(change)):
+        verdict += f" {unshown}"
     return verdict
 
 

@@ -99,7 +99,7 @@ def _check_role(worker: WorkerView) -> Role:
 
 
 def _limit_rows(worker: WorkerView, scene: Scene) -> list[Row]:
-    usage, limits = worker.usage, worker.limits
+    usage, limits = worker.own_usage, worker.limits
     samples = scene.cpu.get(worker.worker, ())
     ran = (
         scene.now - worker.attempt_since

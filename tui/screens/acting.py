@@ -1,6 +1,7 @@
 """What can be done to workers, alike on Fleet, Worker, Diff and Inbox: a command, or a text."""
 
 from dataclasses import fields
+from functools import partial
 from time import time
 
 from engine.commands import (
@@ -15,22 +16,26 @@ from engine.commands import (
     Reject,
     Resume,
     RetryWorker,
+    Seen,
     SetLimits,
     Steer,
     StopWorker,
+    UndoLanding,
 )
 from engine.limits import Limits
 from engine.phases import Phase, StopCause
 from engine.results import Badge, WorkerView
 from tui.present.doable import why_not
 from tui.present.ink import BOLD, TEXT, Row, Span, words
+from tui.present.outcomes import CameOut, Pursued
 from tui.present.pickers import Choice, Picker
 from tui.present.said import how_heard
 from tui.present.settings import MOMENTS, limits_with, split_settings, time_named
 from tui.present.standing import step_of
+from tui.present.unshown import NOTHING_UNSHOWN, asks_to_land
 from tui.screens.base import Writing
 from tui.screens.outward import OutwardScreen
-from tui.screens.session import Undoable
+from tui.screens.session import Undoable, identity_of
 
 _NEEDS_WORKER = frozenset(
     {
@@ -68,7 +73,9 @@ class ActingScreen(OutwardScreen):
     def why_not(self, idea: str) -> str:
         worker, step = self.session.worker_view, self.session.step_view
         if worker is None or step is None:
-            return "there is no worker" if idea in _NEEDS_WORKER else ""
+            run = self.session.run
+            why = "no worker is under the cursor" if run and run.workers else "there is no worker"
+            return why if idea in _NEEDS_WORKER else ""
         if idea in {"limits", "interrupt"} and not worker.phase.holds_slot:
             return "nothing of it runs"
         if self.session.marks and idea in {"steer", "comment", "retry", "pause", "no"}:
@@ -109,6 +116,10 @@ class ActingScreen(OutwardScreen):
         del worker
         return False
 
+    def seen(self, worker: WorkerView) -> Seen:
+        """Return what of a worker is on this screen: an act on anything else is refused."""
+        return identity_of(worker)
+
     # Yes.
 
     def do_yes(self) -> None:
@@ -119,10 +130,11 @@ class ActingScreen(OutwardScreen):
             opens = f"{self._key(self.opens_diff)} opens it"
             self.say_refused(self._key("yes"), "its diff was not opened yet", opens)
         elif self.session.step_view and self.session.step_view.is_choice_due:
-            command = Choose(worker=worker.worker, run=self.run_id)
-            self.send(command, worker.worker)
+            command = Choose(worker=worker.worker, run=self.run_id, seen=self.seen(worker))
+            self.send(command, f"{worker.worker} is chosen")
         else:
-            self.send(Approve(worker=worker.worker, run=self.run_id), worker.worker)
+            approve = Approve(worker=worker.worker, run=self.run_id, seen=self.seen(worker))
+            self.send(approve, f"{worker.worker} is approved")
 
     def do_yes_wide(self) -> None:
         self._allow(self._here(), is_for_run=True)
@@ -143,7 +155,8 @@ class ActingScreen(OutwardScreen):
             self.send(command, "allowed for the run" if is_for_run else "allowed once")
         elif question.choices:
             choices = [Choice(choice, choice) for choice in question.choices]
-            self.choose(Picker("Answer", choices), self._answer)
+            answer = partial(self._answer, self.run_id, worker)
+            self.choose(Picker("Answer", choices), answer)
         else:
             self.do_steer()
 
@@ -151,10 +164,10 @@ class ActingScreen(OutwardScreen):
         """Show all of what it asks."""
         self.go("inbox")
 
-    def _answer(self, text: str) -> None:
-        worker = self._here()
+    def _answer(self, run: str, worker: WorkerView, text: str) -> None:
+        """Answer what that worker asked when it was on screen."""
         question = worker.questions[0].id if worker.questions else None
-        command = Answer(worker=worker.worker, answer=text, question=question, run=self.run_id)
+        command = Answer(worker=worker.worker, answer=text, question=question, run=run)
         self.send(command, "answered")
 
     def _diff_was_opened(self, worker: WorkerView) -> bool:
@@ -168,32 +181,32 @@ class ActingScreen(OutwardScreen):
             self._no_to(workers[0])
         elif workers:
             names = Span(f"Stop {len(workers)} marked workers? Their work is kept.", TEXT)
-            self.ask_first("no", words(names), lambda: self._stop(workers, is_kill=False))
+            self.ask_first("no", words(names), partial(self._stop, self.run_id, workers))
 
     def _no_to(self, worker: WorkerView) -> None:
-        name = Span(worker.worker, BOLD)
+        name, run = Span(worker.worker, BOLD), self.run_id
         if worker.questions and worker.questions[0].is_permission:
             self._deny(worker)
         elif worker.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
             said = words(
                 Span("Give up the change of ", TEXT), name, Span("? It stays on its ref.", TEXT)
             )
-            self.ask_first("no", said, lambda: self._reject(worker))
+            self.ask_to_reject("no", worker, said)
         elif worker.phase is Phase.STOPPING:
             said = words(
                 Span("Kill ", TEXT), name, Span(" now? What it has written is kept.", TEXT)
             )
-            self.ask_first("no", said, lambda: self._stop([worker], is_kill=True))
+            self.ask_first("no", said, partial(self._stop, run, [worker], is_kill=True))
         else:
-            self.ask_first("no", _stop_said(name), lambda: self._stop([worker], is_kill=False))
+            self.ask_first("no", _stop_said(name), partial(self._stop, run, [worker]))
 
     def _deny(self, worker: WorkerView) -> None:
-        note = "a reason that the agent reads; may be empty"
+        note, run = "a reason that the agent reads; may be empty", self.run_id
         self.write(
             Writing(
                 f"deny {worker.worker}",
                 note,
-                lambda text: self._answer(f"deny: {text}" if text else "deny"),
+                lambda text: self._answer(run, worker, f"deny: {text}" if text else "deny"),
                 key=f"deny {worker.worker}",
                 may_be_empty=True,
             )
@@ -207,12 +220,15 @@ class ActingScreen(OutwardScreen):
         )
         self.send(command, "denied for the run")
 
-    def _reject(self, worker: WorkerView) -> None:
-        self.send(Reject(worker=worker.worker, run=self.run_id), f"{worker.worker} is given up")
+    def ask_to_reject(self, idea: str, worker: WorkerView, said: Row) -> None:
+        """Ask first, then give up exactly the change that is on screen now."""
+        seen, run = self.seen(worker), self.run_id
+        command = Reject(worker=worker.worker, run=run, seen=seen)
+        self.ask_first(idea, said, lambda: self.send(command, f"{worker.worker} is given up"))
 
-    def _stop(self, workers: list[WorkerView], *, is_kill: bool) -> None:
+    def _stop(self, run: str, workers: list[WorkerView], *, is_kill: bool = False) -> None:
         for worker in workers:
-            command = StopWorker(worker=worker.worker, run=self.run_id, is_kill=is_kill)
+            command = StopWorker(worker=worker.worker, run=run, is_kill=is_kill)
             self.send(command, f"{worker.worker} is {'killed' if is_kill else 'asked to stop'}")
         self.session.marks.clear()
 
@@ -220,9 +236,8 @@ class ActingScreen(OutwardScreen):
 
     def do_retry(self) -> None:
         for worker in self.targets("retry"):
-            self.send(
-                RetryWorker(worker=worker.worker, run=self.run_id), f"{worker.worker} begins again"
-            )
+            again = RetryWorker(worker=worker.worker, run=self.run_id, seen=self.seen(worker))
+            self.send(again, f"{worker.worker} begins again")
         self.session.marks.clear()
 
     def do_retry_with(self) -> None:
@@ -233,12 +248,12 @@ class ActingScreen(OutwardScreen):
         writing = Writing(
             f"retry {worker.worker} with",
             f"what it should do otherwise; {_SETTING}",
-            lambda text: self._retry_with(worker, text),
+            partial(self._retry_with, self.run_id, worker, self.seen(worker)),
             key=f"retry {worker.worker}",
         )
         self.write(writing, draft)
 
-    def _retry_with(self, worker: WorkerView, text: str) -> None:
+    def _retry_with(self, run: str, worker: WorkerView, seen: Seen, text: str) -> None:
         settings, feedback = split_settings(text)
         agent, when = settings.pop("agent", None), settings.pop("at", None)
         at = time_named(when, time()) if when else None
@@ -250,7 +265,8 @@ class ActingScreen(OutwardScreen):
             return
         command = RetryWorker(
             worker=worker.worker,
-            run=self.run_id,
+            run=run,
+            seen=seen,
             mode=BeginFrom.CONTINUE if feedback and at is None else BeginFrom.FRESH,
             feedback=feedback,
             limits=limits,
@@ -288,26 +304,25 @@ class ActingScreen(OutwardScreen):
         who = workers[0].worker if len(workers) == 1 else f"{len(workers)} workers"
         note = "your answer" if asks else how_heard(workers)
         title = f"answer {who}" if asks else f"say to {who}"
-        self.write(
-            Writing(title, note, lambda text: self._say_to(workers, text), key=f"steer {who}")
-        )
+        say = partial(self._say_to, self.run_id, workers)
+        self.write(Writing(title, note, say, key=f"steer {who}"))
 
     def do_comment(self) -> None:
         self.do_steer()
 
-    def _say_to(self, workers: list[WorkerView], text: str) -> None:
+    def _say_to(self, run: str, workers: list[WorkerView], text: str) -> None:
         for worker in workers:
             if worker.questions:
                 answer = Answer(
                     worker=worker.worker,
                     answer=text,
                     question=worker.questions[0].id,
-                    run=self.run_id,
+                    run=run,
                 )
                 self.send(answer, f"answered {worker.worker}")
             else:
                 self.send(
-                    Steer(worker=worker.worker, text=text, run=self.run_id),
+                    Steer(worker=worker.worker, text=text, run=run),
                     f"said to {worker.worker}",
                 )
 
@@ -323,12 +338,12 @@ class ActingScreen(OutwardScreen):
         writing = Writing(
             f"limits of {worker.worker}",
             f"memory_mb=2048, … of {names}",
-            lambda text: self._set_limits(worker, text),
+            partial(self._set_limits, self.run_id, worker),
             key=f"limits {worker.worker}",
         )
         self.write(writing)
 
-    def _set_limits(self, worker: WorkerView, text: str) -> None:
+    def _set_limits(self, run: str, worker: WorkerView, text: str) -> None:
         settings, rest = split_settings(text)
         limits = (
             limits_with(worker.limits, settings)
@@ -338,31 +353,58 @@ class ActingScreen(OutwardScreen):
         if isinstance(limits, str):
             self.say_refused("limits", limits)
             return
-        command = SetLimits(worker=worker.worker, limits=limits, run=self.run_id)
+        command = SetLimits(worker=worker.worker, limits=limits, run=run)
         self.send(command, f"{worker.worker} has other limits")
 
     # Landing.
 
     def do_land(self) -> None:
+        """Land it; a check that is stale or was not run is run by the landing itself."""
         worker = self._here()
-        if worker.check and worker.check.passed and not worker.is_check_stale:
-            self.send(Land(worker=worker.worker, run=self.run_id), f"landing {worker.worker}")
-            return
-        fault = "is stale" if worker.is_check_stale else "failed" if worker.check else "was not run"
-        writing = Writing(
-            f"the check {fault}: type land",
-            f"to land {worker.worker} despite it",
-            lambda text: self._land_despite(worker, text),
-            key=f"land {worker.worker}",
+        at = self.run_id, worker.worker, worker.attempt
+        asked = asks_to_land(worker, self.session.unshown.get(at, NOTHING_UNSHOWN))
+        command = Land(
+            worker=worker.worker,
+            run=self.run_id,
+            seen=self.seen(worker),
+            is_despite_check=asked.is_despite_check,
         )
-        self.write(writing)
+        if asked.word:
+            writing = Writing(
+                f"{asked.word}: type land",
+                f"to land {worker.worker} despite it",
+                partial(self._land_by_word, command),
+                key=f"land {worker.worker}",
+            )
+            self.write(writing)
+        elif asked.question:
+            said = words(Span(asked.question, TEXT))
+            self.ask_first("land", said, partial(self._land, command))
+        else:
+            self._land(command)
 
-    def _land_despite(self, worker: WorkerView, text: str) -> None:
+    def _land_by_word(self, command: Land, text: str) -> None:
         if text.strip().casefold() != "land":
             self.say_refused(self._key("land"), "the word was not typed")
-            return
-        command = Land(worker=worker.worker, run=self.run_id, is_despite_check=True)
-        self.send(command, f"landing {worker.worker} despite its check")
+        else:
+            self._land(command)
+
+    def _land(self, command: Land) -> None:
+        despite = " despite its check" if command.is_despite_check else ""
+        self.send(command, f"landing {command.worker}{despite}")
+
+    def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
+        """Keep a landing as the newest thing done; it is asked about before it is taken back."""
+        if pursued.is_landing and outcome.is_well:
+            undo = UndoLanding(worker=pursued.worker, run=pursued.run)
+            said = f"the landing of {pursued.worker}"
+            take_back = partial(self._take_back, undo)
+            asks = f"Take the landing of {pursued.worker} back?"
+            self.session.remember(Undoable(said, take_back, None, asks))
+        super().came_out(pursued, outcome)
+
+    def _take_back(self, undo: UndoLanding) -> None:
+        self.send(undo, f"taking the landing of {undo.worker} back")
 
 
 def _stop_said(name: Span) -> Row:

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.timer import Timer
 from textual.worker import WorkType
 
@@ -33,6 +34,7 @@ from tui.present.ink import (
     row_width,
     words,
 )
+from tui.present.outcomes import CameOut, Pursued, pursued_of
 from tui.present.pickers import Picker
 from tui.present.scene import Scene
 from tui.screens.opening import PaintedScreen
@@ -45,6 +47,10 @@ _TEXT_ROWS = 5
 _STILL_S = 2.0
 _SMALL_HEIGHT = 10
 Overlay = Picker | LeaveDialog | HelpPage
+
+
+class KeysFree(Message):
+    """What held the keys back is over: those that wait can be heard."""
 
 
 @dataclass
@@ -76,7 +82,7 @@ class BoardScreen(PaintedScreen):
     def __init__(self, session: Session) -> None:
         super().__init__(session.palette, is_ascii=session.is_ascii)
         self.session = session
-        self.textbox = TextBox()
+        self.textbox = TextBox(self)
         self.overlay: Overlay | None = None
         self.picked: Callable[[str], None] = lambda _: None
         self.notice: Row = ()
@@ -146,7 +152,6 @@ class BoardScreen(PaintedScreen):
         self.board.show(overlaid(self._under, box, x, max((height - len(box)) // 3, 1)))
 
     def _compose_rows(self, scene: Scene, cells: int, height: int) -> tuple[list[Row], list[Zone]]:
-        foot = footer(self._foot_hints(), self.session.keymap.shown("everywhere.help"), cells)
         if height < _SMALL_HEIGHT:
             head, zones = [], []
             lines: list[Row] = (
@@ -162,7 +167,8 @@ class BoardScreen(PaintedScreen):
         if self.writing:
             lines = [self._writing_row(cells), *[()] * (_TEXT_ROWS - 1), *lines[:1]]
         room = max(height - len(head) - len(lines) - 1 - is_roomy, 1)
-        page = self.draw_body(scene, cells, room)
+        page = self.draw_body(scene, cells, room)  # first: what can be done depends on what is seen
+        foot = footer(self._foot_hints(), self.session.keymap.shown("everywhere.help"), cells)
         body = [*page.rows[:room], *[()] * (room - len(page.rows) + is_roomy)]
         rows = [fit(row, cells) for row in (*head, *body, *lines, *foot.rows)][:height]
         zones += [zone._replace(y=zone.y + len(head)) for zone in page.zones]
@@ -285,16 +291,18 @@ class BoardScreen(PaintedScreen):
         self.textbox.display = True
         self.textbox.focus()
 
-    def on_text_box_sent(self, sent: TextBox.Sent) -> None:
+    def box_sent(self, text: str) -> None:
+        """The text was sent."""
         writing = self.writing
         self._close_box()
         if writing:
             self.session.drafts.pop(writing.key, None)
-            if sent.text_sent or writing.may_be_empty:
-                writing.then(sent.text_sent)
+            if text or writing.may_be_empty:
+                writing.then(text)
         self.draw()
 
-    def on_text_box_closed(self) -> None:
+    def box_closed(self) -> None:
+        """The box was closed; what was written is kept."""
         if self.writing:
             self.session.drafts[self.writing.key] = self.textbox.text
         self._close_box()
@@ -305,27 +313,88 @@ class BoardScreen(PaintedScreen):
         self.textbox.display = False
         self.set_focus(None)
 
+    def box_editor_wanted(self) -> None:
+        """The user wants to go on in an editor."""
+
     def begin(
         self,
         work: Callable[[], Coroutine[None, None, object]],
         *,
         group: str = "default",
         exclusive: bool = False,
+        holds: bool = False,
     ) -> None:
-        """Do something that takes time, beside everything else."""
+        """Do something that takes time, beside everything else.
+
+        Args:
+            work: What is done.
+            group: Work of the same group may be replaced.
+            exclusive: Replace what goes on of that group.
+            holds: Let the keys behind the one that began it wait for its end.
+        """
+        if holds:
+            self.session.ahead.hold()
+            work = partial(self._held, work)
         wanted: WorkType[object] = work
         self.run_worker(wanted, group=group, exclusive=exclusive)
 
+    def begin_outside(self, work: Callable[[], Coroutine[None, None, object]]) -> None:
+        """Give the terminal to another program; keys typed behind were for it: forget them."""
+
+        async def outside() -> None:
+            try:
+                await work()
+            finally:
+                self.session.ahead.forget()
+
+        self.begin(outside, holds=True)
+
+    async def _held(self, work: Callable[[], Coroutine[None, None, object]]) -> None:
+        try:
+            await work()
+        finally:
+            self.session.ahead.release()
+            self.app.post_message(KeysFree())
+
     def send(self, command: Command, said: str, after: Callable[[], None] | None = None) -> None:
-        """Send a command; its reply is told on the message line."""
-        self.begin(partial(self._sent, command, said, after))
+        """Send a command; its reply is told on the message line, and later what came of it."""
+        self.begin(partial(self._sent, command, said, after), holds=True)
 
     async def _sent(self, command: Command, said: str, after: Callable[[], None] | None) -> None:
         reply = await self.session.bridge.command(command)
+        self.session.look()
         if isinstance(reply, Refused):
             self.say_refused(said, reply.reason, reply.hint)
             return
         if after:
             after()
         note = f"  {reply.note}" if reply.note else ""
-        self.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT), note)
+        pursued = pursued_of(command, self.session.bridge.deliveries)
+        mark = Span("… ", Ink(Role.RUNNING)) if pursued else Span("✓ ", Ink(Role.DONE))
+        self.say(mark, Span(said, TEXT), note)
+        if pursued:
+            self.pursue(pursued)
+
+    def pursue(self, pursued: Pursued) -> None:
+        """Say what comes of something once that is known, in place of what was hoped for."""
+        if pursued.is_landing:
+            self.session.landing[pursued.worker] = None
+        self.begin(partial(self._pursue, pursued), group="outcome")
+
+    async def _pursue(self, pursued: Pursued) -> None:
+        try:
+            outcome = await self.session.bridge.until(pursued.outcome)
+        finally:
+            self.session.landing.pop(pursued.worker, None)
+        self.session.look()
+        screen = self.app.screen
+        here = screen if isinstance(screen, BoardScreen) else self
+        here.came_out(pursued, outcome)
+
+    def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
+        """Say what came of something."""
+        del pursued
+        mark = Span("✓ ", Ink(Role.DONE))
+        if not outcome.is_well:
+            mark = Span("✗ ", Ink(Role.FAILED, bold=True))
+        self.say(mark, Span(outcome.said, TEXT), f"  {outcome.hint}" if outcome.hint else "")

@@ -21,6 +21,8 @@ from tui.screens.keyed import KeyedScreen
 from tui.screens.outside import edit_text
 from tui.screens.session import Undoable
 
+_FOLLOWS = frozenset({"fleet", "plan", "runs"})
+"""The screens of a run as a whole: a later run may take the place of one that has ended there."""
 _HIDDEN = frozenset({"leave", "down", "up", "left", "right"})
 
 
@@ -32,10 +34,11 @@ class CommonScreen(KeyedScreen):
     # Going.
 
     def go(self, screen: str) -> None:
-        """Go to another screen."""
-        self.begin(partial(self._switch, screen))
+        """Go to another screen; keys typed meanwhile are for that one."""
+        self.begin(partial(self._switch, screen), holds=True)
 
     async def _switch(self, screen: str) -> None:
+        self.session.hold_run(is_held=screen not in _FOLLOWS)
         await self.app.switch_mode(screen)
 
     def do_go_fleet(self) -> None:
@@ -83,10 +86,10 @@ class CommonScreen(KeyedScreen):
 
     def _worker_by(self, by: int) -> None:
         run, here = self.session.run, self.session.worker_view
-        if run is None or here is None:
+        if run is None or not run.workers:
             return
         names = [worker.worker for worker in run.workers]
-        self.point_at(names[(names.index(here.worker) + by) % len(names)])
+        self.point_at(names[(names.index(here.worker) + by) % len(names)] if here else names[0])
 
     def point_at(self, worker: str) -> None:
         """Put the cursor on a worker."""
@@ -106,8 +109,8 @@ class CommonScreen(KeyedScreen):
     def do_redraw(self) -> None:
         self.app.refresh(layout=True)
 
-    def on_text_box_editor_wanted(self) -> None:
-        self.begin(self._edit_text)
+    def box_editor_wanted(self) -> None:
+        self.begin_outside(self._edit_text)
 
     async def _edit_text(self) -> None:
         text, problem = await edit_text(self.app, self.textbox.text)
@@ -160,6 +163,10 @@ class CommonScreen(KeyedScreen):
         ]
         entries.sort(key=lambda entry: order.index(entry.group))
         self.overlay = HelpPage(self.kind.capitalize(), entries)
+
+    def do_search(self) -> None:
+        """Where nothing else can be searched: the workers, by name."""
+        self.do_pick()
 
     def do_pick(self) -> None:
         """A worker by name."""
@@ -215,20 +222,35 @@ class CommonScreen(KeyedScreen):
     # Undoing.
 
     def do_undo(self) -> None:
-        if not self.session.done:
+        landing = next(iter(self.session.landing), "")
+        if landing:
+            hint = "it can be taken back once it has landed"
+            self.say_refused(self._key("undo"), f"{landing} is landing", hint)
+        elif not self.session.done:
             self.say_refused(self._key("undo"), "there is nothing to undo")
-            return
-        last = self.session.done.pop()
+        elif self.session.done[-1].asks:
+            last = self.session.done[-1]
+            self.ask_first("undo", words(Span(last.asks, TEXT)), partial(self._undo, last))
+        else:
+            self._undo(self.session.done[-1])
+
+    def _undo(self, last: Undoable) -> None:
+        """Take the newest thing back; it says itself what came of that where it asked first."""
+        if last in self.session.done:
+            self.session.done.remove(last)
+        if not last.asks:
+            self.say(Span(f"undone: {last.said}", TEXT))
         last.undo()
-        self.session.undone.append(last)
-        self.say(Span(f"undone: {last.said}", TEXT))
+        if last.redo is not None:
+            self.session.undone.append(last)
 
     def do_redo(self) -> None:
         if not self.session.undone:
             self.say_refused(self._key("redo"), "nothing was undone")
             return
         last = self.session.undone.pop()
-        last.redo()
+        if last.redo is not None:
+            last.redo()
         self.session.done.append(last)
         self.say(Span(f"done again: {last.said}", TEXT))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from engine.commands import Reject
+from engine.commands import Seen
 from tui.present.compare_page import compare_rows, compare_subject
 from tui.present.compare_pair import code_rows
 from tui.present.diff_pane import DiffPane
@@ -24,6 +24,7 @@ _NEEDS_TABLE = _NEEDS_HUNK | {
     "left",
     "right",
 }
+_DECIDES = frozenset({"yes", "land", "no_wide"})
 _SPLIT_FROM = 140
 _HEAD = 2
 _PAIR = 2
@@ -125,7 +126,7 @@ class CompareScreen(CompareMoves):
 
     def why_not(self, idea: str) -> str:
         pane = self.pane
-        if idea in _NEEDS_TABLE and pane.table is None:
+        if idea in _NEEDS_TABLE | _DECIDES and pane.table is None:
             return "there are no candidates"
         if idea in {"mark", "open", "copy"} and pane.hunk is None:
             name = pane.row.worker if pane.row else "the candidate"
@@ -191,11 +192,15 @@ class CompareScreen(CompareMoves):
         table = self.pane.table
         if table is not None:
             self.say("the taken hunks are woven and checked")
-            self.begin(partial(self._weave, table.run, table.step), group="weave", exclusive=True)
+            names = {row.worker for row in self.pane.rows}
+            seen = {name: one for name, one in self.of_table.items() if name in names}
+            weave = partial(self._weave, table.run, table.step, seen)
+            self.begin(weave, group="weave", exclusive=True)
 
-    async def _weave(self, run: str, step: str) -> None:
+    async def _weave(self, run: str, step: str, seen: dict[str, Seen]) -> None:
         keys = self.pane.keys
-        found = await self.session.bridge.weave(run, step, keys)
+        found = await self.session.bridge.weave(run, step, keys, seen)
+        self.session.look()
         if isinstance(found, str):
             self.say_refused(self._key("check"), found)
             return
@@ -221,8 +226,7 @@ class CompareScreen(CompareMoves):
         said = words(
             Span("Reject ", TEXT), Span(worker.worker, BOLD), Span("? It stays on its ref.", TEXT)
         )
-        command = Reject(worker=worker.worker, run=self.run_id)
-        self.ask_first("no_wide", said, lambda: self.send(command, f"{worker.worker} is rejected"))
+        self.ask_to_reject("no_wide", worker, said)
 
     def do_land(self) -> None:
         """The composite where there is one, else the candidate under the cursor."""

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
+from engine.commands import Seen
 from engine.results import StepView, WorkerView
 from tui.present.compare_model import ComparePane
 from tui.present.diff_pane import DiffPane
 from tui.screens.acting import ActingScreen
-from tui.screens.session import Session
+from tui.screens.session import Session, identity_of
 
 
 class CompareMoves(ActingScreen):
@@ -24,6 +25,7 @@ class CompareMoves(ActingScreen):
         self.top: int | None = None
         self.reason = ""
         self._loaded: tuple[object, ...] = ()
+        self.of_table: dict[str, Seen] = {}
 
     # Loading.
 
@@ -57,9 +59,14 @@ class CompareMoves(ActingScreen):
                 self.pane = ComparePane()
             self.reason, self.pair = "", None
         self._loaded = wanted
-        self.begin(partial(self._load, run.run, step.name), group="candidates", exclusive=True)
+        load = partial(self._load, run.run, step.name, self._identities(step))
+        self.begin(load, group="candidates", exclusive=True)
 
-    async def _load(self, run: str, step: str) -> None:
+    def _identities(self, step: StepView) -> dict[str, Seen]:
+        """What names the change of every candidate in this view; a table asked for is no older."""
+        return {worker.worker: identity_of(worker) for worker in step.workers}
+
+    async def _load(self, run: str, step: str, seen: dict[str, Seen]) -> None:
         found = await self.session.bridge.candidates(run, step)
         if self._loaded[:2] == (run, step):
             if isinstance(found, str):
@@ -67,10 +74,15 @@ class CompareMoves(ActingScreen):
             else:
                 is_first = self.pane.table is None
                 self.pane.show(found)
+                self.of_table = seen
+                self._look_at(self.session.worker)
                 if is_first:
-                    self._look_at(self.session.worker)
-                self._point()
+                    self._point()
         self.draw()
+
+    def seen(self, worker: WorkerView) -> Seen:
+        """Name the change that the table shows: what came since is not on screen."""
+        return self.of_table.get(worker.worker) or identity_of(worker)
 
     def _look_at(self, worker: str) -> None:
         names = [row.worker for row in self.pane.rows]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from engine.commands import Seen
 from engine.phases import Phase
 from engine.results import WorkerView
 from tui.present.diff_page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
@@ -12,9 +13,10 @@ from tui.present.figures import some
 from tui.present.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
 from tui.present.scene import Scene
 from tui.present.sentences import nothing_here, sentence_of
+from tui.present.unshown import unshown_of
 from tui.screens.base import Writing
 from tui.screens.diff_drops import DiffDrops
-from tui.screens.session import Session
+from tui.screens.session import Session, identity_of
 
 _LIVE_EVERY_S = 2.0
 _UNFINISHED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
@@ -87,15 +89,8 @@ class DiffScreen(DiffDrops):
         known = self._loaded
         if is_live and known.of[:2] == (run, here.worker) and self._is_still(here):
             beat = known.beat
-        return _Wanted(
-            run,
-            here.worker,
-            here.attempt,
-            self.against,
-            self.context,
-            f"{change}{here.phase}",
-            beat,
-        )
+        moved = f"{change}{here.phase}{here.error}{here.behind}"
+        return _Wanted(run, here.worker, here.attempt, self.against, self.context, moved, beat)
 
     def _is_still(self, here: WorkerView) -> bool:
         """Nothing was heard of it since the last look."""
@@ -137,7 +132,10 @@ class DiffScreen(DiffDrops):
         else:
             is_since = wanted.against and wanted.against == self.since
             self.pane.show(replace(found, against=SINCE) if is_since else found)
-            self.session.opened_diffs.add((wanted.run, wanted.worker, wanted.attempt))
+            at = wanted.run, wanted.worker, wanted.attempt
+            self.session.opened_diffs.add(at)
+            if not wanted.against:
+                self.session.unshown[at] = unshown_of(found)
             if self.session.diff_place:
                 self.pane.to_place(self.session.diff_place)
                 self.session.diff_place = ""
@@ -214,7 +212,20 @@ class DiffScreen(DiffDrops):
             *("more", "search"),
         )
 
+    def seen(self, worker: WorkerView) -> Seen:
+        """Name also the merge with the target, where that is what the diff shows."""
+        diff = self.pane.diff
+        return identity_of(worker, diff.result if diff and self.against else "")
+
+    def _is_overtaken(self) -> bool:
+        """The diff on screen shows a tree that was still written to, and the worker has ended."""
+        worker, diff = self.session.worker_view, self.pane.diff
+        ended = worker is not None and worker.phase not in _UNFINISHED
+        return diff is None or (diff.is_live and ended)
+
     def why_not(self, idea: str) -> str:
+        if idea in {"yes", "land"} and self._is_overtaken():
+            return super().why_not(idea) or "its diff is being read"
         if idea in {"comment", "diff", "no", "no_wide", "against", "search"}:
             return self._why_not_here(idea)
         return super().why_not(idea)
@@ -222,6 +233,8 @@ class DiffScreen(DiffDrops):
     def _why_not_here(self, idea: str) -> str:
         if idea in {"no", "no_wide"}:
             return self.why_no_drop()
+        if idea == "search":
+            return ""  # it opens its box also while the diff is on its way: text follows it
         if idea in {"diff", "against"}:
             return "" if self.session.worker_view else "there is no worker"
         return "" if self.pane.diff else "there is no diff"

@@ -100,11 +100,11 @@ class DiffDrops(DiffSays):
         said = f"{what} {'kept' if is_back else 'left out'}"
         change = Undoable(said, self._setter_of(worker, before), self._setter_of(worker, after))
         act = partial(self._set, self.run_id, worker.worker, after, done=(said, change))
-        self.begin(act, group="leave out")
+        self.begin(act, holds=True)
 
     def _setter_of(self, worker: WorkerView, keys: tuple[str, ...]) -> Callable[[], None]:
         act = partial(self._set, self.run_id, worker.worker, keys)
-        return lambda: self.begin(act, group="leave out")
+        return lambda: self.begin(act, holds=True)
 
     async def _set(
         self,
@@ -120,9 +120,11 @@ class DiffDrops(DiffSays):
         before, self._asked = self._asked, _Asked(f"{run}/{worker}", shown, keys)
         self._under_way += 1
         try:
-            found = await self.session.bridge.leave_out(run, worker, keys)
+            seen = self.session.seen_of(run, worker)
+            found = await self.session.bridge.leave_out(run, worker, keys, seen)
         finally:
             self._under_way -= 1
+        self.session.look()
         if isinstance(found, str):
             self._asked = before
             self.say_refused(self._key("no"), found)
@@ -130,5 +132,8 @@ class DiffDrops(DiffSays):
         if done is not None:
             self.session.remember(done[1])
             out = f"{some(len(keys), 'hunk')} will not land" if keys else "all of it will land"
-            stale = f"; {self._key('check')} checks what is left" if here and here.check else ""
+            keys_of_check = (
+                f"{self._key('check')} checks what is left, {self._key('land')} does too"
+            )
+            stale = f"; {keys_of_check}" if here and here.check else ""
             self.say(Span("✓ ", Ink(Role.DONE)), Span(done[0], TEXT), f"  {out}{stale}")

@@ -99,6 +99,9 @@ class DiffMoves(ActingScreen):
         self.write(Writing("search", note, self._search, key="search diff"))
 
     def _search(self, text: str) -> None:
+        if self.pane.diff is None:
+            self.say_refused("search", "there is no diff yet")
+            return
         self.pane.search(text)
         if not self.pane.to_hit(1) and not self.pane.to_hit(-1):
             self.pane.search("")

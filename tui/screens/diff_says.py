@@ -92,7 +92,11 @@ class DiffSays(DiffMoves):
             return Steer(worker=worker.worker, run=self.run_id, text=text)
         if worker.phase in _TAKES_FEEDBACK:
             return RetryWorker(
-                worker=worker.worker, run=self.run_id, mode=BeginFrom.CONTINUE, feedback=text
+                worker=worker.worker,
+                run=self.run_id,
+                mode=BeginFrom.CONTINUE,
+                feedback=text,
+                seen=self.seen(worker),
             )
         return None
 

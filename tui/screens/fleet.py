@@ -36,8 +36,8 @@ class FleetScreen(ActingScreen):
         self.is_zoomed = False
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        here = self.session.worker_view
-        if here is None:
+        here = self.session.worker_view.worker if self.session.worker_view else ""
+        if scene.run is None or not scene.run.workers:
             self.page = None
             is_empty = self.session.bridge.view is not None
             return Page(tuple(welcome(scene, cells, height)) if is_empty else ())
@@ -46,14 +46,14 @@ class FleetScreen(ActingScreen):
         self.page = draw_fleet(
             scene,
             (width, height),
-            here.worker,
+            here,
             Wish(
                 detail=self.detail,
                 is_plan_order=self.is_plan_order,
                 held=self.page.held if self.page and self.is_fingered else None,
             ),
         )
-        self.top, page = visible(self.page, here.worker, self.top, (width, height))
+        self.top, page = visible(self.page, here, self.top, (width, height))
         if not has_rail:
             return page
         rows = panes(page.rows, rail(scene, height), cells, height, side_cells=RAIL_CELLS)
@@ -96,11 +96,11 @@ class FleetScreen(ActingScreen):
     # Moving.
 
     def _move(self, direction: str) -> None:
-        here = self.session.worker_view
-        if self.page is None or here is None:
+        here = self.session.worker_view.worker if self.session.worker_view else ""
+        if self.page is None:
             return
-        there = move(self.page.places, here.worker, direction)
-        if there == here.worker and direction == "down":
+        there = move(self.page.places, here, direction)
+        if there == here and direction == "down":
             there = next(iter(self._folded()), there)
         self.point_at(there)
 
@@ -174,6 +174,7 @@ class FleetScreen(ActingScreen):
         """The first worker of the next step that has any."""
         run, here = self.session.run, self.session.worker_view
         if run is None or here is None:
+            self._move("down")
             return
         steps = [step for step in run.steps if step.workers]
         index = [step.name for step in steps].index(here.step)
@@ -202,6 +203,7 @@ class FleetScreen(ActingScreen):
     def do_open(self) -> None:
         here = self.session.worker_view
         if here is None:
+            self._move("down")
             return
         self.go("inbox" if here.questions and not here.phase.is_settled else "worker")
 

@@ -1,12 +1,12 @@
 """Inbox: answers are given in place, and the next item comes under the cursor by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from engine.commands import RetryWorker
+from engine.commands import Command, RetryWorker
 from engine.phases import Phase
 from engine.results import WorkerView
 from tui.present.inbox import LIST_CELLS, Detail, detail, inbox_subject, item_list, nothing_waits
-from tui.present.ink import KEY, Page, Row, Span, Zone, fit, words
+from tui.present.ink import KEY, TEXT, Page, Row, Span, Zone, fit, words
 from tui.present.scene import Scene
 from tui.present.sentences import sentence_of
 from tui.present.standing import step_of
@@ -31,6 +31,8 @@ class InboxScreen(ActingScreen):
         self.shown: Detail | None = None
         self.room = 0
         self._of = ""
+        self._at = 0
+        self._answered = ""
         self.range_from = ""
         self.is_zoomed = False
 
@@ -41,13 +43,28 @@ class InboxScreen(ActingScreen):
         super().on_screen_resume()
 
     def _current(self) -> WorkerView | None:
-        """The item under the cursor; where it has been answered, the first that still waits."""
+        """The item under the cursor; the next one where a key of this console answered it.
+
+        One that somebody else has answered is gone, and the cursor rests on nothing until a key.
+        """
         items = self.session.inbox()
-        here = next((w for w in items if w.worker == self.session.worker), None)
-        if here is None and items:
-            here = items[0]
-            self.session.worker = here.worker
-        return here
+        names = [worker.worker for worker in items]
+        if self.session.worker in names:
+            self._at = names.index(self.session.worker)
+        elif names and self._answered == self.session.worker:
+            self._at = min(self._at, len(names) - 1)
+            self.point_at(names[self._at])
+        return next((w for w in items if w.worker == self.session.worker), None)
+
+    def send(self, command: Command, said: str, after: Callable[[], None] | None = None) -> None:
+        """Note that it was a key of this console that answered the item."""
+
+        def done() -> None:
+            self._answered = getattr(command, "worker", None) or ""
+            if after:
+                after()
+
+        super().send(command, said, done)
 
     def point_at(self, worker: str) -> None:
         super().point_at(worker)
@@ -63,7 +80,8 @@ class InboxScreen(ActingScreen):
             "mark",
             "retry",
         }:
-            return "nothing waits for you"
+            waits = bool(self.session.inbox())
+            return "no item is under the cursor" if waits else "nothing waits for you"
         return "" if idea == "pause" else super().why_not(idea)
 
     # Drawing.
@@ -72,30 +90,31 @@ class InboxScreen(ActingScreen):
         return inbox_subject(self.session.inbox(), scene, cells)
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        here = self._current()
-        if here is None:
+        here, items = self._current(), self.session.inbox()
+        if not items:
             return Page(tuple(nothing_waits(scene)))
+        name = here.worker if here else ""
         is_beside = cells >= _SIDE_BY_SIDE_FROM and not self.is_zoomed
         list_cells = LIST_CELLS if is_beside else cells - 2
         rows, places = item_list(
-            self.session.inbox(),
+            items,
             scene,
-            here.worker,
+            name,
             list_cells,
             put_off=frozenset(self.session.put_off),
             is_tight=not is_beside,
         )
         width = cells - LIST_CELLS - 5 if is_beside else cells - 4
-        self.shown = detail(here, scene, width)
+        self.shown = detail(here, scene, width) if here else self._gone()
         has_list = height >= _LEAST_FOR_LIST and not self.is_zoomed
         above = min(_LIST_ROWS, len(rows), height // 2) if has_list else 0
         list_height = height if is_beside else above
         self.room = height if is_beside else height - list_height
-        listed = self._listed(rows, places, here.worker, list_height)
+        listed = self._listed(rows, places, name, list_height)
         if above and not is_beside:
             listed[-1:] = [()]
         self.top = max(min(self.top, len(self.shown.rows) - self.room), 0)
-        seen = self._seen(self.shown, here.worker)
+        seen = self._seen(self.shown, name)
         zones = [
             Zone(0, y, list_cells, 2 if is_beside else 1, f"worker:{name}")
             for name, y in places
@@ -107,6 +126,13 @@ class InboxScreen(ActingScreen):
             return Page(tuple(drawn), tuple(zones))
         below = [*((*fit((), 1), *row) for row in listed), *((*fit((), 2), *row) for row in seen)]
         return Page(tuple(below), tuple(zones))
+
+    def _gone(self) -> Detail:
+        """Say that what was under the cursor waits no more, and how to go on."""
+        worker = self.session.worker
+        said = f"{worker} no longer waits for you." if worker else "Nothing is under the cursor."
+        leads = words("  ", Span(self._key("down"), KEY), " goes to the next item.")
+        return Detail(rows=(words(Span(f"  {said}", TEXT)), leads))
 
     def _listed(
         self, rows: list[Row], places: list[tuple[str, int]], here: str, height: int
@@ -158,8 +184,8 @@ class InboxScreen(ActingScreen):
     def _move(self, by: int) -> None:
         names = [worker.worker for worker in self.session.inbox()]
         here = self._current()
-        if here:
-            index = names.index(here.worker) + by
+        if names:
+            index = names.index(here.worker) + by if here else min(self._at, len(names) - 1)
             self.point_at(names[max(min(index, len(names) - 1), 0)])
 
     def do_down(self) -> None:
@@ -240,7 +266,8 @@ class InboxScreen(ActingScreen):
         """Retry what failed: the item, or every failed one that is marked."""
         for worker in self.targets("retry"):
             if worker.phase is Phase.FAILED or not self.session.marks:
-                command = RetryWorker(worker=worker.worker, run=self.run_id)
+                seen = self.seen(worker)
+                command = RetryWorker(worker=worker.worker, run=self.run_id, seen=seen)
                 self.send(command, f"{worker.worker} begins again")
 
     def do_no_wide(self) -> None:

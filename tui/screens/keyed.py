@@ -8,12 +8,15 @@ from textual import events
 from engine.commands import StopRun
 from tui.keys import PLAYING, Heard, Waits
 from tui.present.dialogs import LeaveDialog
+from tui.present.help import HelpPage
 from tui.present.pickers import Picker
+from tui.screens.ahead import Typed
 from tui.screens.base import BoardScreen, Overlay
 from tui.screens.session import Player
 from tui.widgets.board import Board
 
 _CHORD_HELP_S = 0.3
+_TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
 _JUMP_S = 10.0
 _PLAYER: dict[str, Callable[[Player], None]] = {
     "play": lambda player: player.play_or_hold(),
@@ -31,11 +34,17 @@ class KeyedScreen(BoardScreen):
 
     # Keys.
 
-    def on_key(self, event: events.Key) -> None:
-        if self.textbox.has_focus:
-            return
-        event.stop()
-        event.prevent_default()
+    async def hear(self, typed: Typed) -> None:
+        """Take a key or a paste, on what the keys before it have made of this screen."""
+        if self.writing:
+            await self.textbox.hear(typed)
+        elif isinstance(typed, events.Paste):
+            self._pasted(typed.text)
+        else:
+            self.hear_key(typed)
+
+    def hear_key(self, event: events.Key) -> None:
+        """Take a key where no box is open."""
         self.fingered_at = monotonic()
         self._forget_chord_help()
         key, overlay = key_name(event), self.overlay
@@ -85,6 +94,8 @@ class KeyedScreen(BoardScreen):
         reason = self.refusal(idea)
         if reason:
             self.say_refused(self._key(idea) or idea, reason)
+            if idea in _TAKES_TEXT:
+                self.session.ahead.swallow()
             return
         getattr(self, f"do_{idea}")()
 
@@ -112,9 +123,10 @@ class KeyedScreen(BoardScreen):
         else:
             self.picked(choice.target)
 
-    def on_paste(self, event: events.Paste) -> None:
-        if isinstance(self.overlay, Picker):
-            self.overlay.type("".join(char for char in event.text if char.isprintable()))
+    def _pasted(self, text: str) -> None:
+        """Take a paste where something can be typed into; elsewhere it is no row of keys."""
+        if isinstance(self.overlay, Picker | HelpPage):
+            self.overlay.type("".join(char for char in text if char.isprintable()))
             self.draw()
 
     # The mouse.

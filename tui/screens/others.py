@@ -9,6 +9,7 @@ from tui.present.ink import BOLD, KEY, TEXT, Page, Row, Span, Zone, fit, slice_r
 from tui.present.lists import cursor_row
 from tui.present.looks import glyph, look_of
 from tui.present.meters import heading
+from tui.present.pickers import Choice, Picker
 from tui.present.rail import step_note
 from tui.present.runs import PastRun, ordered, past_row, run_rows
 from tui.present.scene import Scene
@@ -295,7 +296,7 @@ class RunsScreen(CommonScreen):
     def do_open(self) -> None:
         past = next((past for past in self._past_only() if past.run == self.cursor), None)
         if past is not None:
-            self.begin(partial(self._open_past, past))
+            self.begin(partial(self._open_past, past), holds=True)
         else:
             self._look_at(self.cursor)
 
@@ -308,8 +309,16 @@ class RunsScreen(CommonScreen):
         self.session.past_run = found
         self._look_at(past.run)
 
+    def do_search(self) -> None:
+        """A run by its name."""
+        names = {run.run: run.name for run in self.session.view.runs}
+        names |= {past.run: past.name for past in self._past_only()}
+        choices = [Choice(run, f"{run}  {name}") for run, name in names.items()]
+        self.choose(Picker("Runs", choices, hint="type a name"), self._to_run)
+
+    def _to_run(self, run: str) -> None:
+        self.cursor = run
+
     def _look_at(self, run: str) -> None:
-        self.session.run_id = run
-        self.session.worker = ""
-        self.session.marks.clear()
+        self.session.open_run(run)
         self.go("fleet")

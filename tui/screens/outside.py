@@ -76,8 +76,29 @@ def _below(folder: str, path: str) -> Path:
 
 
 def _unpack(data: bytes, folder: str) -> None:
+    """Write a packed tree out; what leads out of the folder is an error, a device is left out.
+
+    Python before 3.11.4 has no filter for this. Files come before all links, so that none is
+    written through a link; where the links lead is judged when all of them are there.
+    """
+    root = Path(folder).resolve()
     with tarfile.open(fileobj=io.BytesIO(data)) as packed:
-        packed.extractall(folder, filter="data")
+        members = {root / member.name: member for member in packed}
+        for path, member in members.items():
+            if not Path(os.path.normpath(path)).is_relative_to(root):
+                raise tarfile.TarError(f"{member.name} leads out of its folder")
+            if member.isdir():
+                path.mkdir(parents=True, exist_ok=True)
+            elif content := packed.extractfile(member) if not member.issym() else None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.read())
+    links = [path for path, member in members.items() if member.issym()]
+    for path in links:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(members[path].linkname)
+    for path in links:
+        if path.readlink().is_absolute() or not path.resolve().is_relative_to(root):
+            raise tarfile.TarError(f"{members[path].name} leads out of its folder")
 
 
 async def run_in_terminal(app: App[None], argv: Sequence[str]) -> str:

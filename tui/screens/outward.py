@@ -7,11 +7,13 @@ or a shell what they like. An editor with windows of its own cannot; it gets a c
 from collections.abc import Sequence
 from functools import partial
 
+from engine.commands import Seen
 from engine.phases import Phase
-from engine.results import StepView, WorkerView
+from engine.results import StepView, WorkerView, verdict_of
 from tui.present.ink import TEXT, Ink, Role, Span, words
 from tui.screens.common import CommonScreen
 from tui.screens.outside import editor_words, has_windows, open_copy, run_in_terminal
+from tui.screens.session import identity_of
 
 _GOES_OUT = frozenset({"terminal", "edit", "edit_all"})
 _NO_TREE = frozenset({Phase.WAITING, Phase.QUEUED, Phase.SKIPPED})
@@ -54,7 +56,7 @@ class OutwardScreen(CommonScreen):
     def do_terminal(self) -> None:
         shell, worker = self.session.shell, self._here()
         if shell is not None:
-            self.begin(partial(self._go_out, shell(self.run_id, worker.worker), "terminal"))
+            self.begin_outside(partial(self._go_out, shell(self.run_id, worker.worker), "terminal"))
 
     def place_here(self) -> tuple[str, int]:
         """The file and line that `edit` means, relative to the tree; nothing for all of it."""
@@ -78,7 +80,7 @@ class OutwardScreen(CommonScreen):
         if has_windows():
             self.begin(partial(self._open_copy, inside, path, worker.worker))
         else:
-            self.begin(partial(self._go_out, [*inside, *editor_words(path, line)], idea))
+            self.begin_outside(partial(self._go_out, [*inside, *editor_words(path, line)], idea))
 
     async def _go_out(self, argv: Sequence[str], idea: str) -> None:
         problem = await run_in_terminal(self.app, argv)
@@ -100,21 +102,21 @@ class OutwardScreen(CommonScreen):
     def do_check(self) -> None:
         worker = self._here()
         self.say(Span(f"checking {worker.worker} merged with its target", TEXT))
-        self.begin(partial(self._check, self.run_id, worker.worker))
+        seen = identity_of(worker)
+        self.begin(partial(self._check, self.run_id, worker.worker, seen))
 
-    async def _check(self, run: str, worker: str) -> None:
-        found = await self.session.bridge.check(run, worker)
+    async def _check(self, run: str, worker: str, seen: Seen) -> None:
+        found = await self.session.bridge.check(run, worker, seen)
+        self.session.look()
         if isinstance(found, str):
             self.say_refused(self._key("check"), found)
             return
         role = Role.DONE if found.passed else Role.FAILED
-        said = "passed" if found.passed else "failed"
+        said = str(verdict_of(found, is_stale=False, has_claimed=False) or "check failed")
         summary = found.summary.strip().split("\n")[-1] if found.summary else ""
         mark = "✓ " if found.passed else "✗ "
         tree = (found.tree or "")[:7]
-        self.say(
-            Span(mark, Ink(role)), Span(f"the check of {worker} {said} on {tree}  ", TEXT), summary
-        )
+        self.say(Span(mark, Ink(role)), Span(f"{worker}: {said} {tree}  ", TEXT), summary)
 
     # A pull request.
 
@@ -122,7 +124,11 @@ class OutwardScreen(CommonScreen):
         run, worker = self.session.run, self._here()
         target = run.target if run and run.target else "its target"
         said = f"Push {worker.branch} as you, and ask that it be merged into {target}?"
-        ask = partial(self._program, "pull request ", "pr", "--run", self.run_id, worker.worker)
+        tree = identity_of(worker).tree
+        seen = ("--seen", tree) if tree else ()
+        ask = partial(
+            self._program, "pull request ", "pr", "--run", self.run_id, *seen, worker.worker
+        )
         self.ask_first("publish", words(Span(said, TEXT)), partial(self.begin, ask))
 
     # Looking.

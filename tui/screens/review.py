@@ -1,11 +1,9 @@
 """Review: the conflicts of a worker, decided one after another; every decision is kept at once."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from engine.commands import (
-    FinishResolving,
-    Reject,
-)
+from engine.commands import FinishResolving
 from engine.phases import Phase
 from tui.present.ink import BOLD, LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
 from tui.present.review_blocked import blocked_page, blocked_sentence, blocked_subject
@@ -152,7 +150,7 @@ class ReviewScreen(ReviewBlocked):
         if idea == "pause":
             return "no edits of yours keep it from landing"
         if self.pane.matter is None and idea in _NEEDS_CONFLICT:
-            return "there is no conflict"
+            return "" if idea in {"undo", "redo"} else "there is no conflict"
         if idea in _TAKING:
             return self.why_not_take(idea)
         if idea in _RULES:
@@ -211,34 +209,32 @@ class ReviewScreen(ReviewBlocked):
     # Going on.
 
     def do_land(self) -> None:
+        """Land the result; a check that was not run on it is run by the landing itself."""
         view = self.pane.shown
         if view is None:
             return
-        if view.is_of_base or view.doing or (view.check is not None and view.check.passed):
+        is_red = view.check is not None and not view.check.passed
+        if view.is_of_base or view.doing or not is_red:
             self.finish()
             return
-        title = "the check was not run on this result: type land"
-        note = "the landing runs it first; where it fails nothing lands"
-        if not step_command(self.session.step_view):
-            title, note = "nothing checks this result: type land", "this step has no check"
-        if view.check is not None:
-            title = "the check failed on this result: type land"
-            note = "to land it despite that; the commit will say so"
-        self.write(Writing(title, note, self._land_by_word, key=f"land {view.worker}"))
+        title = "the check failed on this result: type land"
+        note = "to land it despite that; the commit will say so"
+        by_word = partial(self._finish_by_word, view.tree)
+        self.write(Writing(title, note, by_word, key=f"land {view.worker}"))
 
-    def _land_by_word(self, text: str) -> None:
+    def _finish_by_word(self, tree: str | None, text: str) -> None:
         if text.strip().casefold() != "land":
             self.say_refused(self._key("land"), "the word was not typed")
             return
-        view = self.pane.shown
-        self.finish(is_despite_check=view is not None and view.check is not None)
+        self.finish(tree, is_despite_check=True)
 
-    def finish(self, *, is_despite_check: bool = False) -> None:
-        """Go on with exactly the tree that the decisions make."""
+    def finish(self, tree: str | None = None, *, is_despite_check: bool = False) -> None:
+        """Go on with exactly the tree that was on screen."""
         view = self.pane.shown
         is_of_base = view is not None and view.is_of_base
         said = "the worker goes on from it" if is_of_base else "landing exactly this"
-        self.decide((FinishResolving(is_despite_check=is_despite_check),), said)
+        seen = tree or (view.tree if view is not None and not view.doing else None)
+        self.decide((FinishResolving(is_despite_check=is_despite_check, seen=seen),), said)
 
     def do_yes(self) -> None:
         self.finish()
@@ -254,8 +250,7 @@ class ReviewScreen(ReviewBlocked):
             Span(worker.worker, BOLD),
             Span("? It stays on its ref.", TEXT),
         )
-        command = Reject(worker=worker.worker, run=self.run_id)
-        self.ask_first("no_wide", said, lambda: self.send(command, f"{worker.worker} is given up"))
+        self.ask_to_reject("no_wide", worker, said)
 
     def onward(self) -> Row:
         return onward(self.pane.shown, keys_of(self)) if self.pane.shown else ()

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 from engine.commands import (
     AskAgent,
     ChooseRest,
+    FinishResolving,
     PickLines,
     ResolutionAction,
 )
 from engine.errors import EngineError
 from engine.phases import Phase
 from engine.results import WorkerView
-from tui.present.clean import clean_tree
+from tui.present.clean import clean_name, clean_tree
 from tui.present.ink import TEXT, Ink, Role, Row, Span
+from tui.present.outcomes import CameOut, Pursued, landing_of, made_again
 from tui.present.pickers import Choice, Picker
 from tui.present.review_blocked import is_blocked
 from tui.present.review_model import ReviewPane
@@ -74,7 +76,7 @@ class ReviewActs(ActingScreen):
         if here is None or run is None:
             return
         decided = self.session.bridge.decided.get((run.run, here.worker), 0)
-        moved = (here.phase, here.conflicts, here.check, here.behind, decided)
+        moved = (here.phase, here.conflicts, here.check, here.behind, here.error, decided)
         wanted = (run.run, here.worker, here.attempt, moved)
         if wanted == self._loaded:
             return
@@ -159,9 +161,8 @@ class ReviewActs(ActingScreen):
         shows_changed: bool = False,
     ) -> None:
         """Hand decisions to the engine; `goes_on` looks at the next open conflict then."""
-        self.begin(
-            partial(self._decide, actions, said, goes_on=goes_on, shows_changed=shows_changed)
-        )
+        decide = partial(self._decide, actions, said, goes_on=goes_on, shows_changed=shows_changed)
+        self.begin(decide, holds=True)
 
     async def _decide(
         self,
@@ -183,8 +184,8 @@ class ReviewActs(ActingScreen):
                 self.say_refused("that", found)
                 return found
             self.pane.show(found)
-            if found.is_finished and self.session.is_alone:
-                self.app.exit()  # what it was opened for is done; the shell says what is left to do
+            if isinstance(action, FinishResolving):
+                self._went_on(raw, found, said)
                 return ""
         if shows_changed:
             after = self.pane.matters
@@ -199,6 +200,24 @@ class ReviewActs(ActingScreen):
         self.say(Span("✓ ", Ink(Role.DONE)), Span(f"{clean_tree(said)}   ", TEXT), *onward)
         return ""
 
+    def _went_on(self, before: "ConflictView", now: "ConflictView", said: str) -> None:
+        """Say whether it goes on, or that the target moved and the merge was made again."""
+        if not now.is_finished:
+            self.say(Span("✗ ", Ink(Role.FAILED, bold=True)), Span(made_again(before, now), TEXT))
+        elif self.session.is_alone:
+            self.app.exit()  # what it was opened for is done; the shell says what is left to do
+        elif now.is_of_base or now.doing:
+            self.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT))
+        else:
+            self.say(Span("… ", Ink(Role.RUNNING)), Span(said, TEXT))
+            self.pursue(landing_of(now.run, now.worker))
+
+    def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
+        """Show the conflicts anew: a landing that did not go on may have made others."""
+        self._loaded = _NOTHING
+        self.load_if_moved()
+        super().came_out(pursued, outcome)
+
     def onward(self) -> Row:
         """What is to be done now that everything is decided."""
         return ()
@@ -208,7 +227,9 @@ class ReviewActs(ActingScreen):
         raw = self.pane.raw
         if raw is None:
             return
-        found = await self.session.bridge.check(raw.run, raw.worker)
+        seen = self.session.seen_of(raw.run, raw.worker)
+        found = await self.session.bridge.check(raw.run, raw.worker, seen)
+        self.session.look()
         if isinstance(found, str):
             self.say_refused(self._key("check"), found)
             return
@@ -281,7 +302,7 @@ class ReviewActs(ActingScreen):
             return
         path = pane.raw.files[matter.file].path
         writing = Writing(
-            f"ask for a proposal: {clean_tree(path)}:{hunk.line}",
+            f"ask for a proposal: {clean_name(path)}:{hunk.line}",
             "your words beside the texts, may be empty; first line: agent=codex, if wanted",
             lambda text: self._ask(path, hunk.key, text),
             key=f"ask {hunk.key}",

@@ -1,5 +1,8 @@
 """Review of a change that could not land because of uncommitted edits of the user's."""
 
+from dataclasses import replace
+from functools import partial
+
 from engine.commands import Edits, Land, StopWorker
 from engine.phases import Phase
 from tui.present.review_blocked import Way, is_blocked, ways_of
@@ -39,12 +42,14 @@ class ReviewBlocked(ReviewMoves):
         if worker.phase is Phase.LANDING:
             self.send(StopWorker(worker=name, run=self.run_id), f"{name} waits for review again")
         elif way.edits is not None:
-            command = Land(worker=name, run=self.run_id, edits=way.edits)
+            command = Land(worker=name, run=self.run_id, edits=way.edits, seen=self.seen(worker))
             self.send(command, f"{name} {_SAID[way.edits]}")
         else:
             note = "the branch that it is to land on"
-            self.write(Writing(f"land {name} on", note, self._land_on, key=f"land on {name}"))
+            command = Land(worker=name, run=self.run_id, seen=self.seen(worker))
+            land_on = partial(self._land_on, command)
+            self.write(Writing(f"land {name} on", note, land_on, key=f"land on {name}"))
 
-    def _land_on(self, text: str) -> None:
-        name, branch = self._here().worker, text.strip()
-        self.send(Land(worker=name, run=self.run_id, to=branch), f"landing {name} on {branch}")
+    def _land_on(self, command: Land, text: str) -> None:
+        branch = text.strip()
+        self.send(replace(command, to=branch), f"landing {command.worker} on {branch}")

@@ -176,9 +176,16 @@ class ReviewMoves(ReviewTexts):
         self.decide(actions, offer.label, goes_on=True)
 
     def do_undo(self) -> None:
+        """Take the last decision back; without conflicts, what was done last."""
+        if self.pane.raw is None:
+            super().do_undo()
+            return
         self.decide((UndoChoice(),), "taken back", shows_changed=True)
 
     def do_redo(self) -> None:
+        if self.pane.raw is None:
+            super().do_redo()
+            return
         self.decide((RedoChoice(),), "decided again", shows_changed=True)
 
     def do_forget(self) -> None:

@@ -3,7 +3,7 @@
 from functools import partial
 
 from engine.commands import EditFile, ResolutionAction, SetFile, WriteHunk
-from tui.present.clean import clean_tree
+from tui.present.clean import clean_name
 from tui.present.ink import TEXT, Ink, Role, Span
 from tui.present.review_offers import side_text
 from tui.screens.base import Writing
@@ -31,7 +31,7 @@ class ReviewTexts(ReviewActs):
             return
         path, line = pane.raw.files[matter.file].path, hunk.line
         writing = Writing(
-            f"{clean_tree(path)}:{line}",
+            f"{clean_name(path)}:{line}",
             "this text stands in the conflict's place",
             lambda text: self._write_hunk(path, hunk.key, text),
             key=f"hunk {hunk.key}",
@@ -48,7 +48,7 @@ class ReviewTexts(ReviewActs):
         self.decide((WriteHunk(path=path, hunk=key, text=text),), "own text", goes_on=True)
 
     def do_edit_all(self) -> None:
-        self.begin(self._edit_file)
+        self.begin_outside(self._edit_file)
 
     async def _edit_file(self) -> None:
         """The file in the user's editor; markers that are left are left open."""
@@ -96,7 +96,7 @@ class ReviewTexts(ReviewActs):
         self.write(Writing("edit", note, self._edit_named, key="edit other"))
 
     def _edit_named(self, path: str) -> None:
-        self.begin(partial(self._edit_path, path.strip()))
+        self.begin_outside(partial(self._edit_path, path.strip()))
 
 
 def _can_be_typed(text: str) -> bool:

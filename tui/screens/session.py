@@ -4,14 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from engine.commands import Seen
 from engine.results import EngineView, RunView, StepView, WorkerView
 from tui.bridge import Bridge
 from tui.keys import Chords, Keymap
+from tui.present.clean import clean
 from tui.present.diff_layout import Comment
 from tui.present.figures import age, lasting
 from tui.present.ink import Role
 from tui.present.scene import Banner, Scene
 from tui.present.standing import Band, bands_of, in_order, step_of
+from tui.present.unshown import Unshown
+from tui.screens.ahead import TypeAhead
 from tui.theming import Theme
 from tui.widgets.palette import Palette
 
@@ -53,16 +57,26 @@ class Player(Protocol):
 
 
 class Undoable(NamedTuple):
-    """Something that was done, and how to take it back and do it again."""
+    """Something that was done, and how to take it back and do it again.
+
+    `asks` is what is asked before it is taken back; nothing where nobody needs to be asked. What
+    cannot be done again has no `redo`.
+    """
 
     said: str
     undo: Callable[[], None]
-    redo: Callable[[], None]
+    redo: Callable[[], None] | None
+    asks: str = ""
 
 
 @dataclass
 class Session:
-    """One console's memory. Screens read and change it; nothing of it is on disk."""
+    """One console's memory. Screens read and change it; nothing of it is on disk.
+
+    What screens draw and what keys act on is one frame: a view of the engine that `look` took. The
+    cursor is a name, and nothing but a key moves it: a view in which its worker is gone leaves it
+    on nothing.
+    """
 
     bridge: Bridge
     clock: Callable[[], float]
@@ -83,6 +97,7 @@ class Session:
     worker: str = ""
     diff_place: str = ""
     marks: set[str] = field(default_factory=set)
+    unshown: dict[tuple[str, str, int], Unshown] = field(default_factory=dict)
     opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     looked: dict[str, str] = field(default_factory=dict)
@@ -90,27 +105,54 @@ class Session:
     put_off: set[str] = field(default_factory=set)
     risen: frozenset[tuple[str, str]] = frozenset()
     drafts: dict[str, str] = field(default_factory=dict)
+    landing: dict[str, None] = field(default_factory=dict)
     done: list[Undoable] = field(default_factory=list)
     undone: list[Undoable] = field(default_factory=list)
+    ahead: TypeAhead = field(default_factory=TypeAhead)
     _since: float = 0.0
-    _first: tuple[RunView, WorkerView | None] | None = None
+    _frame: EngineView | None = None
+    _of_run: str = ""
+    _held_run: str = ""
 
     def __post_init__(self) -> None:
         self.chords = Chords(self.keymap)
 
     @property
     def view(self) -> EngineView:
-        """The newest view; an empty one before the first."""
-        return self.bridge.view or EngineView(repository="")
+        """The view that is on screen; an empty one before the first."""
+        return self._frame or EngineView(repository="")
+
+    def look(self) -> None:
+        """Take the newest view for the frames from now on; the cursor stays on its worker."""
+        self._frame = self.bridge.view
+        run = self.run
+        if run is None or not run.workers:
+            return
+        if not self._of_run:
+            self.worker = self.worker or in_order(run)[0].worker
+        elif self._of_run != run.run:  # it took the screen by itself: no key meant its workers
+            self.worker = ""
+            self.marks.clear()
+        self._of_run = run.run
+
+    def open_run(self, run: str) -> None:
+        """Look at another run because a key said so, its first worker under the cursor."""
+        self.run_id, self.worker, self._of_run = run, "", ""
+        self.marks.clear()
+        self.look()
+
+    def hold_run(self, *, is_held: bool) -> None:
+        """Keep the run that is on screen, or let a later one take its place once it has ended."""
+        run = self.run
+        self._held_run = run.run if is_held and run is not None else ""
 
     @property
     def run(self) -> RunView | None:
-        """The run on screen: the one chosen, else the latest when it was first looked at."""
-        runs = self.view.runs
-        chosen = next((run for run in runs if run.run == self.run_id), None)
-        if chosen is None and self.past_run and self.past_run.run == self.run_id:
+        """The run on screen: the one chosen or held, else the latest when first looked at."""
+        by_name = {run.run: run for run in self.view.runs}
+        if self.run_id not in by_name and self.past_run and self.past_run.run == self.run_id:
             return self.past_run
-        return chosen or self._latest()
+        return by_name.get(self.run_id) or by_name.get(self._held_run) or self._latest()
 
     def _latest(self) -> RunView | None:
         """The latest run; one begun elsewhere takes no key that was meant for one that goes on.
@@ -126,18 +168,17 @@ class Session:
 
     @property
     def worker_view(self) -> WorkerView | None:
-        """The worker under the cursor; the first one where the chosen one is not there."""
+        """The worker under the cursor; None where it rests on nothing."""
         run = self.run
-        if run is None:
-            return None
-        found = next((worker for worker in run.workers if worker.worker == self.worker), None)
-        return found or self._first_of(run)
+        workers = run.workers if run else ()
+        return next((worker for worker in workers if worker.worker == self.worker), None)
 
-    def _first_of(self, run: RunView) -> WorkerView | None:
-        """The one that needs a human most; asked for many times while one view is drawn."""
-        if self._first is None or self._first[0] is not run:
-            self._first = (run, next(iter(in_order(run)), None))
-        return self._first[1]
+    def seen_of(self, run: str, worker: str) -> Seen | None:
+        """Return the identity of a worker's change as it is on screen, for an act on it."""
+        runs = (*self.view.runs, *((self.past_run,) if self.past_run else ()))
+        workers = next((one.workers for one in runs if one.run == run), ())
+        found = next((one for one in workers if one.worker == worker), None)
+        return identity_of(found) if found else None
 
     @property
     def step_view(self) -> StepView | None:
@@ -173,6 +214,10 @@ class Session:
         if lost is not None and now - lost >= _GRACE_S:
             said = f"since {age(now - lost)}. Agents go on under their keepers; nothing is lost."
             return Banner("NO ENGINE", f"{said} Trying again.")
+        trouble = self.run.trouble if self.run else None
+        if trouble is not None:
+            said = f"since {age(now - trouble.since)}: {clean(trouble.what)}. {clean(trouble.help)}"
+            return Banner("STANDS STILL", said)
         violated = self._violation()
         if violated:
             return violated
@@ -199,6 +244,12 @@ class Session:
         """Something was done that can be taken back."""
         self.done.append(undoable)
         self.undone.clear()
+
+
+def identity_of(worker: WorkerView, result: str = "") -> Seen:
+    """Return what names a worker's change as it is shown, with the merge that is on screen."""
+    tree = (worker.change.tree or "") if worker.change else ""
+    return Seen(tree=tree, attempt=worker.attempt, result=result or None)
 
 
 def _played(player: Player) -> Banner:

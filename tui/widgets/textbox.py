@@ -1,10 +1,24 @@
 """The box for text that goes to an agent: steering, feedback, an answer, a comment, a reason."""
 
+from typing import Protocol
+
 from textual import events
-from textual.message import Message
 from textual.widgets import TextArea
 
 from tui.present.clean import clean_block
+
+
+class BoxOwner(Protocol):
+    """Whoever opened the box, and is told at once what became of it."""
+
+    def box_sent(self, text: str) -> None:
+        """The text was sent."""
+
+    def box_closed(self) -> None:
+        """The box was closed; its draft is kept."""
+
+    def box_editor_wanted(self) -> None:
+        """The user wants to go on in an editor."""
 
 
 class TextBox(TextArea):
@@ -23,23 +37,18 @@ class TextBox(TextArea):
     TextBox .text-area--cursor-line { background: $surface; }
     """
 
-    class Sent(Message):
-        """The text was sent."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text_sent = text
-
-    class Closed(Message):
-        """The box was closed; its draft is kept."""
-
-    class EditorWanted(Message):
-        """The user wants to go on in their own editor."""
-
-    def __init__(self) -> None:
+    def __init__(self, owner: BoxOwner) -> None:
         super().__init__(soft_wrap=True, show_line_numbers=False, tab_behavior="focus")
+        self._owner = owner
         self.past: list[str] = []
         self.is_code = False
+
+    async def hear(self, typed: events.Key | events.Paste) -> None:
+        """Take a key or a paste, to its end: the next one may be for whatever comes then."""
+        if isinstance(typed, events.Paste):
+            await self._on_paste(typed)
+        else:
+            await self._on_key(typed)
 
     async def _on_key(self, event: events.Key) -> None:
         special = {
@@ -74,16 +83,16 @@ class TextBox(TextArea):
         if text and not self.is_code:
             self.past.append(text)
         self.text = ""
-        self.post_message(self.Sent(text))
+        self._owner.box_sent(text)
 
     def _close(self) -> None:
-        self.post_message(self.Closed())
+        self._owner.box_closed()
 
     def _new_line(self) -> None:
         self.insert("\n")
 
     def _open_editor(self) -> None:
-        self.post_message(self.EditorWanted())
+        self._owner.box_editor_wanted()
 
     def _recall(self) -> None:
         self.text = self.past[-1]

@@ -49,7 +49,7 @@ async def composed(repo: Repo, state: RunState, workers: Sequence[Worker], *, ta
     merger, tree = Merger(repo), old
     trees: dict[WorkerId, str] = {}
     for w in workers:
-        sides = await sides_of(repo, w, old=old, tree=tree)
+        sides = sides_of(w, onto=tree)
         merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
         if merged.is_clean:
             trees[w.id] = tree = merged.tree

@@ -37,6 +37,7 @@ from engine.supervisor.merging.weaving import (
     woven_attempt,
 )
 from engine.supervisor.run_ports import RunPort
+from engine.supervisor.sight import require_seen
 
 
 class MergeDesk:
@@ -147,14 +148,18 @@ class MergeDesk:
             raise WorkspaceError(f"{which.id} has no change that could be compared")
         return await change_diff(self._repo, heads[0], heads[1], against=str(one.id))
 
-    async def leave_out(self, run: RunPort, worker: WorkerId, keys: Sequence[str]) -> Change:
+    async def leave_out(
+        self, run: RunPort, worker: WorkerId, keys: Sequence[str], *, seen: c.Seen | None = None
+    ) -> Change:
         """Let exactly these hunks stay behind when a change lands; none of them: all of it lands.
 
         Raises:
+            ChangeMoved: The change is not the one that was seen.
             WorkspaceError: It cannot be done, and why; nothing was changed.
         """
         async with self.resolutions.lock(run.state.run, worker):
             w = may_be_trimmed(run.state, worker)
+            require_seen(w, seen)
             change = await trimmed(self._repo, run.state, w, keys)
             w = may_be_trimmed(run.state, worker, attempt=w.attempt)
             left_out = tuple(dict.fromkeys(keys))
@@ -199,6 +204,10 @@ class MergeDesk:
         return attempt.worker
 
     async def _finish(self, run: RunPort, w: Worker, action: c.FinishResolving) -> ConflictView:
+        if action.seen is not None:
+            view = await self.resolutions.view(run.state, w)
+            if view.tree != action.seen:
+                return view
         finished = await self.resolutions.finish(run.state, w)
         view = await self.resolutions.view(run.state, w)
         if finished is None:
@@ -211,6 +220,7 @@ class MergeDesk:
                 tree=finished.tree,
                 onto=finished.onto,
                 is_despite_check=action.is_despite_check,
+                is_seen=action.seen == finished.tree,
                 at=self._clock.now(),
             )
         )

@@ -31,6 +31,7 @@ from engine.merge import (
     Whole,
     options,
     propose,
+    reads_still,
 )
 from engine.store.layout import Layout
 from engine.supervisor.merging.conflicts import Conflicts, read_conflicts
@@ -129,7 +130,8 @@ class OpenConflict:
     @property
     def proposals(self) -> tuple[tuple[Proposal, ...], ...]:
         """For each hunk what is offered, the surest first; never applied by itself."""
-        return tuple(propose(hunk, memory=self._memory) for hunk in self.hunks)
+        accepts = reads_still(self.file)
+        return tuple(propose(hunk, memory=self._memory, accepts=accepts) for hunk in self.hunks)
 
     @property
     def options(self) -> tuple[Option, ...]:

@@ -1,15 +1,14 @@
 """What has to be merged for a worker: its change into the target, or what it builds on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
-from engine.git.composition import merged_since
-from engine.git.diff import is_ancestor, merge_base
 from engine.git.merge3 import Merger, Sides
 from engine.git.objects import Wording, resolve, write_commit
 from engine.git.runner import Repo
+from engine.git.stacking import Record, counted_from, standing_head
 from engine.merge import Names
 from engine.plan.model import MergeMode
 
@@ -50,28 +49,26 @@ async def landing_question(
     """
     wish = w.land.to if w.land else None
     branch = target or wish or state.plan.runtime.target or ""
-    change = w.change
-    if change is None or change.head is None or change.base is None:
-        raise WorkspaceError(f"{w.id} has no change that could be merged")
     old = await resolve(repo, f"refs/heads/{branch}")
     if old is None:
         raise WorkspaceError(f"there is no branch {branch!r} to merge into")
-    since = await merged_since(repo, old, base=change.base, head=change.head)
-    sides = Sides(since, old, change.head)
+    sides = sides_of(w, onto=old)
     names = Names(branch, str(w.id))
-    return Question(sides=sides, names=names, onto=old, key=f"{old}..{change.head}")
+    return Question(sides=sides, names=names, onto=old, key=f"{old}..{sides.theirs}")
 
 
-async def sides_of(repo: Repo, w: Worker, *, old: str, tree: str) -> Sides:
-    """The merge of a worker's change into a tree that the target, at `old`, has come to.
+def sides_of(w: Worker, *, onto: str) -> Sides:
+    """Return the merge that brings a worker's change to a tree: whatever lands it, asks this one.
+
+    A change is what leads from the recorded base to what was collected. The history between the
+    two is the agent's own affair, and nothing is counted from it.
 
     Raises:
-        WorkspaceError: It has nothing to land.
+        WorkspaceError: The worker has no change.
     """
     if w.change is None or w.change.head is None or w.change.base is None:
-        raise WorkspaceError(f"{w.id} has no change that could be landed")
-    since = await merged_since(repo, old, base=w.change.base, head=w.change.head)
-    return Sides(since, tree, w.change.head)
+        raise WorkspaceError(f"{w.id} has no change that could be merged")
+    return Sides(w.change.base, onto, w.change.head)
 
 
 async def base_question(
@@ -82,39 +79,61 @@ async def base_question(
     Raises:
         WorkspaceError: One of the changes is gone.
     """
-    heads = base_heads(state, w)
-    if not heads:
+    below = await beneath(repo, state, w)
+    if not below.heads:
         raise WorkspaceError(f"{w.id} builds on no changes that could conflict")
-    author = repo.settings.sign(int(state.started_at or 0))
-    wording = Wording(message="Stacked base\n", author=author)
-    (first, onto), *others = heads
-    held = [first]
-    for name, head in others:
-        if not await is_ancestor(repo, head, onto):
-            key = f"{onto}..{head}"
-            tree = settled.get(key)
-            if tree is None:
-                since = await merge_base(repo, onto, head) or state.plan.runtime.base or onto
-                merged = await merger.merge3(since, onto, head)
-                if not merged.is_clean:
-                    names = Names(" + ".join(held), name)
-                    sides = Sides(since, onto, head)
-                    return Question(sides=sides, names=names, onto=onto, key=key, is_of_base=True)
-                tree = merged.tree
-            onto = await write_commit(repo, tree, [onto, head], wording)
-        held.append(name)
+    names, heads = list(below.heads), list(below.heads.values())
+    onto = heads[0]
+    for at, head in enumerate(heads[1:], 1):
+        since = await counted_from(repo, below.record, heads[:at], head)
+        if since is None:
+            continue
+        key = f"{onto}..{head}"
+        tree = settled.get(key)
+        if tree is None:
+            merged = await merger.merge3(since, onto, head)
+            if not merged.is_clean:
+                sides, held = Sides(since, onto, head), Names(" + ".join(names[:at]), names[at])
+                return Question(sides=sides, names=held, onto=onto, key=key, is_of_base=True)
+            tree = merged.tree
+        onto = await write_commit(repo, tree, [onto, head], below.wording)
     tree = await resolve(repo, onto, "tree")
     if tree is None:
         raise WorkspaceError(f"{onto} is gone")
     return NothingLeft(tree)
 
 
-def base_heads(state: RunState, w: Worker) -> Sequence[tuple[str, str]]:
-    """The changes that a worker builds on, by the names of those who made them."""
-    return [
-        (str(worker), change.head)
-        for worker, _ in w.bases
-        if (change := state.workers[worker].change) is not None
-        and change.head is not None
-        and state.plan.step(worker.step).merge is not MergeMode.NONE
-    ]
+@dataclass(frozen=True, kw_only=True)
+class Beneath:
+    """The changes that a worker builds on.
+
+    Attributes:
+        heads: A commit of each, by the name of the worker that made it.
+        record: What stands on what.
+        wording: What a commit says that puts them together.
+    """
+
+    heads: Mapping[str, str]
+    record: Record
+    wording: Wording
+
+
+async def beneath(repo: Repo, state: RunState, w: Worker) -> Beneath:
+    """Return the changes that a worker builds on, as commits to stand on."""
+    author = repo.settings.sign(int(state.started_at or 0))
+    wording = Wording(message="Stacked base\n", author=author)
+    heads: dict[str, str] = {}
+    for worker, _ in w.bases:
+        change = state.workers[worker].change
+        if change is None or change.head is None or change.base is None:
+            continue
+        if state.plan.step(worker.step).merge is not MergeMode.NONE:
+            said = Wording(message=f"{worker}\n", author=author)
+            heads[str(worker)] = await standing_head(repo, change.base, change.head, said)
+    bases: dict[str, tuple[str, ...]] = {}
+    for other in state.workers.values() if len(heads) > 1 else ():
+        change = other.change
+        if change is not None and change.head is not None and change.base is not None:
+            bases[change.head] = (*bases.get(change.head, ()), change.base)
+    root = state.plan.runtime.base or next(iter(heads.values()), "")
+    return Beneath(heads=heads, record=Record(root=root, bases=bases), wording=wording)

@@ -50,6 +50,8 @@ class LandingEnd:
         commit: Where the target is now; None where nothing landed.
         conflicts: The paths that a human has to decide.
         reason: Why it was set aside.
+        is_changed: It is not the change that was seen.
+        note: What there is to say of one that landed.
     """
 
     worker: str
@@ -57,6 +59,8 @@ class LandingEnd:
     commit: str | None = None
     conflicts: tuple[str, ...] = ()
     reason: str = ""
+    is_changed: bool = False
+    note: str = ""
 
     @property
     def is_landed(self) -> bool:
@@ -100,7 +104,7 @@ async def landing_order(
         names = {w.id for w in left}
         free = [w for w in left if not names.intersection(must_land_first(state, w.id))] or left
         ready = free if by is LandingOrder.FEWEST_CONFLICTS else free[:1]
-        sides = [await sides_of(repo, w, old=old, tree=tree) for w in ready]
+        sides = [sides_of(w, onto=tree) for w in ready]
         merged = await merger.preview(sides)
         best = min(range(len(ready)), key=lambda n: (_weight(merged[n]), n))
         w, made = ready[best], merged[best]
@@ -163,7 +167,8 @@ async def land_one(port: LandingPort, command: c.Land) -> LandingEnd:
     reply = await port.command(command)
     if isinstance(reply, c.Refused):
         reason = f"{reply.reason}. {reply.hint}".strip().removesuffix(".")
-        return LandingEnd(worker=command.worker, reason=reason)
+        is_changed = reply.kind is c.RefusalKind.CHANGED
+        return LandingEnd(worker=command.worker, reason=reason, is_changed=is_changed)
     return await landing_end(port, view.run, command.worker, after_seq=view.seq)
 
 
@@ -186,7 +191,7 @@ def _end(event: ev.Event, worker: str) -> LandingEnd | None:
         return None
     match event:
         case ev.Landed():
-            return LandingEnd(worker=worker, target=event.target, commit=event.new)
+            return LandingEnd(worker=worker, target=event.target, commit=event.new, note=event.note)
         case ev.ConflictsFound():
             return LandingEnd(worker=worker, conflicts=event.paths, reason="it conflicts")
         case ev.WorkerMoved(before=Phase.LANDING):

@@ -29,6 +29,7 @@ from engine.git.runner import Repo
 from engine.ids import WorkerId
 from engine.merge import Names
 from engine.phases import Phase
+from engine.private import private_folder
 from engine.results import Clash, Moment, RunView, StepView, WorkerView
 from engine.supervisor.clock import Clock
 from engine.supervisor.merging.conflicts import conflict_paths, read_conflicts
@@ -231,7 +232,7 @@ class Radar:
         """The clashes of every worker; only trees that never met before are merged."""
         asked: list[tuple[Sides, _Blip, _Blip]] = []
         for one, other in pairs:
-            base = await self._base(one.base, other.base)
+            base = await self._base(one, other)
             if base is not None:
                 asked.append((Sides(base, one.tree, other.tree), one, other))
         new = list(dict.fromkeys(sides for sides, *_ in asked if sides not in self._merged))
@@ -251,13 +252,17 @@ class Radar:
                     found.setdefault(me.name, []).append(replace(clash, other=whom.name))
         return found
 
-    async def _base(self, one: str, other: str) -> str | None:
-        """What two changes have in common."""
-        if one == other:
-            return one
-        key = (one, other)
+    async def _base(self, one: _Blip, other: _Blip) -> str | None:
+        """Return what a worker's change is counted from where it meets another tree.
+
+        The target and the user's own edits are met as by a landing: from the recorded base. Two
+        workers that began at different commits meet from what these have in common.
+        """
+        if one.worker is None or one.base == other.base:
+            return other.base
+        key = (one.base, other.base)
         if key not in self._bases:
-            self._bases[key] = await merge_base(self._repo, one, other)
+            self._bases[key] = await merge_base(self._repo, *key)
         return self._bases[key]
 
     async def _clash(self, sides: Sides, merged: MergedTrees) -> Clash | None:
@@ -295,8 +300,8 @@ class Radar:
 
 def _make_room(merged: Path, objects: Path) -> None:
     """The folder where merges go, in which git finds the pictures besides."""
-    objects.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (merged / "info").mkdir(parents=True, exist_ok=True)
+    private_folder(objects)
+    private_folder(merged / "info")
     (merged / "info/alternates").write_text(f"../{objects.name}\n", encoding="utf-8")
 
 

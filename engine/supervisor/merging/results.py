@@ -10,7 +10,7 @@ from engine.git.merge3 import MergedTrees
 from engine.git.objects import scratch_folder
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.staging import private_index
-from engine.git.trees import is_unsafe
+from engine.git.unsafe import is_unsafe
 from engine.merge import FileResult
 from engine.supervisor.merging.conflicts import Conflicts
 

@@ -4,9 +4,9 @@ Whose merge it is, where its decisions are kept and what becomes of the result i
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 from anyio import to_thread
@@ -27,6 +27,7 @@ from engine.merge import (
     ResolutionSession,
     TextMerge,
     propose,
+    reads_still,
 )
 from engine.supervisor.merging.actions import decided
 from engine.supervisor.merging.conflicts import Conflicts, read_conflicts
@@ -266,6 +267,7 @@ class _Offers:
     def __init__(self, review: Review, memory: Memory) -> None:
         self._known = review.offers
         self._answers = review.answers
+        self._conflicts = review.session.conflicts
         self._memory = memory
         self._until = time.monotonic() + _THINKS_S
         self.is_cut = False
@@ -277,5 +279,21 @@ class _Offers:
                 self.is_cut = True
                 return ()
             asked = self._answers.get(hunk.key, ())
-            self._known[hunk.key] = propose(hunk, memory=self._memory, asked=asked)
+            self._known[hunk.key] = propose(
+                hunk, memory=self._memory, asked=asked, accepts=self._is_sound
+            )
         return self._known[hunk.key]
+
+    def _is_sound(self, hunk: Hunk, text: bytes) -> bool:
+        """Tell whether every file with this hunk can be read with the text in its place."""
+        return all(reads(hunk, text) for reads in self._readers.get(hunk.key, ()))
+
+    @cached_property
+    def _readers(self) -> Mapping[HunkKey, Sequence[Callable[[Hunk, bytes], bool]]]:
+        """The tests of the files, by the hunks that are open in them."""
+        found: dict[HunkKey, list[Callable[[Hunk, bytes], bool]]] = {}
+        for conflict in self._conflicts:
+            reads = reads_still(conflict)
+            for hunk in conflict.open.hunks:
+                found.setdefault(hunk.key, []).append(reads)
+        return found

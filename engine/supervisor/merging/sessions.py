@@ -34,6 +34,7 @@ from engine.supervisor.merging.questions import (
     landing_question,
 )
 from engine.supervisor.merging.review import Review
+from engine.supervisor.merging.showing import shown_path
 from engine.supervisor.merging.views import ConflictView
 
 _VERSION = 1
@@ -191,6 +192,15 @@ class Resolutions:
                 return await opened.review.tree()
             return tuple(opened.review.open_paths)
 
+    async def paths(self, state: RunState, w: Worker) -> tuple[str, ...]:
+        """Return every path that conflicts, decided or not.
+
+        Raises:
+            WorkspaceError: There is nothing to merge any more.
+        """
+        opened = await self._load(state, w)
+        return tuple(shown_path(one.path) for one in opened.review.session.conflicts)
+
     async def tree(self, state: RunState, w: Worker) -> Finished:
         """What would be landed (or built on) now, without going on.
 
@@ -248,7 +258,7 @@ class Resolutions:
             worker=str(w.id),
             attempt=w.attempt,
             is_of_base=opened.question.is_of_base,
-            check=w.check if w.check and view.tree and w.check.tree == view.tree else None,
+            check=w.check if w.check and view.tree and w.check.speaks_for(view.tree) else None,
         )
 
     def _path(self, state: RunState, w: Worker) -> Path:

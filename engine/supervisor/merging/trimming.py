@@ -25,8 +25,6 @@ from engine.supervisor.merging.conflicts import Conflicts
 from engine.supervisor.merging.results import result_tree
 from engine.supervisor.merging.weaving import change_of
 
-_MOST_BYTES = 64 << 20
-
 
 def may_be_trimmed(state: RunState, worker: WorkerId, *, attempt: int | None = None) -> Worker:
     """The worker, as one whose change may lose hunks now.
@@ -71,7 +69,7 @@ async def trimmed(repo: Repo, state: RunState, w: Worker, keys: Sequence[str]) -
         raise WorkspaceError(f"{w.id} has no change")
     if not keys:
         return whole
-    results = await _reverted(repo, (w.base or whole.base, whole.head), frozenset(keys))
+    results = await _reverted(repo, (whole.base, whole.head), frozenset(keys))
     merged = MergedTrees(tree=await tree_of(repo, whole.head))
     tree = await result_tree(repo, merged, Conflicts(()), results)
     if tree == await tree_of(repo, whole.base):
@@ -90,7 +88,7 @@ async def _reverted(repo: Repo, sides: tuple[str, str], keys: frozenset[str]) ->
     diff = await change_diff(repo, *sides, against="")
     _refuse_unknown(diff, keys)
     files = await changed_files(repo, *sides)
-    patches = await file_patches(repo, files, sides, max_bytes=_MOST_BYTES)
+    patches = await file_patches(repo, files, sides)
     found: list[FileResult] = []
     for n, (file, patch) in enumerate(zip(files, patches, strict=True)):
         named = [key in keys for key in diff.keys[n]]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.core.state import RunState, Worker
+from engine.core.state import RunState, Worker, usages_of
 from engine.errors import WorkspaceError
 from engine.git.diff import changed_files
 from engine.git.merge3 import MergedTrees
@@ -11,7 +11,7 @@ from engine.git.names import RefNames
 from engine.git.objects import Wording, set_refs, tree_of, write_commit
 from engine.git.runner import Repo
 from engine.ids import WOVEN, AttemptId, WorkerId
-from engine.limits import Usage
+from engine.limits import Usage, summed
 from engine.merge import (
     CandidateHunk,
     FileResult,
@@ -25,6 +25,7 @@ from engine.merge import (
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
 from engine.results import Change, CheckResult, Outcome
+from engine.supervisor.git_change import in_figures
 from engine.supervisor.merging.conflicts import Conflicts
 from engine.supervisor.merging.reading import contents_of
 from engine.supervisor.merging.results import result_tree
@@ -197,14 +198,14 @@ def _row(
         worker=str(w.id),
         phase=w.phase,
         outcome=w.outcome,
-        label=state.planned(w.id).label,
+        label=state.label_of(w.id),
         agent=agent.name if agent else "",
         check=w.check,
         files=change.files,
         insertions=change.insertions,
         deletions=change.deletions,
         worked_s=w.worked_s,
-        usage=(w.ended.usage if w.ended else None) or Usage(),
+        usage=summed(usages_of(w)),
         hunks=len(hunks),
         agreed=sum(len(hunk.alike) > 1 for hunk in hunks),
         is_comparable=w in able,
@@ -295,14 +296,7 @@ async def keep(repo: Repo, state: RunState, woven: Woven, attempt: AttemptId) ->
 async def change_of(repo: Repo, *, base: str, head: str, tree: str) -> Change:
     """A commit that was made of decisions, in figures."""
     files = await changed_files(repo, base, head)
-    return Change(
-        head=head,
-        base=base,
-        tree=tree,
-        files=len(files),
-        insertions=sum(file.added or 0 for file in files),
-        deletions=sum(file.removed or 0 for file in files),
-    )
+    return await in_figures(repo, Change(head=head, base=base, tree=tree), files)
 
 
 def woven_attempt(state: RunState, step: PlannedStep) -> AttemptId:

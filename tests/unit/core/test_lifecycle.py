@@ -17,9 +17,9 @@ from engine.events import (
     WorkerSettled,
 )
 from engine.ids import WorkerId
-from engine.limits import Dimension, LimitHit
+from engine.limits import Dimension, LimitHit, Usage
 from engine.phases import Phase, StopCause
-from engine.plan.model import MergeMode, RetryMode, RetryRule
+from engine.plan.model import AgentChoice, MergeMode, RetryMode, RetryRule
 from engine.results import Change, Outcome
 from tests.support.core_runs import CHANGE, FAILED, PASSED, Told, a_run, who
 from tests.support.plans import a_step
@@ -445,3 +445,42 @@ def test_who_was_skipped_waits_again_when_retried():
 
 def test_a_first_attempt_knows_of_nothing_before_it():
     assert a_run(a_step("a")).worker("a").next == Next()
+
+
+def test_a_session_that_is_taken_up_twice_has_used_all_three_parts():
+    told = a_run(a_step("a"))
+    for used, session in ((3, "s"), (2, "s"), (4, "s"), (5, "other")):
+        told.ready("a")
+        told.ended("a", ok=False, session=session, usage=Usage(output_tokens=used))
+        told.collected("a", None)
+        before = told.worker("a").session_usage
+        told.tell(f.RetryRequested, "a", mode=RetryMode.RESUME, is_alone=True)
+        assert before is not None
+        assert before.output_tokens == {3: 3, 2: 5, 4: 9, 5: 5}[used]
+
+
+def test_a_worker_is_called_after_the_agent_that_a_human_gave_it():
+    told = a_run(a_step("a"))
+    planned = told.state.planned(A)
+    assert planned.agent is not None
+    object.__setattr__(planned, "label", planned.agent.name)
+    told.does("a")
+    other = AgentChoice(name="other", adapter="scripted")
+    told.tell(f.RetryRequested, "a", agent=other, is_alone=True)
+    assert told.state.label_of(A) == "other"
+    object.__setattr__(planned, "label", "item")
+    assert told.state.label_of(A) == "item"
+
+
+@pytest.mark.parametrize("stops_landings", [True, False])
+def test_a_run_that_is_stopped_does_not_land_unless_its_target_moves_already(
+    *, stops_landings: bool
+):
+    told = a_run(a_step("a", 2, merge=MergeMode.EACH))
+    told.does("a1", "a2")
+    told.tell(f.Approved, "a1")
+    told.tell(f.Approved, "a2")
+    told.tell(f.LandPrepared, "a2", target="main", old="1", new="2", detail="d")
+    told.feed(f.RunStopRequested(at=told.at, stops_landings=stops_landings))
+    assert told.phase("a1") is (Phase.REVIEWING if stops_landings else Phase.LANDING)
+    assert told.phase("a2") is Phase.LANDING

@@ -9,6 +9,7 @@ from engine.core import facts as f
 from engine.core.outcome import must_land_first
 from engine.core.rules import delay_s
 from engine.core.state import Worker
+from engine.events import StepSettled
 from engine.phases import Phase, StopCause
 from engine.plan.model import (
     AgentChoice,
@@ -570,3 +571,94 @@ def test_a_rejected_success_of_a_race_of_several_lets_the_others_run_on():
     assert (told.outcome("a"), told.phase("a3")) == (Outcome.PENDING, Phase.RUNNING)
     done(told, "a3")
     assert told.outcome("a") is Outcome.SUCCESS
+
+
+# ------------------------------------------------------------------ 6: retries after fail-fast
+
+
+def failed_fast() -> Told:
+    """The second of three failed, and fail-fast stopped the others."""
+    told = policy(PolicyKind.ALL)
+    broken(told, "a2")
+    told.is_stopped("a1")
+    told.is_stopped("a3")
+    assert told.phases("a1", "a2", "a3") == [Phase.CANCELLED, Phase.FAILED, Phase.CANCELLED]
+    return told
+
+
+def retried(told: Told, *names: str) -> None:
+    for name in names:
+        told.tell(f.RetryRequested, name, is_alone=True)
+
+
+def test_a_retry_restarts_only_the_worker_that_was_named():
+    told = failed_fast()
+    retried(told, "a2")
+    assert told.phases("a1", "a2", "a3") == [Phase.CANCELLED, Phase.PREPARING, Phase.CANCELLED]
+    assert told.outcome("a") is Outcome.PENDING
+
+
+def test_siblings_begin_again_once_the_retry_succeeds():
+    told = failed_fast()
+    retried(told, "a2")
+    told.does("a2")
+    assert told.phases("a1", "a2", "a3") == [Phase.PREPARING, Phase.REVIEWING, Phase.PREPARING]
+    settled = [one.outcome for one in told.history if isinstance(one, StepSettled)]
+    assert settled == [Outcome.FAILED]
+    told.does("a1", "a3")
+    assert told.outcome("a") is Outcome.SUCCESS
+
+
+def test_siblings_stay_as_they_are_while_another_has_failed():
+    told = policy(PolicyKind.ALL)
+    broken(told, "a2")
+    told.ended("a3", ok=False, cause=StopCause.MEMORY)
+    told.feed(f.Collected(**told.base("a3"), change=None))
+    told.is_stopped("a1")
+    assert told.phases("a1", "a2", "a3") == [Phase.CANCELLED, Phase.FAILED, Phase.CANCELLED]
+    retried(told, "a2", "a3")
+    told.fails("a3")
+    assert told.phases("a1", "a2", "a3") == [Phase.CANCELLED, Phase.PREPARING, Phase.FAILED]
+    told.does("a2")
+    assert told.phase("a1") is Phase.CANCELLED
+    retried(told, "a3")
+    told.does("a3")
+    assert told.phases("a1", "a2", "a3") == [Phase.PREPARING, Phase.REVIEWING, Phase.REVIEWING]
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_sibling_that_fails_again_stops_no_retry_but_those_of_older_journals(*, is_alone: bool):
+    told = failed_fast()
+    told.tell(f.RetryRequested, "a2", is_alone=is_alone)
+    if is_alone:
+        retried(told, "a1")
+    told.fails("a1")
+    assert told.phase("a2") is (Phase.PREPARING if is_alone else Phase.STOPPING)
+
+
+def test_a_retry_keeps_the_attempts_that_its_step_allows():
+    told = policy(PolicyKind.ALL, retry=RetryRule(attempts=2))
+    broken(told, "a2")
+    told.wait_over("a2")
+    told.fails("a2")
+    told.is_stopped("a1")
+    told.is_stopped("a3")
+    retried(told, "a2")
+    told.fails("a2")
+    assert told.phase("a2") is Phase.BACKING_OFF
+    assert told.outcome("a") is Outcome.PENDING
+
+
+def test_the_time_limit_of_a_run_leaves_its_rests_out_and_begins_anew_with_a_retry():
+    told = a_run(a_step("a", 2))
+    told.does("a1")
+    told.ready("a2")
+    told.ask("a2")
+    told.at += 500
+    told.tell(f.HumanAnswered, "a2", question="q1", answer="yes")
+    assert told.state.timed_since == told.state.started_at + 500
+    told.ended("a2", ok=False)
+    told.collected("a2", None)
+    told.at += 500
+    retried(told, "a2")
+    assert told.state.timed_since == told.at

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.git.trees import is_unsafe
+from engine.git.unsafe import is_unsafe
 
 
 @pytest.mark.parametrize(

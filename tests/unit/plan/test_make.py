@@ -140,6 +140,7 @@ def test_limits_are_merged_key_by_key():
         runtime={"limits": {"memory_mb": 2, "cpu_percent": 3}},
     )
     rest = {"cpu_percent": 3, "disk_mb": 20480, "pids": 4096, "output_mb": 512}
+    rest |= {"files": 200_000, "refs": 200}
     first, second = (s.limits for s in made.steps)
     assert first == Limits(memory_mb=1, time_seconds=30.0, **rest)
     assert second == Limits(memory_mb=2, time_seconds=7.5, **rest)

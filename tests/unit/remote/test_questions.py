@@ -8,7 +8,7 @@ import pytest
 
 from engine.commands import ChooseHunk
 from engine.remote.client import RemoteEngine
-from engine.remote.server import _MAY_BE_ASKED, _hints
+from engine.remote.server import ASKABLE, _hints
 from engine.store.codec import dump
 from engine.store.codec_types import codec_of
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, imports, io_py
@@ -20,10 +20,10 @@ def test_the_server_answers_what_the_client_can_ask():
         for name, made in vars(RemoteEngine).items()
         if iscoroutinefunction(made) and not name.startswith("_")
     }
-    assert asked - {"leave"} == _MAY_BE_ASKED
+    assert asked | {"events"} == set(ASKABLE)
 
 
-@pytest.mark.parametrize("name", sorted(_MAY_BE_ASKED))
+@pytest.mark.parametrize("name", sorted(set(ASKABLE) - {"leave", "events"}))
 def test_whatever_is_asked_and_answered_can_be_written(name: str):
     for kind in _hints(name).values():
         assert codec_of(kind)

@@ -35,5 +35,6 @@ def asking(
         private_clone=Path("/g"),
         limits=limits or Limits(),
         network=network,
+        egress_dir=Path("/e"),
         holes=Holes(docker=docker),
     )

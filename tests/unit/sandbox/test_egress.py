@@ -1,6 +1,7 @@
 """The list of the way out: which hosts it lets through, and what it makes of odd requests."""
 
 import contextlib
+import ipaddress
 import json
 import os
 import socket
@@ -10,7 +11,17 @@ from typing import Any
 
 import pytest
 
-from engine.keeper.egress import Gate, Refused, answer
+from engine.keeper.egress import Gate, Refused, answer, leads_astray
+
+
+def own_address() -> str:
+    """An address of this machine that other machines reach it by."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            pytest.skip("this machine has no address but the loopback")
+        return str(probe.getsockname()[0])
 
 
 @pytest.fixture
@@ -49,6 +60,10 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
         "10.0.0.1 stops 10.0.0.2 80",
         "[2001:db8::1]:5 lets through 2001:db8::1 5",
         "2001:db8::1 lets through 2001:db8::1 443",
+        "10.0.0.1 lets through 0xa.1 80",
+        "10.0.0.1 lets through ::ffff:10.0.0.1 80",
+        "example.org stops 2130706433 443",
+        "*.1 stops 127.0.0.1 80",
     ],
 )
 def test_a_rule_allows_a_host_and_its_ports(log: tuple[int, int], case: str):
@@ -61,12 +76,63 @@ def test_a_rule_allows_a_host_and_its_ports(log: tuple[int, int], case: str):
     assert noted["egress"] == ("allowed" if is_allowed else "denied")
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "0.0.0.0", "::1"])  # noqa: S104
+V4_ASTRAY = ("127.0.0.1", "127.255.0.9", "169.254.169.254", "0.0.0.0", "224.0.0.1")  # noqa: S104
+V4_FINE = ("93.184.215.14", "10.1.2.3", "192.168.7.7", "172.16.0.1", "100.64.0.1")
+DISGUISES = (
+    "{}",
+    "::ffff:{}",
+    "::{}",
+    "::ffff:0:{}",
+    "64:ff9b::{}",
+    "64:ff9b:1::{}",
+    "2002:{hex}::1",
+    "2001:0:{fine}:0:0:{flipped}",
+    "2001:db8::5efe:{}",
+    "2001:db8::200:5efe:{}",
+)
+
+
+def disguised(how: str, address: str) -> str:
+    number = int(ipaddress.IPv4Address(address))
+
+    def halves(value: int) -> str:
+        return f"{value >> 16:x}:{value & 0xFFFF:x}"
+
+    flipped, fine = halves(number ^ 0xFFFFFFFF), halves(0x5DB8D70E)
+    return how.format(address, hex=halves(number), flipped=flipped, fine=fine)
+
+
+@pytest.mark.parametrize("how", DISGUISES)
+def test_an_address_is_seen_through_each_disguise(how: str):
+    assert [leads_astray(disguised(how, each)) for each in V4_ASTRAY] == [True] * len(V4_ASTRAY)
+    assert [leads_astray(disguised(how, each)) for each in V4_FINE] == [False] * len(V4_FINE)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_astray"),
+    [
+        *((each, True) for each in ("::", "::1", "fe80::1%1", "ff02::1", "fd00:ec2::254")),
+        *((each, True) for each in ("255.255.255.255", "168.63.129.16", "100.100.100.200")),
+        *((each, False) for each in ("2606:4700::1111", "fd12:3456::1", "2001:db8::1")),
+    ],
+)
+def test_each_class_of_address_is_known_on_every_python(address: str, *, is_astray: bool):
+    assert leads_astray(address) is is_astray
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "169.254.169.254", "0.0.0.0", "::1", "::ffff:127.0.0.1", "own"],  # noqa: S104
+)
 def test_an_allowed_name_does_not_lead_back_to_this_machine(
     log: tuple[int, int], monkeypatch: pytest.MonkeyPatch, address: str
 ):
+    if address == "own":
+        address = own_address()
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+
     def find(*_: Any, **__: Any) -> list[Any]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 443))]
+        return [(family, socket.SOCK_STREAM, 0, "", (address, 443))]
 
     monkeypatch.setattr(socket, "getaddrinfo", find)
     with pytest.raises(Refused, match="leads to"):

@@ -2,12 +2,21 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from engine.errors import MechanismMissing
 from engine.limits import Dimension, Enforcement, Level, Limits
-from engine.sandbox.ladder import check_required, doctor, files_rung, limiter, limiters, report
+from engine.sandbox.ladder import (
+    check_required,
+    doctor,
+    files_rung,
+    keeps_content,
+    limiter,
+    limiters,
+    report,
+)
 from engine.sandbox.machine import Finding, Hierarchy, Machine, Mechanism, forced
 from engine.sandbox.request import Holes, Network
 from tests.unit.sandbox.machines import FULL, asking
@@ -83,6 +92,9 @@ def test_each_rung_of_memory_is_the_next_when_those_above_are_off(
 def test_processes_are_counted_by_the_namespace_where_no_cgroup_does():
     machine = forced(FULL, {"PLAIT_FORCE_OFF": "cgroup2,cgroup1,systemd"})
     assert limiter(machine, Dimension.PIDS) is Mechanism.NPROC
+    for rung in ("landlock", "none"):  # where there is no namespace to count in
+        lower = forced(machine, {"PLAIT_SANDBOX": rung})
+        assert limiter(lower, Dimension.PIDS) is Mechanism.SAMPLING
 
 
 def test_a_scope_takes_the_place_of_cgroups_made_by_hand():
@@ -150,7 +162,9 @@ def files_row(machine: Machine, holes: Holes) -> Enforcement:
 
 def test_on_landlock_a_hole_for_sockets_opens_them_all():
     machine = forced(FULL, {"PLAIT_SANDBOX": "landlock"})
-    assert files_row(machine, Holes()).level is Level.ENFORCED
+    assert keeps_content(machine, asking())
+    assert not keeps_content(machine, replace(asking(), holes=Holes(ssh_agent=True)))
+    assert "daemons can be reached" not in files_row(machine, Holes()).reason
     opened = files_row(machine, Holes(ssh_agent=True))
     assert opened.level is Level.ADVISORY
     assert "daemons can be reached" in opened.reason
@@ -168,6 +182,42 @@ def test_an_open_network_is_told_as_it_is():
     rows = report(FULL, asking(network=Network.OPEN), {})
     network = next(row for row in rows if row.dimension is Dimension.NETWORK)
     assert (network.level, network.value) == (Level.NONE, "open")
+    assert network.reason == "the manifest leaves the network open"
+
+
+def test_landlock_is_not_called_enforced_because_modes_and_times_can_be_changed():
+    machine = forced(FULL, {"PLAIT_SANDBOX": "landlock"})
+    rows = {row.dimension: row for row in doctor(machine)}
+    for dimension in (Dimension.FILES, Dimension.GIT):
+        assert rows[dimension].level is Level.ADVISORY
+        assert "modes" in rows[dimension].reason
+
+
+_OFF = ("", "bwrap", "landlock", "netns", "seccomp")
+_FEW = (Hierarchy(mechanism=Mechanism.CGROUP2, version=2, controllers=(), parent="/c2"),)
+
+
+@pytest.mark.parametrize("rung", ["", "bwrap", "landlock", "none"])
+@pytest.mark.parametrize("network", list(Network))
+@pytest.mark.parametrize(
+    "hierarchies", [FULL.hierarchies, _FEW, ()], ids=["full", "no controllers", "none"]
+)
+def test_every_level_below_enforced_says_why(
+    rung: str, network: Network, hierarchies: tuple[Hierarchy, ...]
+):
+    limiters_off = ("", "cgroup1,cgroup2,systemd", "cgroup1,cgroup2,systemd,nproc,sampling")
+    for off, more, abi, private in product(_OFF, limiters_off, (1, 7), (True, False)):
+        if rung and rung in off:
+            continue
+        words = ",".join(filter(None, (off, more)))
+        machine = forced(replace(FULL, landlock_abi=abi, hierarchies=hierarchies), {})
+        machine = forced(machine, {"PLAIT_SANDBOX": rung, "PLAIT_FORCE_OFF": words})
+        for holes in (Holes(), Holes(docker=True), Holes(ssh_agent=True)):
+            request = replace(asking(network=network), holes=holes)
+            request = request if private else replace(request, private_clone=None)
+            for row in report(machine, request, {}):
+                assert row.level is Level.ENFORCED or row.reason, (words, row)
+                assert row.level is not Level.ENFORCED or row.mechanism != "none", (words, row)
 
 
 def test_doctor_has_one_row_for_every_dimension():

@@ -14,6 +14,7 @@ from tui.present.ink import row_width
 from tui.screens.compare import CompareScreen
 
 pytestmark = pytest.mark.anyio
+_SEEN = c.Seen(tree="", attempt=1)
 FIRST, SECOND, THIRD = (f"implement/worker_{number}" for number in (1, 2, 3))
 
 
@@ -21,7 +22,7 @@ class Comparing:
     """A console that looks at the candidates of a port."""
 
     def __init__(self, port: ReviewPort | None = None, **more: object) -> None:
-        reader = diff_of_reader()
+        reader = diff_of_reader(is_live=False)
         self.port = port or ReviewPort(choosing_view(), diffs={FIRST: reader, THIRD: reader})
         self._opened = opened(port=self.port, **more)  # type: ignore[arg-type]
 
@@ -42,7 +43,8 @@ def pane_of(console: Console) -> ComparePane:
 
 async def test_candidates_stand_beside_each_other_with_figures_and_consensus():
     async with Comparing() as console:
-        await console.shows("✓ 214 passed", "✗ 2 failed of 216", "8 files +88", "6:12", "44.0k")
+        await console.shows("✓ passed in its own tree", "✗ failed")
+        await console.shows("214 passed", "2 failed of 216", "8 files +88", "6:12", "44.0k")
         await console.shows("2 of 3 alike", "all alike", "differ", "only B", "same as A")
         await console.shows("tests/worker_1 waits for this choice")
 
@@ -109,7 +111,7 @@ async def test_taken_hunks_are_woven_checked_and_go_stale_with_another_choice():
         await console.shows("! refused: no hunk is taken")
         await console.do("mark", "down", "right", "right", "mark", "check")
         assert console.port.wove == [("k1", "k5")]
-        await console.shows("✓ check passed on this mix, implement/woven")
+        await console.shows("✓ this mix, implement/woven: passed in its own tree")
         await console.do("down", "mark")
         await console.shows("check stale, not run on this mix")
         await console.do("merge")
@@ -122,7 +124,7 @@ async def test_a_candidate_is_chosen_only_after_its_diff_was_opened():
         await console.shows("a refused: its diff was not opened yet.  3 opens it")
         assert console.port.commands == []
         await console.do("go_diff", "go_compare", "yes")
-        assert console.port.commands == [c.Choose(worker=FIRST, run="2f1c")]
+        assert console.port.commands == [c.Choose(worker=FIRST, run="2f1c", seen=_SEEN)]
 
 
 async def test_a_candidate_that_failed_is_said_not_to_be_choosable():
@@ -137,7 +139,7 @@ async def test_rejecting_a_candidate_asks_first_and_is_about_the_one_under_the_c
         await console.do("right", "right", "no_wide")
         await console.shows("Reject implement/worker_3?")
         await console.do("no_wide")
-        assert console.port.commands == [c.Reject(worker=THIRD, run="2f1c")]
+        assert console.port.commands == [c.Reject(worker=THIRD, run="2f1c", seen=_SEEN)]
 
 
 async def test_two_candidates_are_compared_directly_and_escape_leads_back():

@@ -21,14 +21,16 @@ from engine.commands import (
     Reply,
     Resume,
     RetryWorker,
+    Seen,
     SetCap,
     SetLimits,
     Steer,
     StopRun,
     StopWorker,
 )
+from engine.events import Delivery, Steered, Told
 from engine.phases import Phase
-from engine.results import Badge, Question
+from engine.results import Badge, CheckResult, Question
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, FakePort, changed, csvlite, opened, worker
 from tui.app import Options
@@ -36,10 +38,12 @@ from tui.app import Options
 pytestmark = pytest.mark.anyio
 ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"
 RUNNING = "implement/worker_1"
+SEEN = Seen(tree="b1b1b1b1", attempt=1)
+"""What every console shows of the worker in review."""
 
 
 def _port(**more: object) -> FakePort:
-    return FakePort(csvlite(), diffs={REVIEW: diff_of_reader()}, **more)  # type: ignore[arg-type]
+    return FakePort(csvlite(), diffs={REVIEW: diff_of_reader(is_live=False)}, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["a card", "below a table"])
@@ -126,7 +130,9 @@ async def test_a_failed_worker_is_retried_at_once():
     async with opened() as console:
         console.screen.session.worker = FAILED
         await console.do("retry")
-        assert console.port.commands == [RetryWorker(worker=FAILED, run="2f1c")]
+        assert console.port.commands == [
+            RetryWorker(worker=FAILED, run="2f1c", seen=Seen(tree="", attempt=2))
+        ]
 
 
 async def test_retry_with_proposes_twice_the_memory_after_a_memory_limit():
@@ -177,6 +183,32 @@ async def test_steering_sends_the_text_and_keeps_a_draft_that_was_left():
         assert console.port.commands == [Steer(worker=RUNNING, text="look at io.py", run="2f1c")]
 
 
+@pytest.mark.parametrize(
+    ("delivery", "said"),
+    [
+        (Delivery.DELIVERED, f"✓ {RUNNING} has heard that"),
+        (Delivery.REFUSED, f"✗ {RUNNING} did not hear that  Its next attempt is told."),
+    ],
+)
+async def test_what_was_said_to_an_agent_ends_in_what_came_of_it(delivery: Delivery, said: str):
+    """Also where the same words were said, and heard, before."""
+
+    def steered(now: Delivery) -> Told:
+        event = Steered(worker=RUNNING, attempt=1, text="hurry", delivery=now)
+        return Told(run="2f1c", at=NOW, event=event)
+
+    async with opened() as console:
+        console.screen.session.worker = RUNNING
+        for _ in range(2):
+            await console.do("steer")
+            await console.type("hurry\n")
+            await console.shows(f"… said to {RUNNING}")
+            console.port.tell(steered(Delivery.QUEUED), view=console.port.shown)
+            await console.shows(f"… said to {RUNNING}")
+            console.port.tell(steered(delivery), view=console.port.shown)
+            await console.shows(said)
+
+
 async def test_keys_typed_into_the_box_do_nothing_else():
     async with opened() as console:
         console.screen.session.worker = RUNNING
@@ -204,7 +236,7 @@ async def test_a_change_is_not_approved_before_its_diff_was_opened():
         await console.do("diff")
         await console.shows("_parse_quoted()")
         await console.do("yes")
-        assert console.port.commands == [Approve(worker=REVIEW, run="2f1c")]
+        assert console.port.commands == [Approve(worker=REVIEW, run="2f1c", seen=SEEN)]
 
 
 async def test_a_candidate_is_chosen_where_a_choice_is_due():
@@ -214,14 +246,15 @@ async def test_a_candidate_is_chosen_where_a_choice_is_due():
         replace(s, is_choice_due=True, merge="choose") if s.name == "port" else s for s in run.steps
     )
     port = FakePort(
-        replace(view, runs=(replace(run, steps=steps),)), diffs={REVIEW: diff_of_reader()}
+        replace(view, runs=(replace(run, steps=steps),)),
+        diffs={REVIEW: diff_of_reader(is_live=False)},
     )
     async with opened(port=port) as console:
         console.screen.session.worker = REVIEW
         await console.do("diff")
         await console.shows("_parse_quoted()")
         await console.do("yes")
-        assert port.commands == [Choose(worker=REVIEW, run="2f1c")]
+        assert port.commands == [Choose(worker=REVIEW, run="2f1c", seen=SEEN)]
 
 
 async def test_an_approved_change_with_a_passed_check_lands():
@@ -229,12 +262,27 @@ async def test_an_approved_change_with_a_passed_check_lands():
     async with opened(view) as console:
         console.screen.session.worker = REVIEW
         await console.do("land")
-        assert console.port.commands == [Land(worker=REVIEW, run="2f1c")]
+        assert console.port.commands == [Land(worker=REVIEW, run="2f1c", seen=SEEN)]
+
+
+RED = CheckResult(command="pytest", passed=False, summary="1 failed")
+
+
+@pytest.mark.parametrize(
+    "more", [{"is_check_stale": True}, {"check": None}, {"check": RED, "is_check_stale": True}]
+)
+async def test_a_check_that_is_stale_or_was_not_run_is_never_overruled(more: dict[str, object]):
+    """The landing runs it: nothing is there that could be overruled."""
+    view = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}), **more)
+    async with opened(view) as console:
+        console.screen.session.worker = REVIEW
+        await console.do("land")
+        assert console.port.commands == [Land(worker=REVIEW, run="2f1c", seen=SEEN)]
 
 
 @pytest.mark.parametrize("word", ["yes", "LAND it", ""])
-async def test_a_stale_check_lands_only_by_the_word(word: str):
-    view = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}), is_check_stale=True)
+async def test_a_red_check_is_overruled_only_by_the_word(word: str):
+    view = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}), check=RED)
     async with opened(view) as console:
         console.screen.session.worker = REVIEW
         await console.do("land")
@@ -242,13 +290,14 @@ async def test_a_stale_check_lands_only_by_the_word(word: str):
         assert console.port.commands == []
 
 
-async def test_the_word_lands_despite_the_check():
-    view = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}), check=None)
+async def test_the_word_lands_despite_a_red_check():
+    view = changed(csvlite(), REVIEW, badges=frozenset({Badge.APPROVED}), check=RED)
     async with opened(view) as console:
         console.screen.session.worker = REVIEW
         await console.do("land")
         await console.type("land\n")
-        assert console.port.commands == [Land(worker=REVIEW, run="2f1c", is_despite_check=True)]
+        overruled = Land(worker=REVIEW, run="2f1c", is_despite_check=True, seen=SEEN)
+        assert console.port.commands == [overruled]
 
 
 async def test_a_change_is_given_up_only_by_the_second_press():
@@ -257,7 +306,7 @@ async def test_a_change_is_given_up_only_by_the_second_press():
         await console.do("no")
         assert console.port.commands == []
         await console.do("no")
-        assert console.port.commands == [Reject(worker=REVIEW, run="2f1c")]
+        assert console.port.commands == [Reject(worker=REVIEW, run="2f1c", seen=SEEN)]
 
 
 async def test_marks_make_one_key_act_on_many():

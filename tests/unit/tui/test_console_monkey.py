@@ -23,7 +23,6 @@ from tui.keys import default_keymap
 from tui.present.ink import row_width
 from tui.screens.base import BoardScreen
 from tui.screens.keyed import KeyedScreen
-from tui.widgets.textbox import TextBox
 
 pytestmark = pytest.mark.anyio
 _NOT = {"ctrl+q", "ctrl+z", "ctrl+c", "q"}
@@ -86,5 +85,5 @@ def _hear(screen: BoardScreen, sign: str) -> None:
     character = " " if sign == "space" else sign if len(sign) == 1 else None
     assert isinstance(screen, KeyedScreen)
     if screen.writing:
-        screen.on_text_box_sent(TextBox.Sent("some text"))
-    screen.on_key(events.Key(sign, character))
+        screen.box_sent("some text")
+    screen.hear_key(events.Key(sign, character))

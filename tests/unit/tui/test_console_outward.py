@@ -33,7 +33,9 @@ def _checkable() -> FakePort:
     return FakePort(view)
 
 
-@pytest.mark.parametrize(("passed", "said"), [(True, "passed on abcdef1"), (False, "failed on")])
+@pytest.mark.parametrize(
+    ("passed", "said"), [(True, "passed in its own tree abcdef1"), (False, "check failed abcdef1")]
+)
 async def test_the_check_is_run_on_what_would_land(passed: bool, said: str):  # noqa: FBT001
     port = _checkable()
     port.checks[REVIEW] = CheckResult(
@@ -42,7 +44,7 @@ async def test_the_check_is_run_on_what_would_land(passed: bool, said: str):  # 
     async with opened(port=port) as console:
         console.screen.session.worker = REVIEW
         await console.do("check")
-        await console.shows(f"the check of {REVIEW} {said}", "1 of them")
+        await console.shows(f"{REVIEW}: {said}", "1 of them")
         assert "\x1b" not in console.text
 
 
@@ -117,12 +119,18 @@ def test_an_editor_is_told_the_line_where_it_understands_it(monkeypatch: pytest.
 
 @pytest.fixture
 def packed(tmp_path: Path) -> list[str]:
-    """A program that packs a tree with a link and a name that lead out of it."""
+    """A program that packs a tree with a file, a link to it and a pipe."""
     archive = tmp_path / "packed.tar"
     with tarfile.open(archive, "w") as tar:
         plain = tarfile.TarInfo("./src/a.py")
         plain.size = 2
         tar.addfile(plain, io.BytesIO(b"a\n"))
+        link = tarfile.TarInfo("./near")
+        link.type, link.linkname = tarfile.SYMTYPE, "src/a.py"
+        tar.addfile(link)
+        pipe = tarfile.TarInfo("./pipe")
+        pipe.type = tarfile.FIFOTYPE
+        tar.addfile(pipe)
     script = f"import sys; sys.stdout.buffer.write(open({str(archive)!r}, 'rb').read())"
     return [sys.executable, "-c", script]
 
@@ -132,13 +140,15 @@ async def test_an_editor_with_windows_gets_a_copy(
 ):
     opened_on = tmp_path / "opened"
     script = tmp_path / "code"
-    script.write_text(f'#!/bin/sh\necho "$1" > {opened_on}\n')
+    script.write_text(f'#!/bin/sh\necho "$1" > "{opened_on}"\n')
     script.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(script))
     folder, problem = await open_copy(packed, "src/a.py")
     try:
         assert problem == ""
         assert (Path(folder) / "src" / "a.py").read_text() == "a\n"
+        assert (Path(folder) / "near").readlink() == Path("src/a.py")
+        assert not (Path(folder) / "pipe").exists()
         await wait_until(lambda: opened_on.exists() and opened_on.read_text(), 30)
         assert opened_on.read_text() == f"{folder}/src/a.py\n"
     finally:
@@ -154,12 +164,25 @@ async def test_an_editor_that_is_not_there_is_told(
     assert problem == "there is no /nowhere/code"
 
 
-async def test_a_copy_with_a_way_out_is_refused(tmp_path: Path):
+WAYS_OUT: dict[str, list[tuple[str, str]]] = {
+    "an absolute link": [("./out", "/etc")],
+    "a link above": [("./out", "../elsewhere")],
+    "a name above": [("../out", "")],
+    "a link through a link": [("./a/b", ".."), ("./out", "a/b/..")],
+    "a link through one that comes later": [("./out", "z/.."), ("./z", ".")],
+    "a file through a link": [("./a", "/etc"), ("./a/out", "")],
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+async def test_a_copy_with_a_way_out_is_refused(tmp_path: Path, way: str):
     archive = tmp_path / "packed.tar"
     with tarfile.open(archive, "w") as tar:
-        link = tarfile.TarInfo("./out")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc"
-        tar.addfile(link)
-    folder, problem = await open_copy(["sh", "-c", f"cat {archive}"], "")
+        for name, target in WAYS_OUT[way]:
+            entry = tarfile.TarInfo(name)
+            if target:
+                entry.type, entry.linkname = tarfile.SYMTYPE, target
+            tar.addfile(entry)
+    folder, problem = await open_copy(["sh", "-c", f"cat '{archive}'"], "")
     shutil.rmtree(folder)
-    assert "absolute path" in problem
+    assert "leads out of its folder" in problem or "exists" in problem

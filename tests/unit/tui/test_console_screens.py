@@ -192,7 +192,7 @@ async def test_an_item_put_off_goes_to_the_end_and_comes_back():
 async def test_a_narrow_inbox_has_a_row_for_each_item_and_says_what_lies_below():
     async with opened(port=_port(), size=(80, 24)) as console:
         await console.do("go_inbox")
-        await console.shows("port/io.py  check passed", "enforced", "more rows  pgdn")
+        await console.shows("port/io.py  passed in its own tree", "enforced", "more rows  pgdn")
         await console.do("page_down")
         await console.shows("ANSWER", "later  it keeps waiting")
         assert "more rows" not in console.text
@@ -382,7 +382,7 @@ async def test_a_worker_is_picked_by_name():
         screen = console.screen
         assert isinstance(screen, KeyedScreen)
         below = screen._under
-        screen.on_key(events.Key("s", "s"))
+        screen.hear_key(events.Key("s", "s"))
         assert screen._under is below, "what lies beneath is not drawn again for each letter"
         assert not screen.board._repaint_regions, "a key is painted at once, not in the next frame"
         await console.type("niff\n")

@@ -1,6 +1,18 @@
 """Each kind of text is cut where it loses least."""
 
-from tui.present.cutting import cut_branch, cut_command, cut_end, cut_path, wrap
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui.present.cutting import (
+    cut_apart,
+    cut_branch,
+    cut_command,
+    cut_end,
+    cut_path,
+    names_apart,
+    wrap,
+)
+from tui.present.ink import width_of
 
 
 def test_sentences_lose_their_end():
@@ -35,3 +47,21 @@ def test_wrapping_breaks_at_blanks_and_cuts_the_last_row():
     assert wrap("abcdefghij", 4) == ["abcd", "efgh", "ij"]
     assert wrap("", 4) == [""]
     assert wrap("a\nb", 4) == ["a", "b"]
+
+
+@given(st.lists(st.text("ab/.", min_size=1, max_size=40), unique=True, max_size=6))
+def test_two_paths_of_one_list_never_look_the_same(paths: list[str]):
+    shown = cut_apart(paths, 15)
+    assert len(set(shown)) == len(paths)
+    assert all(width_of(one) <= 15 for one in shown)
+
+
+@given(st.lists(st.text("ab/.", min_size=1, max_size=40), unique=True, max_size=6))
+def test_two_files_of_one_list_are_never_named_alike(paths: list[str]):
+    shown = names_apart(paths, 15)
+    assert len(set(shown)) == len(paths)
+    assert all(width_of(one) <= 15 for one in shown)
+
+
+def test_files_are_named_by_their_last_part_where_that_is_enough():
+    assert names_apart(["a/x.py", "b/x.py", "b/y.py"], 20) == ["a/x.py", "b/x.py", "y.py"]

@@ -133,7 +133,7 @@ def test_cards_say_why_and_which_keys_answer():
     assert "a allow once" in text
     assert "memory limit" in text
     assert "1.0G enforced" in text
-    assert "check passed, 214 tests" in text
+    assert "passed in its own tree, 214" in text
 
 
 def test_tiles_show_tool_output_memory_change_and_clash():

@@ -254,25 +254,23 @@ async def test_the_rest_of_all_files_is_one_choice_too():
         await console.shows("0 open", "4 of 4 files done")
 
 
-async def test_landing_needs_the_typed_word_where_the_check_was_not_run():
+async def test_landing_runs_the_check_where_it_was_not_run_and_asks_for_no_word():
     given = ReviewPort(_with_check(conflicted_view()), files=(imports(),))
     async with Reviewing(given) as console:
         await console.do("land")
         await console.shows("L refused: 1 still open")
-        await console.do("mark", "land")
-        await console.shows("was not run on this result: type land")
-        await console.type("no\n")
-        assert not given.is_finished
+        await console.do("mark")
+        tree = given._tree()
         await console.do("land")
-        await console.type("land\n")
         assert given.is_finished
+    assert given.actions[-1] == c.FinishResolving(seen=tree)
 
 
 async def test_a_check_that_passed_on_this_result_lands_at_once_and_goes_stale_with_it():
     given = ReviewPort(_with_check(conflicted_view()), files=(imports(),))
     async with Reviewing(given) as console:
         await console.do("mark", "check")
-        await console.shows("✓ check passed")
+        await console.shows("✓ proved on the exact tree")
         await console.do("undo", "take_target")
         await console.shows("· check stale")
         await console.do("undo", "redo", "undo", "mark", "check", "land")
@@ -330,7 +328,9 @@ async def test_giving_the_change_up_asks_first():
         await console.shows("Give up the change of port/worker_1?")
         assert given.commands == []
         await console.do("no_wide")
-        assert given.commands == [c.Reject(worker=WHO, run="2f1c")]
+        assert given.commands == [
+            c.Reject(worker=WHO, run="2f1c", seen=c.Seen(tree="b1b1b1b1", attempt=1))
+        ]
 
 
 async def test_a_remembered_answer_is_shown_confirmed_when_taken_and_can_be_forgotten():
@@ -478,10 +478,10 @@ def _hear(console: Console, key: str) -> None:
     """What a key press does, without waiting for a terminal; an open box is closed first."""
     screen = console.screen
     if screen.writing:
-        screen.on_text_box_closed()
+        screen.box_closed()
     character = key if len(key) == 1 else None
     assert isinstance(screen, KeyedScreen)
-    screen.on_key(events.Key(key, character))
+    screen.hear_key(events.Key(key, character))
 
 
 def _apart(files: tuple[FileConflict, ...]) -> tuple[FileConflict, ...]:
@@ -527,16 +527,25 @@ async def test_a_red_check_is_overruled_by_the_typed_word_and_by_nothing_else():
         await console.shows("to land it despite that; the commit will say so")
         await console.type("land\n")
         await console.until(lambda: given.is_finished)
-    assert given.actions[-1] == c.FinishResolving(is_despite_check=True)
+    overruled = c.FinishResolving(is_despite_check=True, seen=given._tree())
+    assert given.actions[-1] == overruled
 
 
 async def test_a_check_that_was_not_run_is_not_overruled():
     given = port(imports())
     async with Reviewing(given) as console:
         await console.do("take_target", "land")
-        await console.type("land\n")
         await console.until(lambda: given.is_finished)
-    assert given.actions[-1] == c.FinishResolving()
+    assert given.actions[-1] == c.FinishResolving(seen=given._tree())
+
+
+async def test_a_target_that_moved_is_said_and_the_merge_made_again_is_shown():
+    given = port(imports(), is_overtaken=True)
+    async with Reviewing(given) as console:
+        await console.do("take_target", "land")
+        await console.shows("the target moved; the merge was made again: 1 new conflict in")
+        assert not given.is_finished
+        assert "still to be decided" not in console.text
 
 
 async def test_what_git_merged_by_itself_is_looked_at_and_edited(monkeypatch: pytest.MonkeyPatch):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.needs import need
 from tui.present import grammars, syntax
 from tui.present.ink import Role
 from tui.present.syntax import Pieces, inked_change, inked_lines
@@ -19,7 +20,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     if request.param == "lexer":
         monkeypatch.setattr(syntax, "coloured", lambda *_: None)
     else:
-        pytest.importorskip("tree_sitter_python")
+        need("grammars")
     yield request.param
     for cached in (inked_lines, inked_change):
         cached.cache_clear()
@@ -71,7 +72,7 @@ def test_an_unknown_language_and_a_very_long_line_are_plain(way: str):
     ],
 )
 def test_a_grammar_knows_what_is_defined(name: str, line: str, role: str):
-    pytest.importorskip("tree_sitter")
+    need("grammars")
     assert grammars.coloured(name, line) is not None
     (pieces,) = roles(inked_lines(name, (line,)))
     assert pieces[role] is Role.DEFINITION
@@ -79,5 +80,5 @@ def test_a_grammar_knows_what_is_defined(name: str, line: str, role: str):
 
 @pytest.mark.parametrize("name", ["a.sh", "a.json", "a.toml", "a.yaml"])
 def test_the_extra_brings_a_grammar_for(name: str):
-    pytest.importorskip("tree_sitter")
+    need("grammars")
     assert grammars.coloured(name, "") == [[]]

@@ -1,0 +1,42 @@
+"""The one way in which our code reads, copies and writes trees that an agent can shape.
+
+An agent may put a link, a FIFO or a device where a folder was, also while we look. So every path
+is opened beneath the descriptor of a root folder, one component after the other, and no link is
+ever followed. Only regular files are opened, and nothing here waits for the other end of one.
+What was refused comes back as values with the reasons. All of it is synchronous: run it in a
+thread.
+"""
+
+from engine.beneath.copying import Copied, copy_as, copy_tree
+from engine.beneath.opening import Name, Refused, Why
+from engine.beneath.removing import move_aside, release, remove_file, remove_tree
+from engine.beneath.surveying import Survey, survey
+from engine.beneath.walking import Bounds, Entry, Kind, kind_of, list_tree, open_up
+from engine.beneath.writing import Taken, make_folder, make_link, read_file, read_link, write_file
+
+__all__ = [
+    "Bounds",
+    "Copied",
+    "Entry",
+    "Kind",
+    "Name",
+    "Refused",
+    "Survey",
+    "Taken",
+    "Why",
+    "copy_as",
+    "copy_tree",
+    "kind_of",
+    "list_tree",
+    "make_folder",
+    "make_link",
+    "move_aside",
+    "open_up",
+    "read_file",
+    "read_link",
+    "release",
+    "remove_file",
+    "remove_tree",
+    "survey",
+    "write_file",
+]

@@ -1,0 +1,125 @@
+"""Finds in a tree what no commit can hold, without looking at every file's metadata."""
+
+import os
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.beneath.opening import (
+    Name,
+    Refused,
+    RefusedError,
+    Why,
+    folder_beneath,
+    refusal,
+    root_folder,
+)
+
+LONGEST_PATH = 4095
+"""What a system call takes as a path, without its final zero byte."""
+
+_MOST_ODD = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """What was found in a tree.
+
+    Attributes:
+        odd: What is neither file, folder nor link, what could not be entered, and what lies so
+            deep that no path leads there.
+        entries: How many entries there are, as far as they were entered.
+    """
+
+    odd: tuple[Refused, ...] = ()
+    entries: int = 0
+
+
+class OnBad(Protocol):
+    """Called at once for a watched name that is no file, or too long a one."""
+
+    def __call__(self, name: bytes, *, is_file: bool) -> None:
+        """Do something about it."""
+
+
+def survey(
+    root: Name,
+    *,
+    skipped: Container[bytes] = (),
+    watched: Container[bytes] = (),
+    longest: int = 0,
+    on_bad: OnBad | None = None,
+) -> Survey:
+    """Look through a tree by the kinds that folders tell of their entries.
+
+    `skipped` are paths that are neither looked at nor entered, `watched` names that must be
+    files of a length.
+    """
+    try:
+        with root_folder(root) as top:
+            return _Surveying(top, skipped, (watched, longest, on_bad)).all()
+    except RefusedError as error:
+        return Survey(odd=(error.refused,))
+
+
+class _Surveying:
+    def __init__(
+        self,
+        top: int,
+        skipped: Container[bytes],
+        watching: tuple[Container[bytes], int, OnBad | None],
+    ) -> None:
+        self._top, self._skipped = top, skipped
+        self._watched, self._longest, self._on_bad = watching
+        self._odd: list[Refused] = []
+        self._beyond = 0
+        self._entries = 0
+
+    def all(self) -> Survey:
+        waiting = [b""]
+        while waiting:
+            waiting += self._inside(waiting.pop())
+        if self._beyond:
+            self._odd.append(Refused(b"", Why.TOO_MANY, f"{self._beyond} more like these"))
+        return Survey(odd=tuple(self._odd), entries=self._entries)
+
+    def _inside(self, path: bytes) -> list[bytes]:
+        """Look at the entries of a folder; return the folders among them."""
+        prefix = path + b"/" if path else b""
+        inner: list[bytes] = []
+        try:
+            parts = path.split(b"/") if path else []
+            with folder_beneath(self._top, parts) as folder, os.scandir(folder) as entries:
+                for entry in entries:
+                    self._entries += 1
+                    name = prefix + os.fsencode(entry.name)
+                    if name in self._skipped or self._is_bad(entry, name):
+                        continue
+                    if len(name) > LONGEST_PATH:
+                        self._note(Refused(name, Why.TOO_DEEP))
+                    elif entry.is_dir(follow_symlinks=False):
+                        inner.append(name)
+                    elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
+                        self._note(Refused(name, Why.NOT_A_FILE))
+        except RefusedError as error:
+            self._note(error.refused)
+        except OSError as error:
+            self._note(refusal([path], error))
+        return inner
+
+    def _is_bad(self, entry: os.DirEntry[str], name: bytes) -> bool:
+        """Tell of a watched name that is not as it must be."""
+        if self._on_bad is None or name.rpartition(b"/")[2] not in self._watched:
+            return False
+        is_file = entry.is_file(follow_symlinks=False)
+        is_fine = entry.is_symlink() or entry.is_dir(follow_symlinks=False)
+        if is_fine or (is_file and entry.stat(follow_symlinks=False).st_size <= self._longest):
+            return False
+        self._on_bad(name, is_file=is_file)
+        return True
+
+    def _note(self, refused: Refused) -> None:
+        if len(self._odd) < _MOST_ODD:
+            self._odd.append(refused)
+        else:
+            self._beyond += 1

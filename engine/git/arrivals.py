@@ -1,0 +1,102 @@
+"""The names under which what an attempt made arrives in the user's repository.
+
+Each ref is a file there. So only the first few have one of their own; all others are kept together
+by one commit, which has what they name as ancestors, and says their names in a file.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.git.inside import InsideGit, sane_name
+from engine.git.objects import Wording, commit_bytes
+from engine.git.settings import Signature
+
+ARRIVING = "refs/collect"
+MOST_REFS = 200
+"""How many refs of one attempt have a name of their own."""
+TOGETHER = "others"
+"""The ref that keeps what has none."""
+LOST = "lost/"
+"""Before what no ref names any more, and the agent once had."""
+LIST = "refs.txt"
+_PARENTS = 100
+_FIRST = ("refs/heads/", "refs/tags/", "refs/stash", "refs/pseudo/")
+
+
+async def name_arrivals(
+    git: InsideGit,
+    head: str,
+    refs: Mapping[str, str],
+    *,
+    author: Signature,
+    most: int = MOST_REFS,
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Name what is to be fetched, by refs in our own git directory.
+
+    Returns the ends of those names with what they name, and what a reviewer should know.
+    """
+    named = {"head": head}
+    ordered = sorted(refs, key=lambda ref: (_rank(ref), ref.count("/"), ref))
+    named |= {_kept_as(ref): refs[ref] for ref in ordered[:most]}
+    notes: tuple[str, ...] = ()
+    rest = {ref: refs[ref] for ref in ordered[most:]}
+    if rest:
+        commit, left = await _together(git, rest, author)
+        named[TOGETHER] = commit
+        notes = (
+            f"{len(rest) - left} more refs are kept together; {LIST} in `{TOGETHER}` names them.",
+        )
+        if left:
+            notes += (f"{left} more refs name no commit and are not kept.",)
+    lines = "".join(f"{oid} {ARRIVING}/{name}\n" for name, oid in sorted(named.items()))
+    await to_thread.run_sync(Path(git.git_dir, "packed-refs").write_text, lines)
+    return named, notes
+
+
+def _rank(ref: str) -> int:
+    return next((rank for rank, start in enumerate(_FIRST) if ref.startswith(start)), len(_FIRST))
+
+
+def _kept_as(ref: str) -> str:
+    plain = hashlib.sha256(ref.encode(errors="surrogateescape")).hexdigest()[:12]
+    return ref if sane_name(ref) or ref.startswith(LOST) else f"refs/odd/{plain}"
+
+
+async def _together(git: InsideGit, refs: Mapping[str, str], author: Signature) -> tuple[str, int]:
+    """Make one commit that keeps what many refs name; tell how many name no commit."""
+    asked = "".join(f"{oid}^{{commit}}\n" for oid in refs.values()).encode()
+    said = await git("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
+    found = [line.split(" ") for line in said.decode().splitlines()]
+    commits = dict.fromkeys(line[0] for line in found if line[1:] == ["commit"])
+    text = "".join(f"{oid} {ref}\n" for ref, oid in refs.items())
+    content = text.encode(errors="surrogateescape")
+    blob = (await git("hash-object", "-w", "--stdin", stdin=content)).decode().strip()
+    row = f"100644 blob {blob}\t{LIST}\n".encode()
+    tree = (await git("mktree", stdin=row)).decode().strip()
+    tips = list(commits)
+    while True:
+        groups = [tips[n : n + _PARENTS] for n in range(0, len(tips), _PARENTS)] or [[]]
+        tips = await _commits(git, tree, groups, author)
+        if len(tips) == 1:
+            return tips[0], sum(line[1:] != ["commit"] for line in found)
+
+
+async def _commits(
+    git: InsideGit, tree: str, groups: Sequence[Sequence[str]], author: Signature
+) -> list[str]:
+    """Write a commit for each group of parents, by one git."""
+    wording = Wording(message="Refs of an attempt, kept together\n", author=author)
+    contents = [commit_bytes(tree, parents, wording) for parents in groups]
+    names = await to_thread.run_sync(_put, git.site.folder / "together", contents)
+    made = await git("hash-object", "-t", "commit", "-w", "--stdin-paths", stdin=names)
+    return made.decode().split()
+
+
+def _put(folder: Path, contents: Sequence[bytes]) -> bytes:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for number, content in enumerate(contents):
+        (folder / str(number)).write_bytes(content)
+    return b"".join(f"{folder}/{number}\n".encode() for number in range(len(contents)))

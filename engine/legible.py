@@ -1,0 +1,94 @@
+"""Names as a human can tell them apart, whatever an agent put into them.
+
+A file name may hold any byte. Drawn as they are, two names can look the same, or one like a
+harmless other: a bell that is drawn as nothing, a mark that turns the reading direction, a blank at
+the end, a letter of another alphabet. Here each such character is spelled out behind a backslash,
+and a backslash is doubled, so that two different names are never one text.
+"""
+
+import re
+from functools import lru_cache
+from unicodedata import category, name, normalize
+
+_PLAIN = re.compile(r"[!-\[\]-~]+(?: [!-\[\]-~]+)*")
+"""Visible ASCII but the backslash, with single blanks between."""
+_WORD = re.compile(r"[^\W\d_]+")
+_LOOKS_LATIN = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "LISU", "COPTIC")
+"""Alphabets with letters that look Latin; mixed into a Latin word they are spelled out."""
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp", "Zs"})
+_DRAWN_AS_NOTHING = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
+_BYTES = range(0xDC80, 0xDD00)
+_ASCII, _BMP = 0x80, 0x10000
+
+
+def legible_name(text: str) -> str:
+    r"""Return a name with every character that cannot be told by eye spelled out.
+
+    `calc\x07.py` for a bell in it, `a\u202eb` for a mark that turns the direction, `a\x20` for a
+    blank at the end. Two different names give two different texts.
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    foreign = _foreign(text)
+    return "".join(_spelled(text, at, foreign) for at in range(len(text)))
+
+
+def legible_line(text: str) -> str:
+    """Return a sentence without anything that acts on a terminal or hides; blanks stay."""
+    return "".join(
+        " " if char in "\t\n\r" else _code(char) if _is_hidden(char) and char != " " else char
+        for char in text
+    ).strip()
+
+
+def _spelled(text: str, at: int, foreign: frozenset[int]) -> str:
+    char = text[at]
+    if char == "\\":
+        return "\\\\"
+    if char == " ":
+        is_inside = 0 < at < len(text) - 1 and text[at - 1] != " "
+        return char if is_inside else _code(char)
+    if at in foreign or _is_hidden(char) or _is_joined(text, at):
+        return _code(char)
+    return char
+
+
+def _foreign(text: str) -> frozenset[int]:
+    """Return where letters stand that pass for Latin ones in a word with Latin letters."""
+    found: set[int] = set()
+    for word in _WORD.finditer(text):
+        alien = [at for at in range(*word.span()) if _passes_for_latin(text[at])]
+        if len(alien) > 0 and any(char.isascii() for char in word[0]):
+            found.update(alien)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=4096)
+def _passes_for_latin(char: str) -> bool:
+    return not char.isascii() and name(char, "").startswith(_LOOKS_LATIN)
+
+
+@lru_cache(maxsize=4096)
+def _is_hidden(char: str) -> bool:
+    kind = category(char)
+    is_selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+    return (kind in _HIDDEN and char != " ") or char in _DRAWN_AS_NOTHING or is_selector
+
+
+def _is_joined(text: str, at: int) -> bool:
+    """Say whether it is drawn as one with its neighbor, or as another character is."""
+    char = text[at]
+    if normalize("NFC", char) != char:
+        return True
+    if category(char) not in {"Mn", "Me", "Mc"}:
+        return at > 0 and len(normalize("NFC", text[at - 1 : at + 1])) == 1
+    return at == 0 or normalize("NFC", text[: at + 1]) != text[: at + 1]
+
+
+def _code(char: str) -> str:
+    code = ord(char)
+    if code in _BYTES:
+        return f"\\x{code - 0xDC00:02x}"
+    if code < _ASCII:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < _BMP else f"\\U{code:08x}"

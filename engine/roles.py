@@ -1,0 +1,31 @@
+"""Who speaks to an engine, and in which role. Plain data: the door decides what a role may do."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a client of an engine is allowed to be.
+
+    An owner asks and commands. A watcher only asks. An agent is reserved: it may do nothing yet.
+    """
+
+    OWNER = "owner"
+    WATCHER = "watcher"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speaker:
+    """The process that gave a command, as the kernel knows it.
+
+    Attributes:
+        pid: Its process id, 0 where nobody looked.
+        user: The name of its user.
+        terminal: The terminal it belongs to, such as `pts/3`; empty where it has none.
+    """
+
+    role: Role = Role.OWNER
+    pid: int = 0
+    user: str = ""
+    terminal: str = ""

@@ -1,0 +1,59 @@
+"""What a test needs and does not say: red on a machine that lacks it; said, it is counted."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.needs import need
+
+ROOT = Path(__file__).parents[2]
+USES = """
+import subprocess
+import pytest
+
+{marker}
+def test_a_fence():
+    subprocess.run(["bwrap", "--version"], check=True, capture_output=True)
+"""
+SAYS = '@pytest.mark.needs("bubblewrap")'
+LACKS = "1 test skipped: bubblewrap is not installed (apt install bubblewrap)"
+
+
+def run_bare(folder: Path, marker: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    """Run one test in a process whose PATH leads nowhere, with this suite's own rules."""
+    (folder / "conftest.py").write_text("from tests.conftest import *\n")
+    (folder / "test_it.py").write_text(USES.format(marker=marker))
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c"]
+    return subprocess.run(
+        [*argv, str(ROOT / "pyproject.toml"), "--rootdir", str(folder), str(folder)],
+        cwd=ROOT,
+        env={"PATH": str(folder), "HOME": str(folder), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_test_that_uses_what_is_missing_and_does_not_say_so_is_red(tmp_path: Path):
+    done = run_bare(tmp_path, "")
+    assert done.returncode == 1, done.stdout
+    assert "No such file or directory: 'bwrap'" in done.stdout
+
+
+def test_a_test_that_says_what_it_needs_is_skipped_and_counted(tmp_path: Path):
+    done = run_bare(tmp_path, SAYS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert LACKS in done.stdout.splitlines()
+
+
+def test_on_ci_the_same_skip_is_a_failure(tmp_path: Path):
+    done = run_bare(tmp_path, SAYS, PLAIT_CI="1")
+    assert done.returncode == 1, done.stdout
+    assert "PLAIT_CI=1 forbids it: bubblewrap is not installed" in done.stdout
+
+
+def test_a_misspelt_need_is_an_error():
+    with pytest.raises(KeyError, match="bubblewarp"):
+        need("bubblewarp")
