@@ -45,6 +45,8 @@ from tui.widgets.textbox import TextBox
 _ROOMY = (100, 30)
 _TEXT_ROWS = 5
 _STILL_S = 2.0
+_READ_S = 2.0
+"""A newer message stays this long before the outcome of an older act takes its place."""
 _SMALL_HEIGHT = 10
 Overlay = Picker | LeaveDialog | HelpPage
 
@@ -86,6 +88,8 @@ class BoardScreen(PaintedScreen):
         self.overlay: Overlay | None = None
         self.picked: Callable[[str], None] = lambda _: None
         self.notice: Row = ()
+        self.notice_of: Pursued | None = None
+        self.noticed_at = -_READ_S
         self.ask: Ask | None = None
         self.writing: Writing | None = None
         self.fingered_at = -_STILL_S
@@ -264,7 +268,8 @@ class BoardScreen(PaintedScreen):
 
     def say(self, *parts: str | Span) -> None:
         """One sentence on the message line, until the next key."""
-        self.notice = words(*parts)
+        self.notice, self.notice_of = words(*parts), None
+        self.noticed_at = monotonic()
         self.draw()
 
     def say_refused(self, what: str, reason: str, hint: str = "") -> None:
@@ -377,6 +382,7 @@ class BoardScreen(PaintedScreen):
 
     def pursue(self, pursued: Pursued) -> None:
         """Say what comes of something once that is known, in place of what was hoped for."""
+        self.notice_of = pursued
         if pursued.is_landing:
             self.session.landing[pursued.worker] = None
         self.begin(partial(self._pursue, pursued), group="outcome")
@@ -392,9 +398,18 @@ class BoardScreen(PaintedScreen):
         here.came_out(pursued, outcome)
 
     def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
-        """Say what came of something."""
-        del pursued
+        """Say what came of something, once a newer message has been read."""
         mark = Span("✓ ", Ink(Role.DONE))
         if not outcome.is_well:
             mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-        self.say(mark, Span(outcome.said, TEXT), f"  {outcome.hint}" if outcome.hint else "")
+        hint = f"  {outcome.hint}" if outcome.hint else ""
+        self._say_in_turn(pursued, mark, Span(outcome.said, TEXT), hint)
+
+    def _say_in_turn(self, pursued: Pursued, *parts: str | Span) -> None:
+        screen = self.app.screen
+        here = screen if isinstance(screen, BoardScreen) else self
+        unread_s = here.noticed_at + _READ_S - monotonic()
+        if here.notice and here.notice_of is not pursued and unread_s > 0:
+            self.app.set_timer(unread_s, partial(self._say_in_turn, pursued, *parts))
+            return
+        here.say(*parts)

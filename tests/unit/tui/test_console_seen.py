@@ -27,6 +27,7 @@ from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, ope
 from tui.keys import SCREENS, actions_on, default_keymap
 from tui.present.help import HelpPage
 from tui.present.pickers import Picker
+from tui.screens import base
 
 pytestmark = pytest.mark.anyio
 ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"
@@ -314,6 +315,26 @@ async def test_a_landing_ends_in_what_came_of_it(more: dict[str, object], said: 
         port.tell(_moved(), view=changed(replace(port.shown, at=NOW + 2), REVIEW, **more))
         await console.shows(said)
         assert "landing port/worker_1" not in console.message
+
+
+@pytest.mark.parametrize("is_waiting", [True, False])
+async def test_an_outcome_does_not_wipe_away_a_newer_message_before_it_was_read(
+    monkeypatch: pytest.MonkeyPatch, *, is_waiting: bool
+):
+    monkeypatch.setattr(base, "_READ_S", 3600.0 if is_waiting else 0.0)
+    port = _port(answer=lambda _: Accepted())
+    async with opened(port=port) as console:
+        console.app.session.worker = RUNNING
+        await console.do("no", "no")
+        await console.shows(f"{RUNNING} is asked to stop")
+        console.app.session.worker = FAILED
+        await console.do("retry")
+        await console.shows(f"{FAILED} begins again")
+        ended = changed(replace(port.shown, at=NOW + 2), RUNNING, phase=Phase.CANCELLED)
+        await console.tell(ended)
+        said = f"{FAILED} begins again" if is_waiting else f"{RUNNING} has stopped"
+        await console.shows(said)
+        assert said in console.message
 
 
 def _moved() -> Told:
