@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from engine.agents.call_program import CallContext
     from engine.api import Engine, OpenMerge, Plan, PlanDefaults, Run, open_merge
-    from engine.commands import Accepted, Conflicted, Refused
     from engine.errors import EngineError
-    from engine.events import Landed
     from engine.library import Agent, AgentRunFailed, IsolatedAgentSession, Reply, Turn
     from engine.limits import Limits, Usage
+    from engine.messages.commands import Accepted, Conflicted, Refused
+    from engine.messages.events import Landed
     from engine.patterns import (
         Failure,
         Pool,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "engine.agents.call_program": "CallContext",
     "engine.api": "Engine OpenMerge Plan PlanDefaults Run open_merge",
-    "engine.commands": "Accepted Conflicted Refused",
+    "engine.messages.commands": "Accepted Conflicted Refused",
     "engine.errors": "EngineError",
-    "engine.events": "Landed",
+    "engine.messages.events": "Landed",
     "engine.library": "Agent AgentRunFailed IsolatedAgentSession Reply Turn",
     "engine.limits": "Limits Usage",
     "engine.patterns": "Failure Pool Success balanced fan_in first gather in_batches map_chunks"

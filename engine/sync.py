@@ -13,21 +13,21 @@ from threading import Lock
 from typing import Any, Self, TypeVar, Unpack
 
 from engine import api, library
-from engine import commands as c
 from engine.api import PlanDefaults
-from engine.diffs import ChangeDiff
-from engine.events import Landed, Told
 from engine.library.agent import AgentWords
 from engine.library.listening import Subscriber
 from engine.library.loops import LoopThread, nothing
 from engine.library.replies import Reply, Turn
 from engine.library.seats import LoopSeat
 from engine.library.session import SessionWords, Work
-from engine.logs import LogChunk
+from engine.messages import commands as c
+from engine.messages.diffs import ChangeDiff
+from engine.messages.events import Landed, Told
+from engine.messages.logs import LogChunk
+from engine.messages.results import EngineView, RunReport, RunView, StepResult
 from engine.patterns import Outcome as Ended
 from engine.patterns import Progress
 from engine.plan.model import Plan
-from engine.results import EngineView, RunReport, RunView, StepResult
 from engine.store.history import RunSummary
 
 T = TypeVar("T")

@@ -16,10 +16,10 @@ import anyio
 import anyio.to_thread
 from textual.message import Message
 
-from engine.commands import Command, Refused, Reply, ResolutionAction, Seen, Steer
-from engine.diffs import ChangeDiff
 from engine.errors import EngineError
-from engine.events import (
+from engine.messages.commands import Command, Refused, Reply, ResolutionAction, Seen, Steer
+from engine.messages.diffs import ChangeDiff
+from engine.messages.events import (
     ConflictsDecided,
     Delivery,
     OutputAppended,
@@ -27,8 +27,8 @@ from engine.events import (
     Told,
     UsageSampled,
 )
-from engine.logs import KEPT_LINES, LogChunk
-from engine.results import Change, CheckResult, EngineView, RunView, WorkerView
+from engine.messages.logs import KEPT_LINES, LogChunk
+from engine.messages.results import Change, CheckResult, EngineView, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
 from tui.present.runs import PastRun
 

@@ -1,6 +1,6 @@
 """What an agent tells while it works, and how it ended: the same few words for every agent.
 
-These are the observations of one attempt; what observers of a run are told is `engine.events`.
+These are the observations of one attempt; `engine.messages.events` is what observers of a run see.
 """
 
 from dataclasses import dataclass, field

@@ -24,16 +24,17 @@ if TYPE_CHECKING:
     from engine.plan.make import PlanDefaults
     from engine.plan.model import Plan, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
-    from engine.remote.public import event_json, report_json, view_json
-    from engine.store.history import RunSummary
-    from engine.supervisor.merging.actions import side_actions
-    from engine.supervisor.merging.batch import BatchCheck
-    from engine.supervisor.merging.evidence import CommitView, MergedFileView, PieceView
-    from engine.supervisor.merging.local import MergeReview
-    from engine.supervisor.merging.other_merges import BranchMerge, ToolFiles, ToolMerge
-    from engine.supervisor.merging.own import OwnMerge
-    from engine.supervisor.merging.preview import OpenMerge, open_merge
-    from engine.supervisor.merging.queue import (
+    from engine.port.port import EnginePort
+    from engine.port.public import event_json, report_json, view_json
+    from engine.port.review_port import ReviewPort
+    from engine.review.actions import side_actions
+    from engine.review.batch import BatchCheck
+    from engine.review.evidence import CommitView, MergedFileView, PieceView
+    from engine.review.local import MergeReview
+    from engine.review.other_merges import BranchMerge, ToolFiles, ToolMerge
+    from engine.review.own import OwnMerge
+    from engine.review.preview import OpenMerge, open_merge
+    from engine.review.queue import (
         LandingEnd,
         LandingOrder,
         PlannedLanding,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
         land_queue,
         landing_end,
     )
-    from engine.supervisor.merging.views import (
+    from engine.review.views import (
         ConflictFileView,
         ConflictView,
         HunkView,
@@ -49,14 +50,13 @@ if TYPE_CHECKING:
         OptionView,
         ProposalView,
     )
-    from engine.supervisor.merging.weaving import (
+    from engine.review.weaving import (
         CandidateHunkView,
         CandidateRow,
         CandidateTable,
         Wove,
     )
-    from engine.supervisor.port import EnginePort
-    from engine.supervisor.review_port import ReviewPort
+    from engine.store.history import RunSummary
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
@@ -76,22 +76,22 @@ _HOMES = {
     "engine.plan.make": "PlanDefaults",
     "engine.plan.model": "Plan RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
-    "engine.remote.public": "event_json report_json view_json",
+    "engine.port.public": "event_json report_json view_json",
     "engine.store.history": "RunSummary",
-    "engine.supervisor.merging.actions": "side_actions",
-    "engine.supervisor.merging.batch": "BatchCheck",
-    "engine.supervisor.merging.evidence": "CommitView MergedFileView PieceView",
-    "engine.supervisor.merging.other_merges": "BranchMerge ToolFiles ToolMerge",
-    "engine.supervisor.merging.local": "MergeReview",
-    "engine.supervisor.merging.own": "OwnMerge",
-    "engine.supervisor.merging.preview": "OpenMerge open_merge",
-    "engine.supervisor.merging.queue": "LandingEnd LandingOrder PlannedLanding land_batch"
+    "engine.review.actions": "side_actions",
+    "engine.review.batch": "BatchCheck",
+    "engine.review.evidence": "CommitView MergedFileView PieceView",
+    "engine.review.other_merges": "BranchMerge ToolFiles ToolMerge",
+    "engine.review.local": "MergeReview",
+    "engine.review.own": "OwnMerge",
+    "engine.review.preview": "OpenMerge open_merge",
+    "engine.review.queue": "LandingEnd LandingOrder PlannedLanding land_batch"
     " land_queue landing_end",
-    "engine.supervisor.merging.views": "ConflictFileView ConflictView HunkView LineView"
+    "engine.review.views": "ConflictFileView ConflictView HunkView LineView"
     " OptionView ProposalView",
-    "engine.supervisor.merging.weaving": "CandidateHunkView CandidateRow CandidateTable Wove",
-    "engine.supervisor.port": "EnginePort",
-    "engine.supervisor.review_port": "ReviewPort",
+    "engine.review.weaving": "CandidateHunkView CandidateRow CandidateTable Wove",
+    "engine.port.port": "EnginePort",
+    "engine.port.review_port": "ReviewPort",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

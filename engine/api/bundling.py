@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.errors import WorkspaceError
 from engine.git.bundling import Bundled, write_bundle
 from engine.plan.model import Plan
-from engine.supervisor.place import find_place
+from engine.site.place import find_place
 
 
 async def bundle_run(

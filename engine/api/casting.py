@@ -16,7 +16,7 @@ from engine.keeper.recording import NOTE, OUT, began_at, parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from engine.logs import LogLine
+    from engine.messages.logs import LogLine
 
 _ROWS, _COLUMNS = 40, 120
 

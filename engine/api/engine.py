@@ -10,42 +10,42 @@ from typing import Any, Self
 import anyio
 import anyio.to_thread
 
-from engine import commands as c
 from engine.api.errors_out import plain_errors
 from engine.api.plans import plan_from
+from engine.bus import Bus
+from engine.clock import SystemClock
 from engine.core.report import report
-from engine.diffs import ChangeDiff
-from engine.events import Landed, Told
 from engine.git.recovery import recover_repository
 from engine.host.local import LocalHost
 from engine.ids import RunId, WorkerId
-from engine.logs import LogChunk
+from engine.messages import commands as c
+from engine.messages.diffs import ChangeDiff
+from engine.messages.events import Landed, Told
+from engine.messages.logs import LogChunk
+from engine.messages.results import EngineView, RunReport, RunView, StepResult
 from engine.plan.make import PlanDefaults
 from engine.plan.model import Plan
+from engine.port.port import EnginePort
+from engine.port.server import Door, serving
 from engine.private import tightened
-from engine.remote.server import Door, serving
-from engine.results import EngineView, RunReport, RunView, StepResult
+from engine.proof.tampering import Proof
+from engine.review.landing import finish_undoing
+from engine.run.coordinator import Coordinator
+from engine.run.journal import read_told
+from engine.run.live_run import LiveRun
 from engine.sandbox.probe import probe
+from engine.site.attempts import Starter
+from engine.site.place import Place, find_place
+from engine.site.seeds import Seeds
+from engine.site.shelter import Shelter
+from engine.speaking import this_process
 from engine.store.files import EngineLock
 from engine.store.history import RunSummary
 from engine.store.layout import make_state_home
-from engine.supervisor.attempts import Starter
-from engine.supervisor.bus import Bus
-from engine.supervisor.clock import SystemClock
-from engine.supervisor.coordinator import Coordinator
-from engine.supervisor.git_landing import finish_undoing
-from engine.supervisor.journal import read_told
-from engine.supervisor.ledger import Ledger
-from engine.supervisor.live_run import LiveRun
-from engine.supervisor.logins import Logins
-from engine.supervisor.place import Place, find_place
-from engine.supervisor.port import EnginePort
-from engine.supervisor.seeds import Seeds
-from engine.supervisor.shelter import Shelter
-from engine.supervisor.speaking import this_process
-from engine.supervisor.tampering import Proof
-from engine.supervisor.tools import Tools
-from engine.supervisor.workshops import Workshops
+from engine.work.ledger import Ledger
+from engine.work.logins import Logins
+from engine.work.tools import Tools
+from engine.work.workshops import Workshops
 
 
 class Run:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from engine.api.replaying import Replay, read_journal
-from engine.diffs import ChangeDiff
 from engine.errors import EngineError, NoSuchRun, StoreError
 from engine.ids import RunId
-from engine.logs import LogChunk, newest
+from engine.messages.diffs import ChangeDiff
+from engine.messages.logs import LogChunk, newest
 from engine.store.codec import from_json, to_json
 from engine.store.run_store import RunStore
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from os import PathLike
 
-    from engine.results import RunView
+    from engine.messages.results import RunView
+    from engine.port.port import EnginePort
     from engine.store.history import RunSummary
-    from engine.supervisor.port import EnginePort
 
     Logs = Mapping[tuple[str, int], LogChunk]
     """The log of every attempt, by worker and number."""

@@ -18,19 +18,19 @@ from engine.api.redacting import redactor_for, without_secrets
 from engine.errors import GitFailed
 from engine.git.diff import patch_bytes
 from engine.ids import AttemptId, RunId, WorkerId
-from engine.remote.public import event_json, report_json, view_json
-from engine.supervisor.journal import Journal
-from engine.supervisor.place import find_place
-from engine.supervisor.replay import output_bytes
+from engine.port.public import event_json, report_json, view_json
+from engine.run.journal import Journal
+from engine.site.place import find_place
+from engine.work.replay import output_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from engine.api.exported import Logs
     from engine.git.runner import Repo
-    from engine.results import RunView, WorkerView
+    from engine.messages.results import RunView, WorkerView
+    from engine.port.port import EnginePort
     from engine.store.layout import Layout
-    from engine.supervisor.port import EnginePort
 
 
 async def export_run(

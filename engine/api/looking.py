@@ -10,21 +10,21 @@ import anyio.to_thread
 
 from engine.agents.registry import adapters
 from engine.api.reaching import reach
+from engine.clock import SystemClock
 from engine.errors import WorkspaceError
 from engine.git.sample import first_commit
 from engine.ids import AttemptId, RunId, WorkerId, meant
 from engine.limits import Enforcement
+from engine.messages.results import LoginUse
 from engine.plan.model import AgentChoice, Plan
-from engine.results import LoginUse
 from engine.sandbox.ladder import doctor, report
 from engine.sandbox.probe import probe
+from engine.site.place import find_place
+from engine.site.shelter import asked_by
 from engine.spec.nearest import unmeant
 from engine.store.layout import make_state_home, state_home
-from engine.supervisor.clock import SystemClock
-from engine.supervisor.ledger import Ledger
-from engine.supervisor.place import find_place
-from engine.supervisor.replay import output_bytes
-from engine.supervisor.shelter import asked_by
+from engine.work.ledger import Ledger
+from engine.work.replay import output_bytes
 
 
 async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:

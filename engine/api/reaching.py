@@ -22,16 +22,16 @@ import anyio.to_thread
 
 from engine.api.errors_out import plain_errors
 from engine.errors import EngineError, LockHeld
-from engine.remote.client import RemoteEngine, living_engine
-from engine.remote.spawn import spawn_engine
-from engine.roles import Role
-from engine.supervisor.place import Place, find_place
+from engine.messages.roles import Role
+from engine.port.client import RemoteEngine, living_engine
+from engine.port.spawn import spawn_engine
+from engine.site.place import Place, find_place
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
 
     from engine.api.engine import Engine
-    from engine.supervisor.port import EnginePort
+    from engine.port.port import EnginePort
 
 _AGAIN_S = 1.0
 _HANDOVER_S = 10.0

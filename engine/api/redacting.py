@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from engine.redaction import Redactor
-from engine.supervisor.secrets_of import known_secrets
+from engine.site.secrets_of import known_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

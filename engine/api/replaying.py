@@ -18,21 +18,21 @@ import anyio
 import anyio.to_thread
 
 from engine.api.reaching import reach
-from engine.commands import Command, Refused, Reply
 from engine.core.state import RunState
 from engine.errors import StoreError
-from engine.events import OutputAppended, Told
 from engine.ids import RunId
-from engine.logs import LogChunk, LogLine, newest
-from engine.results import EngineView, RunView, WorkerView
-from engine.supervisor.journal import Journal
-from engine.supervisor.place import find_place
-from engine.supervisor.view import view_of
+from engine.messages.commands import Command, Refused, Reply
+from engine.messages.events import OutputAppended, Told
+from engine.messages.logs import LogChunk, LogLine, newest
+from engine.messages.results import EngineView, RunView, WorkerView
+from engine.run.journal import Journal
+from engine.run.view import view_of
+from engine.site.place import find_place
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from engine.supervisor.port import EnginePort
+    from engine.port.port import EnginePort
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0)
 _TICK_S = 0.1

@@ -8,8 +8,8 @@ from engine.api.looking import machine_rows
 from engine.git.base import Base, dirty_paths
 from engine.limits import Dimension, Level
 from engine.plan.model import PermissionMode, Plan
-from engine.supervisor.git_change import left_out_note
-from engine.supervisor.place import Place, find_place
+from engine.review.change import left_out_note
+from engine.site.place import Place, find_place
 
 
 async def weigh(

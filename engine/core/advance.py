@@ -14,7 +14,7 @@ from engine.core.told import TELLERS
 from engine.core.turn import Turn
 from engine.core.weaving import woven
 from engine.errors import IllegalTransition, InvariantBroken
-from engine.events import (
+from engine.messages.events import (
     ChoiceWanted,
     Clamped,
     Commanded,
@@ -23,8 +23,8 @@ from engine.events import (
     RunWaiting,
     StepSettled,
 )
+from engine.messages.results import Outcome
 from engine.phases import Phase
-from engine.results import Outcome
 
 _ROUNDS = 200
 """More rounds of rules than any run can need; reaching it means that two rules undo each other."""

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Generic, Protocol, Self, TypeVar
 
 from engine.ids import WorkerId
+from engine.messages.results import Outcome
 from engine.phases import HOLDING, SETTLED, Phase
-from engine.results import Outcome
 
 
 class Member(Protocol):

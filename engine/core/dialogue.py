@@ -14,9 +14,9 @@ from engine.core.effects import (
 )
 from engine.core.state import Said, Worker
 from engine.core.turn import Turn
-from engine.events import Answered, Asked, Delivery, IsolationViolated, Steered
+from engine.messages.events import Answered, Asked, Delivery, IsolationViolated, Steered
+from engine.messages.results import Badge
 from engine.phases import Phase
-from engine.results import Badge
 
 
 def agent_asked(turn: Turn, w: Worker, fact: f.AgentAsked) -> None:

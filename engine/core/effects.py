@@ -1,4 +1,4 @@
-"""What the core wants done: imperative, idempotent, performed by the supervisor.
+"""What the core wants done: imperative, idempotent, performed by `engine.run`.
 
 Each phase has one entry effect, issued again after a recovery; the rest are small acts on an
 attempt that runs, or events to be told.
@@ -6,12 +6,12 @@ attempt that runs, or events to be told.
 
 from dataclasses import dataclass
 
-from engine.events import MustArrive
 from engine.ids import WorkerId
 from engine.limits import Limits
+from engine.messages.events import MustArrive
+from engine.messages.results import Moment
 from engine.phases import StopCause
 from engine.plan.model import RetryMode
-from engine.results import Moment
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ from engine.core.effects import (
     StopActivity,
 )
 from engine.core.state import RunState, Worker
+from engine.messages.results import Badge
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
-from engine.results import Badge
 
 
 def entry_effect(state: RunState, worker: Worker) -> EntryEffect | None:

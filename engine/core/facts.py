@@ -34,9 +34,9 @@ from engine.core.talk_facts import (
 )
 from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
+from engine.messages.results import Change, CheckResult, Moment
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, PlannedWorker, RetryMode
-from engine.results import Change, CheckResult, Moment
 
 __all__ = [
     "ActivityEnded",

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from engine.core.state import RunState, Worker
 from engine.errors import InvariantBroken
+from engine.messages.results import Outcome
 from engine.phases import Phase
 from engine.plan.model import RetryMode
-from engine.results import Outcome
 
 _UNCOLLECTED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
 _OPEN = frozenset({Phase.WAITING, Phase.QUEUED, Phase.BACKING_OFF})

@@ -8,7 +8,7 @@ from engine.core.outcome import is_despite_check
 from engine.core.state import Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
-from engine.events import (
+from engine.messages.events import (
     CheckFinished,
     ConflictsFound,
     Landed,
@@ -17,8 +17,8 @@ from engine.events import (
     ReviewWanted,
     UndoRefused,
 )
+from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
-from engine.results import Badge, Outcome
 
 
 def approved(turn: Turn, w: Worker, fact: f.Approved) -> None:

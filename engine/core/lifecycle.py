@@ -8,11 +8,11 @@ from engine.core.outcome import LOST, has_commit
 from engine.core.state import Hold, RunState, Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
-from engine.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWanted
 from engine.limits import Usage, summed
+from engine.messages.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWanted
+from engine.messages.results import Badge, CheckResult
 from engine.phases import Phase, StopCause
 from engine.plan.model import MergeMode, RetryMode
-from engine.results import Badge, CheckResult
 
 _UNTIL_NETWORK_S = 10.0
 """How long a machine that just woke is given to find its network again."""

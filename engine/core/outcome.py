@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from engine.core.state import Bases, RunState, Worker
 from engine.ids import WorkerId
+from engine.messages.results import Outcome, Verdict, verdict_of
 from engine.phases import Phase, StopCause
 from engine.plan.model import ChooseBy, MergeMode, PlannedStep, PolicyKind, RetryRule
-from engine.results import Outcome, Verdict, verdict_of
 
 LOST = frozenset({StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN})
 """The machinery failed, not the agent: another attempt follows, and no try is counted."""

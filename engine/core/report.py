@@ -10,8 +10,8 @@ from engine.core.outcome import (
 )
 from engine.core.state import RunState, Worker, usages_of
 from engine.limits import summed
+from engine.messages.results import Badge, RunReport, StepResult, WorkerResult
 from engine.phases import HOLDING, Phase
-from engine.results import Badge, RunReport, StepResult, WorkerResult
 
 
 def report(state: RunState) -> RunReport:

@@ -27,9 +27,9 @@ from engine.core.phase import STOPPED_BY_POLICY_WHILE_COLLECTING
 from engine.core.state import Bases, Worker
 from engine.core.stopping import stop
 from engine.core.turn import Turn
+from engine.messages.results import Badge, Outcome
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
 from engine.plan.model import Backoff, ChooseBy, PlannedStep, PolicyKind, RetryMode, RetryRule
-from engine.results import Badge, Outcome
 
 _HOLDS_BASE = frozenset(
     {Phase.PREPARING, Phase.RUNNING, Phase.CHECKING, Phase.COLLECTING, Phase.STOPPING}

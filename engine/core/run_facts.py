@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from engine.messages.roles import Speaker
 from engine.phases import StopCause
 from engine.plan.model import PlannedStep, PlannedWorker
-from engine.roles import Speaker
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from engine.core.crew import Crew
 from engine.core.facts import Approved, AttemptEnded
-from engine.events import Delivery
 from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
+from engine.messages.events import Delivery
+from engine.messages.results import Badge, Change, CheckResult, Moment, Outcome, Question
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryMode
-from engine.results import Badge, Change, CheckResult, Moment, Outcome, Question
 
 Bases = tuple[tuple[WorkerId, int], ...]
 """The upstream attempts whose changes a worker builds on."""

@@ -9,8 +9,8 @@ from engine.core.phase import FINDS_ACTIVITY
 from engine.core.state import StepState, Worker
 from engine.core.turn import Turn, stop_fields
 from engine.ids import WorkerId
+from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
-from engine.results import Badge, Outcome
 
 
 class Move(Protocol):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine.core.fact_base import WorkerFactBase
 from engine.limits import Limits
-from engine.results import Question
+from engine.messages.results import Question
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,11 @@ from engine.core.entry import entry_effect
 from engine.core.phase import is_ruled, is_told
 from engine.core.state import Hold, Next, RunState, StepState, Stop, Worker
 from engine.errors import IllegalTransition
-from engine.events import Delivery, MustArrive, WorkerMoved, WorkerSettled
 from engine.ids import WorkerId
+from engine.messages.events import Delivery, MustArrive, WorkerMoved, WorkerSettled
+from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
-from engine.results import Badge, Outcome
 
 _OUTCOMES = {
     Phase.REVIEWING: Outcome.SUCCESS,

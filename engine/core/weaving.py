@@ -6,9 +6,9 @@ from typing import Any
 from engine.core import facts as f
 from engine.core.state import Worker
 from engine.core.turn import Turn
-from engine.events import ReviewWanted
+from engine.messages.events import ReviewWanted
+from engine.messages.results import Badge, Outcome
 from engine.phases import Phase
-from engine.results import Badge, Outcome
 
 
 def woven(turn: Turn, fact: f.CompositeWoven) -> None:

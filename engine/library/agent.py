@@ -12,9 +12,7 @@ from anyio.abc import TaskGroup
 
 from engine.agents.registry import adapter_named
 from engine.api import Engine, plain_errors
-from engine.commands import Conflicted, Refused, RetryWorker
 from engine.errors import AgentError, EngineError
-from engine.events import Landed
 from engine.library import talks
 from engine.library.listening import Answerer, Listening, Subscriber
 from engine.library.making import (
@@ -29,11 +27,13 @@ from engine.library.making import (
 from engine.library.replies import History, Reply, Standing, Turn, reply_of
 from engine.library.seats import CLOSING_S, Act, Seat, seat_for
 from engine.limits import Limits
+from engine.messages.commands import Conflicted, Refused, RetryWorker
+from engine.messages.events import Landed
+from engine.messages.results import Outcome
 from engine.patterns import Outcome as Ended
 from engine.patterns import Progress, settled
 from engine.phases import Phase
 from engine.plan.model import RetryMode
-from engine.results import Outcome
 
 
 class AgentWords(TypedDict, total=False):

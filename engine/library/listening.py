@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-from engine.events import Told
 from engine.library.seats import Back
 from engine.library.talks import Hearing
-from engine.results import Question
+from engine.messages.events import Told
+from engine.messages.results import Question
 
 Subscriber = Callable[[Told], object]
 """Called with every event of the runs, in the caller's own loop; may be async."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from engine.errors import EngineError
 from engine.library.talks import Ended
 from engine.limits import Usage
-from engine.results import Change, Outcome, WorkerResult
+from engine.messages.results import Change, Outcome, WorkerResult
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,7 @@ from typing import Any, Self, TypedDict
 import anyio
 
 from engine.api import Engine, plain_errors
-from engine.commands import Conflicted, Refused, RetryWorker
 from engine.errors import AgentError
-from engine.events import Landed
 from engine.ids import STEP_NAME
 from engine.library import talks
 from engine.library.listening import Answerer, Listening, Subscriber
@@ -21,6 +19,8 @@ from engine.library.making import Brief, How, Who, as_command, check_who, option
 from engine.library.replies import Reply, reply_of
 from engine.library.seats import CLOSING_S, Seat, seat_for
 from engine.limits import Limits
+from engine.messages.commands import Conflicted, Refused, RetryWorker
+from engine.messages.events import Landed
 from engine.plan.model import RetryMode
 
 Work = str | Sequence[str] | Callable[..., Any]

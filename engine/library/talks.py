@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import anyio
 
-from engine import commands as c
 from engine.api import Engine, Run, plain_errors
 from engine.errors import EngineError, WorkspaceError
-from engine.events import Told
 from engine.library.seats import CLOSING_S
+from engine.messages import commands as c
+from engine.messages.events import Told
+from engine.messages.results import Change, Question, WorkerResult, WorkerView
 from engine.phases import Phase
 from engine.plan.model import Plan
-from engine.results import Change, Question, WorkerResult, WorkerView
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,9 @@ from engine.core.outcome import candidates, must_land_first
 from engine.core.phase import TOLD
 from engine.core.state import RunState, Worker, initial_state
 from engine.ids import RunId, WorkerId
+from engine.messages.results import Change, CheckResult, Question
 from engine.phases import Phase, StopCause
 from engine.plan.model import Plan, RetryMode
-from engine.results import Change, CheckResult, Question
 
 _ENTRY = e.EntryEffect
 _MOST_WORKERS = 12

@@ -11,8 +11,8 @@ import time
 import psutil
 import pytest
 
-from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
-from engine.logs import LogKind, LogLine, LogLines
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
+from engine.messages.logs import LogKind, LogLine, LogLines
 from tests.support.console_pty import FIRST_SCREEN, process_in_pty
 from tests.support.consoles import NOW, many
 from tests.support.measuring import cpu_seconds, read_for, said
@@ -28,7 +28,7 @@ _FEEDING = """
 from collections.abc import AsyncIterator
 from dataclasses import replace
 import anyio
-from engine.events import OutputAppended, Told
+from engine.messages.events import OutputAppended, Told
 from engine.phases import Phase
 from tests.support import consoles
 from tui.app import Options, PlaitApp

@@ -27,18 +27,18 @@ import anyio
 from anyio import to_thread
 
 from engine.api import Engine
-from engine.commands import StopRun
 from engine.core import facts as f
 from engine.core.advance import advance
 from engine.core.effects import Publish
 from engine.core.state import RunState, initial_state
-from engine.events import OutputAppended, RunFinished, WorkerMoved
 from engine.ids import RunId
-from engine.logs import KEPT_LINES
+from engine.messages.commands import StopRun
+from engine.messages.events import OutputAppended, RunFinished, WorkerMoved
+from engine.messages.logs import KEPT_LINES
+from engine.messages.results import Change
 from engine.phases import Phase
 from engine.plan.model import MergeMode
-from engine.results import Change
-from engine.supervisor.journal import Journal
+from engine.run.journal import Journal
 from tests.support.measuring import Row
 from tests.support.plans import a_plan, a_step
 

@@ -20,13 +20,13 @@ from anyio import to_thread
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from engine.api import Engine
-from engine.commands import StopRun
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.runner import Repo
 from engine.merge import ResolutionSession, propose
-from engine.supervisor.merging.preview import preview
-from engine.supervisor.merging.results import result_tree
-from engine.supervisor.merging.showing import Lens, file_views
+from engine.messages.commands import StopRun
+from engine.review.preview import preview
+from engine.review.results import result_tree
+from engine.review.showing import Lens, file_views
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import MergingPlace
 from tests.support.repositories import RepositoryBuilder

@@ -16,9 +16,9 @@ import anyio
 import psutil
 from anyio.lowlevel import checkpoint
 
-from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from engine.merge import FileConflict
-from engine.results import EngineView
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
+from engine.messages.results import EngineView
 from tests.support.consoles import NOW, FakePort, csvlite
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, texts
 from tui.app import Options, PlaitApp

@@ -28,15 +28,15 @@ from engine.git import Workspace, WorkspaceRequest, prepare
 from engine.host.local import LocalHost
 from engine.ids import AttemptId, WorkerId
 from engine.limits import Limits
+from engine.proof.tampering import Proof
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
 from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from engine.sandbox.request import ConfineRequest
-from engine.supervisor.place import find_place
-from engine.supervisor.run_ports import RunPort
-from engine.supervisor.shelter import Shelter
-from engine.supervisor.tampering import Proof
+from engine.site.place import find_place
+from engine.site.shelter import Shelter
+from engine.work.run_ports import RunPort
 from tests.bench.bench_keeper import IN_MEMORY, _cpu_s, _named
 from tests.support.git_lab import Lab
 from tests.support.measuring import Row

@@ -13,10 +13,10 @@ from typing import Any
 from engine.core.report import report
 from engine.core.state import RunState
 from engine.ids import RunId
+from engine.run.journal import Journal
+from engine.run.view import view_of
 from engine.store.codec import dump
 from engine.store.run_store import RunStore
-from engine.supervisor.journal import Journal
-from engine.supervisor.view import view_of
 
 FOLDER = Path(__file__).with_name("journals")
 Row = dict[str, Any]

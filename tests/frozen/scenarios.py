@@ -7,9 +7,9 @@ from pathlib import Path
 
 import anyio
 
-from engine import commands as c
 from engine.api import Engine, Run, reach
-from engine.events import OutputAppended
+from engine.messages import commands as c
+from engine.messages.events import OutputAppended
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import (

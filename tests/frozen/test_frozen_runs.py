@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.ids import RunId
-from engine.supervisor.journal import Journal
+from engine.run.journal import Journal
 from tests.frozen.kept import FOLDER, Flat, last_report, load, restore, views
 from tests.frozen.scenarios import SCENARIOS
 

@@ -14,10 +14,10 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from engine import commands as c
 from engine.api import Engine, Run
+from engine.messages import commands as c
+from engine.messages.results import Verdict
 from engine.phases import Phase
-from engine.results import Verdict
 from tests.support.engine_runs import Place, wait_worker
 from tests.support.needs import need
 from tests.support.repositories import RepositoryBuilder

@@ -7,9 +7,9 @@ import pytest
 from anyio import to_thread
 
 from engine.beneath import Why, remove_tree
-from engine.events import OutsideChanged, Told
-from engine.logs import LogKind
-from engine.supervisor.artifacts import keep_artifacts
+from engine.messages.events import OutsideChanged, Told
+from engine.messages.logs import LogKind
+from engine.site.artifacts import keep_artifacts
 from tests.support.engine_runs import Place, phases
 from tests.support.needs import need
 from tests.support.repositories import RepositoryBuilder

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from engine import commands as c
+from engine.messages import commands as c
 from engine.phases import Phase
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes

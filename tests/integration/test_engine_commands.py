@@ -7,15 +7,16 @@ from typing import Any
 import anyio
 import pytest
 
-from engine import commands as c
 from engine.api import Engine, Run, plan_from
-from engine.events import LimitHitSeen
 from engine.limits import Dimension, Limits
-from engine.logs import LogKind
+from engine.messages import commands as c
+from engine.messages.events import LimitHitSeen
+from engine.messages.logs import LogKind
+from engine.messages.results import Badge, Outcome, WorkerResult
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
-from engine.results import Badge, Outcome, WorkerResult
-from engine.supervisor import attempts, questions
+from engine.run import questions
+from engine.site import attempts
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
 

@@ -14,15 +14,15 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from engine import commands as c
 from engine.api import Engine, Run, attach
 from engine.errors import EngineError
-from engine.events import Commanded
+from engine.messages import commands as c
+from engine.messages.events import Commanded
+from engine.messages.roles import Role
 from engine.phases import Phase
-from engine.remote import capability, peer, server
-from engine.remote.client import Address, RemoteEngine, living_engine
-from engine.remote.protocol import VERSION, NotAdmitted, ProtocolError
-from engine.roles import Role
+from engine.port import capability, peer, server
+from engine.port.client import Address, RemoteEngine, living_engine
+from engine.port.protocol import VERSION, NotAdmitted, ProtocolError
 from engine.sandbox.machine import Mechanism
 from engine.sandbox.probe import probe
 from engine.store.codec import dump

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import commands as c
 from engine.api import Engine, Run, reach
-from engine.commands import Edits
-from engine.events import LandingUndone, UndoRefused
+from engine.messages import commands as c
+from engine.messages.commands import Edits
+from engine.messages.events import LandingUndone, UndoRefused
 from engine.phases import Phase
 from tests.support.engine_runs import wait_worker
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed

@@ -9,17 +9,17 @@ from typing import Any
 import anyio
 import pytest
 
-from engine import commands as c
 from engine.errors import GitFailed, StoreError
-from engine.events import TroubleSeen
+from engine.messages import commands as c
+from engine.messages.events import TroubleSeen
+from engine.messages.results import Trouble
 from engine.phases import Phase
-from engine.results import Trouble
-from engine.supervisor import performer
-from engine.supervisor.checking import Checking
-from engine.supervisor.journal import Journal
-from engine.supervisor.landing_work import LandingWork
-from engine.supervisor.trouble import storage_trouble
-from engine.supervisor.workshops import Workshops
+from engine.run import performer
+from engine.run.journal import Journal
+from engine.work.checking import Checking
+from engine.work.landing_work import LandingWork
+from engine.work.trouble import storage_trouble
+from engine.work.workshops import Workshops
 from tests.support.engine_runs import wait_view
 from tests.support.merging_runs import MergingPlace, land, reviewed
 

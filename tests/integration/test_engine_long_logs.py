@@ -6,8 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from engine.events import OutputAppended
-from engine.logs import KEPT_LINES
+from engine.messages.events import OutputAppended
+from engine.messages.logs import KEPT_LINES
 from engine.phases import Phase
 from tests.support.engine_runs import Place, wait_worker
 

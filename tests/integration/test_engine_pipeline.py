@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.remote.public import report_json
-from engine.results import Outcome, RunReport
+from engine.messages.results import Outcome, RunReport
+from engine.port.public import report_json
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
 
 pytestmark = pytest.mark.anyio

@@ -14,24 +14,24 @@ import pytest
 from anyio import to_thread
 from anyio.abc import SocketStream
 
-from engine import commands as c
 from engine.api import Engine, Run, plan_from, reach
 from engine.errors import EngineError, LockHeld
-from engine.events import RunFinished, WorkerMoved
+from engine.messages import commands as c
+from engine.messages.events import RunFinished, WorkerMoved
+from engine.messages.results import Outcome, RunView
+from engine.messages.roles import Role
 from engine.phases import Phase
-from engine.remote import capability
-from engine.remote.client import (
+from engine.port import capability
+from engine.port.client import (
     Address,
     EngineGone,
     EngineSilent,
     RemoteEngine,
     living_engine,
 )
-from engine.remote.protocol import VERSION, ProtocolError
-from engine.remote.spawn import _is_hopeless, spawn_engine
-from engine.results import Outcome, RunView
-from engine.roles import Role
-from engine.supervisor.place import find_place
+from engine.port.protocol import VERSION, ProtocolError
+from engine.port.spawn import _is_hopeless, spawn_engine
+from engine.site.place import find_place
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
 
 pytestmark = pytest.mark.anyio

@@ -8,12 +8,12 @@ import anyio.to_thread
 import pytest
 
 from engine.api import export_run, exported_file, open_exported, open_replay
-from engine.commands import Refused, StopRun
 from engine.core.state import RunState
 from engine.errors import EngineError, NoSuchRun, StoreError
 from engine.ids import RunId
+from engine.messages.commands import Refused, StopRun
 from engine.phases import Phase
-from engine.supervisor.journal import Journal
+from engine.run.journal import Journal
 from tests.support.shells import Shell
 
 pytestmark = pytest.mark.anyio

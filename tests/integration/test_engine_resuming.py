@@ -10,8 +10,8 @@ from anyio import to_thread
 
 from engine.api import Engine, Run
 from engine.keeper import proc
+from engine.messages.results import RunReport
 from engine.phases import Phase
-from engine.results import RunReport
 from tests.support.engine_runs import Place, phases, scripted, wait_worker
 from tests.support.processes import wait_until
 

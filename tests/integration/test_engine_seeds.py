@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.supervisor.seeds import KEPT_S, MOST_KEPT, Planted, Seeds
+from engine.site.seeds import KEPT_S, MOST_KEPT, Planted, Seeds
 
 SETUP = "npm ci"
 BASE = "1" * 40

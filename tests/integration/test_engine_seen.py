@@ -6,11 +6,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from engine import commands as c
 from engine.api import Engine, Run, reach
 from engine.errors import ChangeMoved
+from engine.messages import commands as c
+from engine.messages.results import Badge, WorkerView
 from engine.phases import Phase
-from engine.results import Badge, WorkerView
 from tests.support.merging_runs import MergingPlace, changed, conflicted, land, reviewed, settled
 
 pytestmark = pytest.mark.anyio

@@ -14,12 +14,12 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from engine import commands as c
 from engine.api import Engine
-from engine.events import OutputAppended, OutsideChanged, Told
-from engine.logs import LogKind
+from engine.messages import commands as c
+from engine.messages.events import OutputAppended, OutsideChanged, Told
+from engine.messages.logs import LogKind
+from engine.messages.results import Badge
 from engine.phases import Phase
-from engine.results import Badge
 from tests.support.engine_runs import Place
 from tests.support.needs import need
 from tests.support.repositories import RepositoryBuilder

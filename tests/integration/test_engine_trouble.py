@@ -8,15 +8,15 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from engine import commands as c
 from engine.core.advance import is_idle
 from engine.core.invariants import check_invariants
 from engine.errors import StoreError
+from engine.messages import commands as c
+from engine.messages.results import Outcome
 from engine.phases import Phase
-from engine.results import Outcome
-from engine.supervisor.activities import Activity
-from engine.supervisor.journal import Journal
-from engine.supervisor.performer import Performer
+from engine.run.journal import Journal
+from engine.run.performer import Performer
+from engine.work.activities import Activity
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
 
 pytestmark = pytest.mark.anyio
@@ -74,7 +74,7 @@ async def test_an_agent_whose_rows_cannot_be_kept_works_on(
     def fails(*_: Any) -> None:
         raise StoreError("agent.db: database or disk is full")
 
-    monkeypatch.setattr("engine.supervisor.notebook._record", fails)
+    monkeypatch.setattr("engine.work.notebook._record", fails)
     agent = scripted({"repeat": {"times": 100, "steps": [{"think": "{i}"}]}}, {"result": "done"})
     async with place.engine() as engine:
         report = await (await engine.start(manifest({"name": "a", "agent": agent}))).wait()
@@ -88,7 +88,7 @@ async def test_an_agent_that_cannot_be_followed_is_ended_before_its_next_attempt
     def fails(*_: Any, **__: Any) -> None:  # not of a full disk, for which it would wait
         raise OSError(errno.ENXIO, "No such device or address")
 
-    monkeypatch.setattr("engine.supervisor.watch.Watch._note", fails)
+    monkeypatch.setattr("engine.work.watch.Watch._note", fails)
     agent = scripted({"ignore_term": True}, {"say": "here"}, {"hang": True})
     async with place.engine() as engine:
         report = await (await engine.start(manifest({"name": "a", "agent": agent}))).wait()

@@ -24,7 +24,7 @@ from engine.git import (
     stack_base,
 )
 from engine.git.stacking import standing_head
-from engine.supervisor.git_diffs import change_diff
+from engine.review.diffs import change_diff
 from tests.support.histories import START, Plumbing, Story, story
 from tests.support.repositories import RepositoryBuilder
 

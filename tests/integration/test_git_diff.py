@@ -16,7 +16,7 @@ from engine.git import (
     merge_base,
     patch_bytes,
 )
-from engine.supervisor import git_diffs
+from engine.review import diffs as git_diffs
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio

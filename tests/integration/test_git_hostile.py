@@ -33,8 +33,8 @@ from engine.git.composition import Composed, LandRequest
 from engine.git.landing import LandPrepared
 from engine.git.strays import examine_stray
 from engine.ids import AttemptId, RunId, WorkerId
+from engine.site.artifacts import give_all, keep_artifacts
 from engine.store.layout import Layout
-from engine.supervisor.artifacts import give_all, keep_artifacts
 from tests.support.git_lab import Lab
 from tests.support.hostile import digest, leave, outside_of, racing, unsaid
 

@@ -23,9 +23,9 @@ from engine.git import (
     recover_repository,
     undo_landing,
 )
+from engine.review.landing import finish_undoing
 from engine.store.codec import to_json
 from engine.store.layout import Layout
-from engine.supervisor.git_landing import finish_undoing
 from tests.support.landing_target import Target
 from tests.support.repositories import snapshot_of
 

@@ -22,8 +22,8 @@ from engine.git import (
     resolve_base,
     stack_base,
 )
-from engine.supervisor.artifacts import Artifacts
-from engine.supervisor.git_change import measured
+from engine.review.change import measured
+from engine.site.artifacts import Artifacts
 from tests.support.git_lab import Lab
 from tests.support.kinds import submodule
 from tests.support.repositories import RepositoryBuilder, snapshot_of

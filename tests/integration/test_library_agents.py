@@ -12,7 +12,7 @@ import pytest
 
 from engine import Agent, AgentRunFailed, Engine, Failure, Landed, Limits, Success
 from engine.errors import AgentError, AgentNotFound, LockHeld, SpecError
-from engine.events import RunStarted, RunWaiting, Told, WorkerMoved
+from engine.messages.events import RunStarted, RunWaiting, Told, WorkerMoved
 from engine.phases import Phase, StopCause
 from tests.support.library import WRITES, Workbench, functions, script
 

@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from engine import Agent, AgentRunFailed, Engine, Failure, IsolatedAgentSession
-from engine.events import Told, WorkerMoved
 from engine.library.loops import LoopEnded, LoopThread
+from engine.messages.events import Told, WorkerMoved
 from engine.phases import Phase
-from engine.supervisor.shelter import Shelter
+from engine.site.shelter import Shelter
 from tests.support.library import SLOW, WRITES, Workbench, script
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from engine import Conflicted, Engine, Landed, Refused, sync
+from engine.messages.results import Outcome
 from engine.plan.from_prompts import plan_of, step
 from engine.plan.model import AgentChoice, MergeMode
-from engine.results import Outcome
 from engine.sync import Agent as SyncAgent
 from engine.sync import Engine as SyncEngine
 from engine.sync import IsolatedAgentSession as SyncSession

@@ -10,8 +10,8 @@ import pytest
 
 from engine import Agent, AgentRunFailed, CallContext
 from engine.errors import MechanismMissing
-from engine.events import Told, WorkerMoved
 from engine.limits import Level, Limits
+from engine.messages.events import Told, WorkerMoved
 from engine.phases import Phase, StopCause
 from tests.support.library import Workbench
 

@@ -9,11 +9,11 @@ import pytest
 
 from engine.agents.logins import identity_of_login
 from engine.ids import AttemptId, RunId, WorkerId
+from engine.messages.results import LoginUse, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
-from engine.results import LoginUse, Outcome
-from engine.supervisor.ledger import Ledger, logins_of
 from engine.testing.manual_clock import ManualClock
+from engine.work.ledger import Ledger, logins_of
 from tests.support.engine_runs import Place, scripted, wait_view, wait_worker
 
 pytestmark = pytest.mark.anyio

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import commands as c
 from engine.api import Engine, Run, reach
 from engine.errors import EngineError, WorkspaceError
+from engine.messages import commands as c
+from engine.messages.results import Outcome
 from engine.phases import Phase
-from engine.results import Outcome
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, settled
 

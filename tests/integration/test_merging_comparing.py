@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import commands as c
-from engine.diffs import ChangeDiff, FileKind
 from engine.errors import WorkspaceError
+from engine.messages import commands as c
+from engine.messages.diffs import ChangeDiff, FileKind
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed

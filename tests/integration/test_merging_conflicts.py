@@ -17,9 +17,9 @@ from engine.merge import (
     Whole,
     options,
 )
-from engine.supervisor.merging.conflicts import Conflicts, read_conflicts
-from engine.supervisor.merging.preview import OpenMerge, open_merge, preview
-from engine.supervisor.merging.results import result_tree
+from engine.review.conflicts import Conflicts, read_conflicts
+from engine.review.preview import OpenMerge, open_merge, preview
+from engine.review.results import result_tree
 from tests.support.merge_oracle import ENVIRONMENT, Trees
 from tests.support.merge_stories import STORIES, TEXT, Story, Tree, file, random_trees
 from tests.support.repositories import RepositoryBuilder

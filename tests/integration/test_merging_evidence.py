@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import anyio
 import pytest
 
-from engine import commands as c
-from engine import events as ev
 from engine.api import Engine, Run
 from engine.errors import WorkspaceError
-from engine.events import Told
+from engine.messages import commands as c
+from engine.messages import events as ev
+from engine.messages.events import Told
 from engine.phases import Phase
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import (

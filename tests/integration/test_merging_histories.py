@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine import commands as c
-from engine import events as ev
 from engine.api import Engine, LandingOrder, Run, Wanted, pull_request
+from engine.messages import commands as c
+from engine.messages import events as ev
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed, writes

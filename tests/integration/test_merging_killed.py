@@ -10,11 +10,11 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from engine import commands as c
 from engine.api import ConflictView, Engine, reach
 from engine.errors import EngineError
+from engine.messages import commands as c
 from engine.phases import Phase
-from engine.supervisor.merging import sessions
+from engine.review import sessions
 from tests.support.engine_runs import wait_worker
 from tests.support.merging_runs import MergingPlace, changed, conflicted, reviewed, settled, writes
 
@@ -24,7 +24,7 @@ MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")
 
 _DECIDES = """
 import sys, anyio
-from engine import commands as c
+from engine.messages import commands as c
 from engine.api import Engine
 
 async def main(project, run, worker):

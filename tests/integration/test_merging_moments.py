@@ -9,12 +9,12 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from engine import commands as c
 from engine.api import Engine, Run
+from engine.messages import commands as c
+from engine.messages.results import Moment
 from engine.phases import Phase
 from engine.plan.model import RetryMode
-from engine.results import Moment
-from engine.supervisor.merging import radar
+from engine.review import radar
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, land
 
@@ -69,7 +69,7 @@ async def worked_twice(place: MergingPlace, engine: Engine) -> tuple[Run, Moment
 
 _RETRIES = """
 import os, signal, sys, anyio
-from engine import commands as c
+from engine.messages import commands as c
 from engine.api import Engine
 
 async def main(project, run, worker, at):

@@ -9,14 +9,14 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from engine import commands as c
 from engine.errors import WorkspaceError, WorktreeBusy
 from engine.git.checkout import keep_copies
 from engine.git.unfinished import let_go
-from engine.supervisor import cleaning
-from engine.supervisor.cleaning import KEPT_S, bring_back, trash_items
-from engine.supervisor.merging.other_merges import BranchMerge, ToolFiles, ToolMerge
-from engine.supervisor.merging.own import OwnMerge
+from engine.messages import commands as c
+from engine.review.other_merges import BranchMerge, ToolFiles, ToolMerge
+from engine.review.own import OwnMerge
+from engine.work import cleaning
+from engine.work.cleaning import KEPT_S, bring_back, trash_items
 from tests.support.merging_runs import SOURCE, changed
 from tests.support.repositories import RepositoryBuilder
 
@@ -245,9 +245,9 @@ _DIES = """
 import os, signal, sys
 import anyio
 import anyio.to_thread
-from engine import commands as c
+from engine.messages import commands as c
 from engine.git.runner import Repo
-from engine.supervisor.merging import own
+from engine.review import own
 
 async def main(folder, last):
     merge = await own.OwnMerge.begin(folder)

@@ -7,11 +7,11 @@ import anyio
 import pytest
 
 from engine.api import Engine, Run
-from engine.events import ClashPredicted
 from engine.git.merge3 import Sides
+from engine.messages.events import ClashPredicted
+from engine.messages.results import WorkerView
 from engine.phases import Phase
-from engine.results import WorkerView
-from engine.supervisor.merging import radar
+from engine.review import radar
 from tests.support.engine_runs import scripted, wait_view, wait_worker
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, reviewed
 

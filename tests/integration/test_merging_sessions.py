@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import commands as c
 from engine.errors import WorkspaceError
+from engine.messages import commands as c
 from engine.phases import Phase
-from engine.supervisor.merging import review
-from engine.supervisor.merging.views import ConflictView
+from engine.review import review
+from engine.review.views import ConflictView
 from tests.support.merging_runs import (
     SOURCE,
     MergingPlace,

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from engine import commands as c
 from engine.api import Engine, reach
-from engine.diffs import ChangeDiff, file_key
 from engine.errors import EngineError, WorkspaceError
+from engine.messages import commands as c
+from engine.messages.diffs import ChangeDiff, file_key
+from engine.messages.results import Verdict, WorkerView
 from engine.phases import Phase
-from engine.results import Verdict, WorkerView
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes
 

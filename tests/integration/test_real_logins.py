@@ -16,8 +16,8 @@ from anyio import to_thread
 
 from engine.agents.claude import LOGIN_OF_CLAUDE
 from engine.agents.logins import kept_login
+from engine.messages.results import Badge, Outcome
 from engine.plan.model import AgentChoice
-from engine.results import Badge, Outcome
 from tests.support.engine_runs import Place, wait_view
 from tests.support.fake_vendor import FakeVendor, install, kept, log_in
 

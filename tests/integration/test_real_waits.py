@@ -6,12 +6,12 @@ from typing import Any
 import anyio
 import pytest
 
-from engine import commands as c
+from engine.clock import SystemClock
 from engine.core import lifecycle
-from engine.events import Steered
+from engine.messages import commands as c
+from engine.messages.events import Steered
+from engine.messages.results import Outcome
 from engine.phases import Phase, StopCause
-from engine.results import Outcome
-from engine.supervisor.clock import SystemClock
 from tests.support.engine_runs import Place, scripted, wait_view, wait_worker
 
 pytestmark = pytest.mark.anyio

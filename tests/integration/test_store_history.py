@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.events import RunFinished, RunStarted, RunWaiting, WorkerMoved
 from engine.ids import RunId
+from engine.messages.events import RunFinished, RunStarted, RunWaiting, WorkerMoved
+from engine.messages.results import Outcome, RunReport
 from engine.phases import Phase
-from engine.results import Outcome, RunReport
 from engine.store.codec import to_json
 from engine.store.history import Standing, list_runs
 from engine.store.layout import Layout

@@ -31,9 +31,10 @@ from engine.core.report import report
 from engine.core.rules import RULES, dispatch, follow_upstream
 from engine.core.state import RunState, Worker, initial_state
 from engine.errors import EngineBug
-from engine.events import RunFinished, RunStarted, RunWaiting
 from engine.ids import RunId, WorkerId
 from engine.limits import Usage
+from engine.messages.events import RunFinished, RunStarted, RunWaiting
+from engine.messages.results import Change, CheckResult, Outcome, Question
 from engine.phases import Phase, StopCause
 from engine.plan.model import (
     ChooseBy,
@@ -45,7 +46,6 @@ from engine.plan.model import (
     RetryMode,
     RetryRule,
 )
-from engine.results import Change, CheckResult, Outcome, Question
 from tests.support.plans import a_plan, a_step
 
 ENTRY = e.EntryEffect

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from engine.logs import LogKind, LogLine
+from engine.messages.logs import LogKind, LogLine
+from engine.messages.results import Question
 from engine.phases import Phase
-from engine.results import Question
 from tests.support.consoles import NOW, changed, csvlite
 from tui.present.ascii import ascii_text
 from tui.present.clean import clean, clean_block, clean_code, clean_tree

@@ -9,7 +9,7 @@ from textual.containers import Grid
 from textual.pilot import Pilot
 
 from engine.limits import Level
-from engine.results import EngineView
+from engine.messages.results import EngineView
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, csvlite, log_lines, many
 from tui.app import Options, PlaitApp

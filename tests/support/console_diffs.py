@@ -1,6 +1,6 @@
 """The change of the pictures, as an engine would hand it to a console."""
 
-from engine.diffs import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
 
 
 def _hunk(where: str, first: int, text: str) -> Hunk:

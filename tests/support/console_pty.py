@@ -26,7 +26,7 @@ raise SystemExit(app.return_code)
 FIRST_SCREEN = _SCRIPT.format(view="consoles.csvlite()")
 CALLING = """
 import anyio
-from engine.events import OutputAppended, Told
+from engine.messages.events import OutputAppended, Told
 from tests.support import consoles
 from tui.app import Options, PlaitApp
 

@@ -10,14 +10,13 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
-from engine.commands import Accepted, Command, Reply, ResolutionAction, Seen
-from engine.diffs import ChangeDiff
 from engine.errors import WorkspaceError
-from engine.events import OutputAppended, Told
 from engine.limits import Dimension, Enforcement, Level, LimitHit, Limits, Usage
-from engine.logs import LogChunk, LogKind, LogLine, LogLines
-from engine.phases import Phase, StopCause
-from engine.results import (
+from engine.messages.commands import Accepted, Command, Reply, ResolutionAction, Seen
+from engine.messages.diffs import ChangeDiff
+from engine.messages.events import OutputAppended, Told
+from engine.messages.logs import LogChunk, LogKind, LogLine, LogLines
+from engine.messages.results import (
     Badge,
     Change,
     CheckResult,
@@ -31,10 +30,11 @@ from engine.results import (
     WorkerView,
     verdict_of,
 )
+from engine.phases import Phase, StopCause
+from engine.review.queue import PlannedLanding
+from engine.review.views import ConflictView
+from engine.review.weaving import CandidateTable, Wove
 from engine.store.history import RunSummary
-from engine.supervisor.merging.queue import PlannedLanding
-from engine.supervisor.merging.views import ConflictView
-from engine.supervisor.merging.weaving import CandidateTable, Wove
 from tui.app import Options, PlaitApp
 from tui.keys import default_keymap
 from tui.present.help import HelpPage

@@ -11,11 +11,11 @@ from engine.core import facts as f
 from engine.core.advance import advance
 from engine.core.invariants import check_invariants
 from engine.core.state import RunState, StepState, Worker, initial_state
-from engine.events import MustArrive
 from engine.ids import RunId, WorkerId
+from engine.messages.events import MustArrive
+from engine.messages.results import Change, CheckResult, Outcome, Question
 from engine.phases import Phase, StopCause
 from engine.plan.model import PlannedStep
-from engine.results import Change, CheckResult, Outcome, Question
 from tests.support.plans import a_plan
 
 CHANGE = Change(head="c1", base="c0", tree="t1", files=2, insertions=3, deletions=1)

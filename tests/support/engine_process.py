@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 
 from engine.api import Engine, Run
-from engine.remote.public import report_json
+from engine.port.public import report_json
 
 
 def _say(text: str) -> None:

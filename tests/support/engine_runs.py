@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from engine.api import Engine, Run
 from engine.keeper import proc
-from engine.results import RunReport, RunView, WorkerView
+from engine.messages.results import RunReport, RunView, WorkerView
 from engine.sandbox.probe import probe
 from engine.store.layout import state_home
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine import commands as c
 from engine.api import Engine, Run
+from engine.messages import commands as c
 from engine.phases import Phase
 from tests.support.engine_runs import Place, scripted, wait_worker
 from tests.support.repositories import RepositoryBuilder

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from engine import commands as c
 from engine.errors import WorkspaceError
 from engine.limits import Usage
 from engine.merge import (
@@ -19,13 +18,14 @@ from engine.merge import (
     Side,
     propose,
 )
+from engine.messages import commands as c
+from engine.messages.results import Change, CheckResult, EngineView, Outcome, StepView
 from engine.phases import Phase
-from engine.results import Change, CheckResult, EngineView, Outcome, StepView
-from engine.supervisor.merging.actions import decided
-from engine.supervisor.merging.queue import PlannedLanding
-from engine.supervisor.merging.showing import Lens, file_views
-from engine.supervisor.merging.views import ConflictFileView, ConflictView
-from engine.supervisor.merging.weaving import (
+from engine.review.actions import decided
+from engine.review.queue import PlannedLanding
+from engine.review.showing import Lens, file_views
+from engine.review.views import ConflictFileView, ConflictView
+from engine.review.weaving import (
     CandidateHunkView,
     CandidateRow,
     CandidateTable,

@@ -22,7 +22,7 @@ import gc, importlib, json, os, pkgutil, socket, sys
 import tui.cli, tui.commands
 for found in pkgutil.iter_modules(tui.commands.__path__, "tui.commands."):
     importlib.import_module(found.name)
-import engine.api.engine, engine.supervisor.coordinator, engine.remote.client
+import engine.api.engine, engine.run.coordinator, engine.port.client
 gc.freeze()
 asked = socket.socket(fileno=int(sys.argv[1]))
 while True:

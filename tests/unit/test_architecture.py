@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from engine.events import Event, public_name
+from engine.messages.events import Event, public_name
 from tui.cli import main
 from tui.commands.names import COMMANDS
 
@@ -48,7 +48,7 @@ def loaded_by(statement: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "room", ["engine.api.engine", "engine.remote.client", "engine.core.advance", "engine.merge"]
+    "room", ["engine.api.engine", "engine.port.client", "engine.core.advance", "engine.merge"]
 )
 def test_a_room_of_the_engine_loads_no_terminal(room: str):
     assert not loaded_by(f"import {room}") & {"textual", "rich"}

@@ -1,7 +1,6 @@
 """Results and views: what they count, and what a console reads from them."""
 
-from engine.phases import HOLDING, SETTLED, Phase, StopCause
-from engine.results import (
+from engine.messages.results import (
     Outcome,
     Question,
     RunView,
@@ -10,6 +9,7 @@ from engine.results import (
     WorkerResult,
     WorkerView,
 )
+from engine.phases import HOLDING, SETTLED, Phase, StopCause
 
 
 def a_result(number: int, outcome: Outcome) -> WorkerResult:

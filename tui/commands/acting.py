@@ -7,14 +7,14 @@ from functools import partial
 
 import anyio
 
-from engine import commands as c
 from engine.api import EnginePort, RetryMode, reach
 from engine.errors import EngineError
-from engine.events import Delivery, Steered, WorkerMoved
 from engine.limits import Limits
+from engine.messages import commands as c
+from engine.messages.events import Delivery, Steered, WorkerMoved
+from engine.messages.results import RunView
 from engine.phases import Phase
-from engine.remote.client import EngineGone
-from engine.results import RunView
+from engine.port.client import EngineGone
 from tui.commands.base import (
     EXIT_FAILED,
     EXIT_OK,

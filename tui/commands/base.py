@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from tui.commands.streams import is_unicode, leave_unread
 
 if TYPE_CHECKING:
-    from engine.commands import Seen
-    from engine.results import WorkerView
+    from engine.messages.commands import Seen
+    from engine.messages.results import WorkerView
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_WAITS, EXIT_MISSING, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -194,7 +194,7 @@ def _tree(text: str) -> str:
 
 def seen_of(args: argparse.Namespace) -> "Seen | None":
     """Return what `--seen` names."""
-    from engine.commands import Seen  # noqa: PLC0415  commands that only look need not load it
+    from engine.messages.commands import Seen  # noqa: PLC0415  commands that only look need not load it
 
     return Seen(tree=args.seen) if args.seen is not None else None
 

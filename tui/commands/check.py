@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 
 from engine.api import reach
-from engine.results import CheckResult, verdict_of
+from engine.messages.results import CheckResult, verdict_of
 from tui.commands.base import (
     EXIT_FAILED,
     EXIT_OK,

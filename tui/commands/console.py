@@ -100,7 +100,7 @@ class _Connecting:
         await self._app.has_painted.wait()
         from engine.api import attach, engine_key  # noqa: PLC0415  what is seen first needs none of it
         from engine.errors import EngineError  # noqa: PLC0415
-        from engine.roles import Role  # noqa: PLC0415
+        from engine.messages.roles import Role  # noqa: PLC0415
 
         role = Role.WATCHER if self.is_watching else Role.OWNER
         try:

@@ -4,11 +4,11 @@ import argparse
 from functools import partial
 from typing import Any
 
-from engine import commands as c
 from engine.api import EnginePort, LandingEnd, LandingOrder, land_batch, land_queue, reach
 from engine.errors import WorkspaceError
 from engine.ids import WorkerId, meant
-from engine.results import RunView
+from engine.messages import commands as c
+from engine.messages.results import RunView
 from engine.spec.nearest import unmeant
 from tui.commands.acting import tell
 from tui.commands.base import (

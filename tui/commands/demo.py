@@ -6,11 +6,11 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from engine import commands as c
 from engine.api import EnginePort, make_repository, plan_from, reach
-from engine.events import Asked
+from engine.messages import commands as c
+from engine.messages.events import Asked
+from engine.messages.results import RunView
 from engine.phases import Phase
-from engine.results import RunView
 from tui.commands.base import EXIT_FAILED, EXIT_OK, in_loop, put, say
 from tui.commands.following import sentence
 from tui.commands.streams import is_terminal

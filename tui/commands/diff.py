@@ -6,9 +6,9 @@ import sys
 from functools import partial
 
 from engine.api import reach
-from engine.diffs import ChangeDiff, FileDiff, Hunk
 from engine.ids import WorkerId, meant
-from engine.results import Change, RunView
+from engine.messages.diffs import ChangeDiff, FileDiff, Hunk
+from engine.messages.results import Change, RunView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
 from tui.present.clean import clean, clean_code, clean_name
 from tui.present.figures import some

@@ -21,7 +21,7 @@ import anyio
 
 from engine.api import find_agents, machine_rows, used_today
 from engine.limits import Enforcement
-from engine.results import LoginUse
+from engine.messages.results import LoginUse
 from tui.commands.base import EXIT_OK, in_loop, put, put_json
 from tui.present.clean import clean
 from tui.present.figures import used

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from engine.api import reach
-from engine.diffs import ChangeDiff, file_key
 from engine.errors import WorkspaceError
+from engine.messages.diffs import ChangeDiff, file_key
 from tui.commands.base import (
     EXIT_OK,
     add_repo,

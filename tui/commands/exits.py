@@ -1,6 +1,6 @@
 """From what a run has come to, to an exit code: it speaks of steps."""
 
-from engine.results import Outcome, RunReport
+from engine.messages.results import Outcome, RunReport
 from tui.commands.base import EXIT_FAILED, EXIT_OK, EXIT_WAITS
 
 

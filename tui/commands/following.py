@@ -10,13 +10,13 @@ from functools import singledispatch
 import anyio
 from anyio.abc import TaskGroup
 
-from engine import commands as c
-from engine import events as ev
 from engine.api import EnginePort, event_json, reach
-from engine.events import Told
+from engine.messages import commands as c
+from engine.messages import events as ev
+from engine.messages.events import Told
+from engine.messages.results import Outcome, RunReport, RunView
 from engine.phases import Phase, StopCause
-from engine.remote.client import EngineGone
-from engine.results import Outcome, RunReport, RunView
+from engine.port.client import EngineGone
 from tui.commands.base import EXIT_INTERRUPTED, json_text, say
 from tui.commands.exits import exit_code
 from tui.commands.leaving import tell_left, wait_stuck

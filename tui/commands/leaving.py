@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 
 from engine.api import EnginePort, engine_key
-from engine.results import RunView
+from engine.messages.results import RunView
 from tui.commands.outlet import write
 from tui.present.clean import clean
 

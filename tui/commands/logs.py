@@ -8,8 +8,8 @@ from functools import partial
 import anyio
 
 from engine.api import EnginePort, raw_output, reach
-from engine.events import OutputAppended, WorkerMoved
-from engine.logs import LogKind, LogLine
+from engine.messages.events import OutputAppended, WorkerMoved
+from engine.messages.logs import LogKind, LogLine
 from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
 from tui.present.clean import clean
 

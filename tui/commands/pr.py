@@ -6,8 +6,8 @@ from functools import partial
 
 from engine.api import Publishing, Wanted, pull_request, reach
 from engine.errors import GitFailed, WorkspaceError
+from engine.messages.results import WorkerView
 from engine.phases import Phase
-from engine.results import WorkerView
 from tui.commands.base import (
     EXIT_FAILED,
     EXIT_OK,

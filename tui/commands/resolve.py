@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine import commands as c
 from engine.api import ConflictFileView, ConflictView, EnginePort, landing_end, reach, side_actions
+from engine.messages import commands as c
 from engine.phases import Phase
 from tui.commands.base import (
     EXIT_FAILED,

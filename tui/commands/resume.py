@@ -3,9 +3,9 @@
 import argparse
 from functools import partial
 
-from engine import commands as c
 from engine.api import EnginePort, reach
-from engine.results import Badge, RunView
+from engine.messages import commands as c
+from engine.messages.results import Badge, RunView
 from tui.commands.acting import tell
 from tui.commands.base import EXIT_OK, add_repo, in_loop, say
 from tui.commands.following import Following, carry

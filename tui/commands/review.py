@@ -6,8 +6,8 @@ On a terminal it opens the review screen; with decisions among its words it need
 import argparse
 from functools import partial
 
-from engine import commands as c
 from engine.api import EnginePort, MergeReview, OwnMerge, ReviewPort, attach
+from engine.messages import commands as c
 from tui.commands.base import (
     EXIT_OK,
     EXIT_USAGE,

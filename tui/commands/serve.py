@@ -15,7 +15,14 @@ import anyio
 
 from engine.api import Engine
 from engine.errors import EngineError
-from engine.events import Asked, ChoiceWanted, ConflictsFound, ReviewWanted, RunFinished, Told
+from engine.messages.events import (
+    Asked,
+    ChoiceWanted,
+    ConflictsFound,
+    ReviewWanted,
+    RunFinished,
+    Told,
+)
 from tui.commands.base import EXIT_OK, add_repo, in_loop
 from tui.commands.following import sentence
 from tui.commands.notifying import read_notify

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from engine.api import reach
-from engine.results import Entrance
+from engine.messages.results import Entrance
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
 
 _SHELLS = ("bash", "sh")

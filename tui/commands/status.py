@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from engine.api import RunSummary, reach, view_json
-from engine.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
+from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.present.clean import clean, clean_name
 from tui.present.figures import UNKNOWN, cost, cost_of, some, tokens, used

@@ -4,12 +4,12 @@ import argparse
 import re
 from functools import partial
 
-from engine import commands as c
 from engine.api import EnginePort, reach
 from engine.errors import EngineError
-from engine.events import LandingUndone, UndoRefused
+from engine.messages import commands as c
+from engine.messages.events import LandingUndone, UndoRefused
+from engine.messages.results import RunView, WorkerView
 from engine.phases import Phase
-from engine.results import RunView, WorkerView
 from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, part_name, say
 from tui.commands.deciding import full_name
 from tui.present.clean import clean

@@ -3,7 +3,7 @@
 It knows what a terminal can be told (a title, a notification) as text; sending it is the app's.
 """
 
-from engine.results import EngineView
+from engine.messages.results import EngineView
 from tui.present.clean import clean
 from tui.present.standing import Band, bands_of
 

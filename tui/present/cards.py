@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from engine.limits import Dimension
+from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase, StopCause
-from engine.results import Badge, StepView, WorkerView
 from tui.present.bars import Hint
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import some

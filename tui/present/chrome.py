@@ -1,6 +1,6 @@
 """What the bars say of a run: the top bar's end, the run line with its beads, the banner."""
 
-from engine.results import RunView
+from engine.messages.results import RunView
 from tui.present.bars import tabs_bar
 from tui.present.cutting import cut_path
 from tui.present.figures import cost_of, lasting, memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.results import verdict_of
+from engine.messages.results import verdict_of
 from tui.present.compare_model import ComparePane, Spot, letter
 from tui.present.cutting import cut_end
 from tui.present.figures import some

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from engine.diffs import ChangeDiff, FileDiff, Hunk, Sign, file_key
+from engine.messages.diffs import ChangeDiff, FileDiff, Hunk, Sign, file_key
 
 
 class Part(StrEnum):

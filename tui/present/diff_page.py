@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.diffs import ChangeDiff
-from engine.results import StepView, WorkerView
+from engine.messages.diffs import ChangeDiff
+from engine.messages.results import StepView, WorkerView
 from tui.present.cutting import cut_apart, cut_end, cut_path
 from tui.present.diff_layout import Comment, Shape, file_sign, left_out_of, seen_of
 from tui.present.diff_pane import DiffPane

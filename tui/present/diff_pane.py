@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk
 from tui.present.diff_layout import Comment, Part, Place, Shape, lay_out
 from tui.present.diff_rows import DiffPainter, comment_rows
 from tui.present.ink import Row, fit

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from engine.diffs import ChangeDiff, FileDiff, Hunk, Sign
+from engine.messages.diffs import ChangeDiff, FileDiff, Hunk, Sign
 from tui.present.cutting import cut_end, cut_path, wrap
 from tui.present.diff_layout import Comment, Part, Place, Shape, left_out_of, seen_of
 from tui.present.figures import MINUS, some

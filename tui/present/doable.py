@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase
-from engine.results import Badge, StepView, WorkerView
 
 _CAN_STOP = frozenset(Phase) - {
     Phase.LANDED,

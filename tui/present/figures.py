@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 
 from engine.limits import Usage
-from engine.results import LoginUse, WorkerView
+from engine.messages.results import LoginUse, WorkerView
 
 UNKNOWN = "\u2013"
 MINUS = "\u2212"

@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import ceil
 from typing import NamedTuple
 
-from engine.results import RunView, WorkerView
+from engine.messages.results import RunView, WorkerView
 from tui.present.cards import HEIGHT, TALL_HEIGHT, card
 from tui.present.ink import Ink, Page, Role, Row, Span, Zone, beside, fit
 from tui.present.lists import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.results import RunView, StepView
+from engine.messages.results import RunView, StepView
 from tui.present.figures import cost_of, lasting
 from tui.present.frames import framed
 from tui.present.ink import LINE, MUTED, TEXT, Ink, Role, Row, Span, Zone, overlaid, spread, words

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.events import Delivery, Event, Landed, Steered, Told, WorkerMoved
+from engine.messages.events import Delivery, Event, Landed, Steered, Told, WorkerMoved
 from tui.present.figures import clock
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words
 from tui.present.looks import PHASES

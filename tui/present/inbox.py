@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.events import Answered
+from engine.messages.events import Answered
+from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
-from engine.results import StepView, WorkerView
 from tui.present.cards import hints_of
 from tui.present.cutting import cut_end, wrap
 from tui.present.figures import clock, lasting, some

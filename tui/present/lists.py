@@ -1,7 +1,7 @@
 """A worker as one row: in the bands that have no tiles, in the table, in the emergency list."""
 
+from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
-from engine.results import StepView, WorkerView
 from tui.present.cutting import cut_end
 from tui.present.figures import UNKNOWN, cost, memory
 from tui.present.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, words

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from engine.logs import LogKind, LogLine, LogLines
+from engine.messages.logs import LogKind, LogLine, LogLines
 from tui.present.cutting import cut_end, wrap
 from tui.present.figures import lasting
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, words

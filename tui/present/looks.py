@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from engine.limits import Level
+from engine.messages.results import Badge, WorkerView
 from engine.phases import Phase
-from engine.results import Badge, WorkerView
 from tui.present.ink import Ink, Role, Span
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.commands import Command, Land, Steer, StopRun, StopWorker, UndoLanding
-from engine.events import Delivery
+from engine.messages.commands import Command, Land, Steer, StopRun, StopWorker, UndoLanding
+from engine.messages.events import Delivery
+from engine.messages.results import Badge, EngineView, RunView, WorkerView
 from engine.phases import Phase
-from engine.results import Badge, EngineView, RunView, WorkerView
 from tui.present.clean import clean_name
 from tui.present.figures import some
 from tui.present.said import conflict_text

@@ -1,7 +1,7 @@
 """The rail beside Fleet on a wide screen: plan, predicted clashes, machine, cost, latest."""
 
 from engine.limits import Level
-from engine.results import Machine, RunView, StepView
+from engine.messages.results import Machine, RunView, StepView
 from tui.present.cutting import cut_end, cut_path
 from tui.present.figures import clock, cost_of, memory, some
 from tui.present.happened import event_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.commands import Edits
+from engine.messages.commands import Edits
 from engine.phases import Phase
 from tui.present.clean import clean_name
 from tui.present.cutting import cut_path, wrap
@@ -27,7 +27,7 @@ from tui.present.meters import heading
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine.results import WorkerView
+    from engine.messages.results import WorkerView
 
 _MOST_FILES = 8
 

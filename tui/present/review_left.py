@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.results import verdict_of
+from engine.messages.results import verdict_of
 from tui.present.cutting import cut_apart, cut_end, names_apart, wrap
 from tui.present.figures import age, some
 from tui.present.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, grounded, spread, words
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         MergedFileView,
         PlannedLanding,
     )
-    from engine.results import RunView, WorkerView
+    from engine.messages.results import RunView, WorkerView
     from tui.present.review_model import ReviewPane
 
 LEFT = 36

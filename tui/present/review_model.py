@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.commands import PickedLine
+from engine.messages.commands import PickedLine
 from tui.present.clean import clean_code_block
 from tui.present.review_offers import (
     Matter,

@@ -10,7 +10,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.commands import (
+from engine.merge import combine
+from engine.messages.commands import (
     ChooseHunk,
     ChooseMode,
     ChoosePlace,
@@ -18,7 +19,6 @@ from engine.commands import (
     ResolutionAction,
     WriteHunk,
 )
-from engine.merge import combine
 from tui.present.clean import clean_code, clean_code_block, clean_tree
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.messages.results import Verdict
 from engine.phases import Phase
-from engine.results import Verdict
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import some
 from tui.present.ink import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from engine.api import ConflictView
-    from engine.results import RunView, StepView, WorkerView
+    from engine.messages.results import RunView, StepView, WorkerView
 
 _BAR = 10
 _ROOMY = 100

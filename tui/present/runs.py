@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from engine.results import RunView
+from engine.messages.results import RunView
 from tui.present.figures import clock, cost_of, lasting
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, words
 from tui.present.lists import cursor_row

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from engine.limits import Dimension, Enforcement, Level
+from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
-from engine.results import Badge, Change, StepView, Verdict, WorkerView
 from tui.present.cutting import cut_command
 from tui.present.figures import MINUS, clock, lasting, memory, some
 from tui.present.ink import TEXT, Ink, Role, Row, Span, words

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.events import Told
-from engine.results import EngineView, RunView
+from engine.messages.events import Told
+from engine.messages.results import EngineView, RunView
 from tui.present.ink import Role
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from engine.messages.results import Badge, StepView, WorkerView
 from engine.phases import Phase
-from engine.results import Badge, StepView, WorkerView
 from tui.present.figures import countdown
 from tui.present.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, words
 from tui.present.said import badge_text, cause_text, conflict_text, edits_text, hit_figure

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from enum import IntEnum
 
+from engine.messages.results import Badge, Outcome, RunView, StepView, WorkerView
 from engine.phases import Phase
-from engine.results import Badge, Outcome, RunView, StepView, WorkerView
 from tui.present.figures import UNKNOWN, countdown, lasting
 from tui.present.ink import BOLD, TEXT, Row, Span
 

@@ -3,8 +3,8 @@
 import re
 
 from engine.limits import Dimension, Level
+from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
-from engine.results import StepView, WorkerView
 from tui.present.cutting import cut_command, wrap
 from tui.present.figures import UNKNOWN, cost, lasting, memory, tokens
 from tui.present.frames import framed

@@ -1,7 +1,7 @@
 """Where the time went: one row per worker from the run's beginning until now."""
 
+from engine.messages.results import RunView, StepView, WorkerView
 from engine.phases import Phase
-from engine.results import RunView, StepView, WorkerView
 from tui.present.cutting import cut_end
 from tui.present.figures import lasting
 from tui.present.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from engine.diffs import ChangeDiff, FileKind
-from engine.results import Change, WorkerView
+from engine.messages.diffs import ChangeDiff, FileKind
+from engine.messages.results import Change, WorkerView
 from tui.present.figures import some
 
 _NAMED = 3

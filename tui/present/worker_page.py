@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from engine.limits import Dimension, Enforcement, Level
+from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
-from engine.results import StepView, WorkerView
 from tui.present.cutting import cut_path, wrap
 from tui.present.figures import UNKNOWN, cost, lasting, memory, some, tokens
 from tui.present.ink import (

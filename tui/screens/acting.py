@@ -4,7 +4,8 @@ from dataclasses import fields
 from functools import partial
 from time import time
 
-from engine.commands import (
+from engine.limits import Limits
+from engine.messages.commands import (
     AddWorker,
     Answer,
     Approve,
@@ -22,9 +23,8 @@ from engine.commands import (
     StopWorker,
     UndoLanding,
 )
-from engine.limits import Limits
+from engine.messages.results import Badge, WorkerView
 from engine.phases import Phase, StopCause
-from engine.results import Badge, WorkerView
 from tui.present.doable import why_not
 from tui.present.ink import BOLD, TEXT, Row, Span, words
 from tui.present.outcomes import CameOut, Pursued

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.worker import WorkType
 
-from engine.commands import Command, Refused
+from engine.messages.commands import Command, Refused
 from tui.keys import ACTIONS, Action, Waits
 from tui.present.bars import Hint, footer, message
 from tui.present.chrome import run_line, top_bar

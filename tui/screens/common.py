@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import anyio
 
-from engine.commands import Pause, Resume, SetCap, StopRun
-from engine.results import WorkerView
+from engine.messages.commands import Pause, Resume, SetCap, StopRun
+from engine.messages.results import WorkerView
 from tui.keys import PLAYING, actions_on, shown
 from tui.keys.groups import GROUPS
 from tui.present.clean import clean_block

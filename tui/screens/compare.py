@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from engine.commands import Seen
+from engine.messages.commands import Seen
 from tui.present.compare_page import compare_rows, compare_subject
 from tui.present.compare_pair import code_rows
 from tui.present.diff_pane import DiffPane

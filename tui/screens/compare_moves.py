@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from engine.commands import Seen
-from engine.results import StepView, WorkerView
+from engine.messages.commands import Seen
+from engine.messages.results import StepView, WorkerView
 from tui.present.compare_model import ComparePane
 from tui.present.diff_pane import DiffPane
 from tui.screens.acting import ActingScreen

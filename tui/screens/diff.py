@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from engine.commands import Seen
+from engine.messages.commands import Seen
+from engine.messages.results import WorkerView
 from engine.phases import Phase
-from engine.results import WorkerView
 from tui.present.diff_page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
 from tui.present.figures import some
 from tui.present.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words

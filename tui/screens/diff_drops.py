@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from engine.diffs import file_key
+from engine.messages.diffs import file_key
+from engine.messages.results import WorkerView
 from engine.phases import Phase
-from engine.results import WorkerView
 from tui.present.figures import some
 from tui.present.ink import TEXT, Ink, Role, Span
 from tui.screens.diff_says import DiffSays

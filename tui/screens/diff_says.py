@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from engine.commands import BeginFrom, RetryWorker, Steer
+from engine.messages.commands import BeginFrom, RetryWorker, Steer
+from engine.messages.results import WorkerView
 from engine.phases import Phase
-from engine.results import WorkerView
 from tui.present.diff_layout import Comment
 from tui.present.figures import some
 from tui.screens.base import Writing

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from engine.messages.results import WorkerView
 from engine.phases import Phase
-from engine.results import WorkerView
 from tui.present.cards import HEIGHT, question_fits
 from tui.present.fleet import RAIL_FROM, FleetPage, Form, Wish, draw_fleet, form_of, move, visible
 from tui.present.ink import TEXT, Page, Row, Span, words

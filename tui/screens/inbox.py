@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from engine.commands import Command, RetryWorker
+from engine.messages.commands import Command, RetryWorker
+from engine.messages.results import WorkerView
 from engine.phases import Phase
-from engine.results import WorkerView
 from tui.present.inbox import LIST_CELLS, Detail, detail, inbox_subject, item_list, nothing_waits
 from tui.present.ink import KEY, TEXT, Page, Row, Span, Zone, fit, words
 from tui.present.scene import Scene

@@ -5,7 +5,7 @@ from time import monotonic
 
 from textual import events
 
-from engine.commands import StopRun
+from engine.messages.commands import StopRun
 from tui.keys import PLAYING, Heard, Waits
 from tui.present.dialogs import LeaveDialog
 from tui.present.help import HelpPage

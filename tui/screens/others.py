@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from engine.results import StepView
+from engine.messages.results import StepView
 from tui.present.graph import Graph, draw_graph
 from tui.present.ink import BOLD, KEY, TEXT, Page, Row, Span, Zone, fit, slice_row, words
 from tui.present.lists import cursor_row

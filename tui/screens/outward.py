@@ -7,9 +7,9 @@ or a shell what they like. An editor with windows of its own cannot; it gets a c
 from collections.abc import Sequence
 from functools import partial
 
-from engine.commands import Seen
+from engine.messages.commands import Seen
+from engine.messages.results import StepView, WorkerView, verdict_of
 from engine.phases import Phase
-from engine.results import StepView, WorkerView, verdict_of
 from tui.present.ink import TEXT, Ink, Role, Span, words
 from tui.screens.common import CommonScreen
 from tui.screens.outside import editor_words, has_windows, open_copy, run_in_terminal

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from engine.commands import FinishResolving
+from engine.messages.commands import FinishResolving
 from engine.phases import Phase
 from tui.present.ink import BOLD, LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
 from tui.present.review_blocked import blocked_page, blocked_sentence, blocked_subject

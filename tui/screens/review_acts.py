@@ -3,16 +3,16 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.commands import (
+from engine.errors import EngineError
+from engine.messages.commands import (
     AskAgent,
     ChooseRest,
     FinishResolving,
     PickLines,
     ResolutionAction,
 )
-from engine.errors import EngineError
+from engine.messages.results import WorkerView
 from engine.phases import Phase
-from engine.results import WorkerView
 from tui.present.clean import clean_name, clean_tree
 from tui.present.ink import TEXT, Ink, Role, Row, Span
 from tui.present.outcomes import CameOut, Pursued, landing_of, made_again

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from engine.commands import Edits, Land, StopWorker
+from engine.messages.commands import Edits, Land, StopWorker
 from engine.phases import Phase
 from tui.present.review_blocked import Way, is_blocked, ways_of
 from tui.screens.base import Writing

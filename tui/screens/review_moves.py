@@ -1,6 +1,6 @@
 """The keys of Review that go somewhere, and those that take something."""
 
-from engine.commands import (
+from engine.messages.commands import (
     ConfirmAnswer,
     ForgetAnswer,
     RedoChoice,

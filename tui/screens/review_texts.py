@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from engine.commands import EditFile, ResolutionAction, SetFile, WriteHunk
+from engine.messages.commands import EditFile, ResolutionAction, SetFile, WriteHunk
 from tui.present.clean import clean_name
 from tui.present.ink import TEXT, Ink, Role, Span
 from tui.present.review_offers import side_text

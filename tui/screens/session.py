@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from engine.commands import Seen
-from engine.results import EngineView, RunView, StepView, WorkerView
+from engine.messages.commands import Seen
+from engine.messages.results import EngineView, RunView, StepView, WorkerView
 from tui.bridge import Bridge
 from tui.keys import Chords, Keymap
 from tui.present.clean import clean

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.results import WorkerView
+from engine.messages.results import WorkerView
 from tui.bridge import LogGrew, LogName
 from tui.present.figures import some
 from tui.present.happened import events_tab

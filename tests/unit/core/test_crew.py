@@ -9,8 +9,8 @@ import pytest
 from engine.core.crew import Crew
 from engine.core.state import RunState, Worker, initial_state
 from engine.ids import RunId, WorkerId
+from engine.messages.results import Outcome
 from engine.phases import HOLDING, SETTLED, Phase
-from engine.results import Outcome
 from tests.support.plans import a_plan, a_step
 
 

@@ -5,7 +5,8 @@ import pytest
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.report import report
-from engine.events import (
+from engine.limits import Limits
+from engine.messages.events import (
     Answered,
     Asked,
     Delivery,
@@ -14,10 +15,9 @@ from engine.events import (
     RunWaiting,
     Steered,
 )
-from engine.limits import Limits
+from engine.messages.results import Badge, Outcome, Question
 from engine.phases import Phase
 from engine.plan.model import RetryMode, RetryRule
-from engine.results import Badge, Outcome, Question
 from tests.support.core_runs import Told, a_run, who
 from tests.support.plans import a_step
 

@@ -8,9 +8,9 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import offers
 from engine.core.report import report
+from engine.messages.results import Badge, Moment, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import ChooseBy, MergeMode, Policy, PolicyKind, RetryMode, RetryRule
-from engine.results import Badge, Moment, Outcome
 from tests.support.core_runs import Told, a_run, who
 from tests.support.plans import a_step
 

@@ -6,7 +6,9 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.state import Next
 from engine.errors import IllegalTransition
-from engine.events import (
+from engine.ids import WorkerId
+from engine.limits import Dimension, LimitHit, Usage
+from engine.messages.events import (
     CheckFinished,
     LimitHitSeen,
     ReviewWanted,
@@ -16,11 +18,9 @@ from engine.events import (
     WorkerMoved,
     WorkerSettled,
 )
-from engine.ids import WorkerId
-from engine.limits import Dimension, LimitHit, Usage
+from engine.messages.results import Change, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, MergeMode, RetryMode, RetryRule
-from engine.results import Change, Outcome
 from tests.support.core_runs import CHANGE, FAILED, PASSED, Told, a_run, who
 from tests.support.plans import a_step
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import candidates
-from engine.events import CheckFinished, ReviewWanted
 from engine.ids import WOVEN, WorkerId
+from engine.messages.events import CheckFinished, ReviewWanted
+from engine.messages.results import Badge, Change, CheckResult
 from engine.phases import Phase
 from engine.plan.model import Policy, PolicyKind
-from engine.results import Badge, Change, CheckResult
 from tests.support.core_runs import a_run, who
 from tests.support.plans import a_step
 

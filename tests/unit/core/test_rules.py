@@ -9,7 +9,8 @@ from engine.core import facts as f
 from engine.core.outcome import must_land_first
 from engine.core.rules import delay_s
 from engine.core.state import Worker
-from engine.events import StepSettled
+from engine.messages.events import StepSettled
+from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import (
     AgentChoice,
@@ -21,7 +22,6 @@ from engine.plan.model import (
     RetryMode,
     RetryRule,
 )
-from engine.results import Badge, Outcome
 from tests.support.core_runs import FAILED, Told, a_run, who
 from tests.support.plans import a_step
 

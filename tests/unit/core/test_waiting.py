@@ -5,10 +5,10 @@ import pytest
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.entry import current_effects
-from engine.events import RunWaiting
+from engine.messages.events import RunWaiting
+from engine.messages.results import Badge
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice, RetryMode
-from engine.results import Badge
 from tests.support.core_runs import Told, a_run
 from tests.support.plans import a_step
 

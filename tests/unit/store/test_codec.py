@@ -9,9 +9,9 @@ import pytest
 
 from engine.core import facts
 from engine.errors import StoreError
-from engine.events import Event, LimitHitSeen, WorkerMoved
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Dimension, LimitHit
+from engine.messages.events import Event, LimitHitSeen, WorkerMoved
 from engine.phases import Phase, StopCause
 from engine.store.codec import dump, from_json, load, to_json
 

@@ -1,7 +1,7 @@
 """Foreign text reaches no terminal as anything but text."""
 
+from engine.messages.results import Question, WorkerView
 from engine.phases import Phase
-from engine.results import Question, WorkerView
 from tui.present.clean import LONGEST, clean, clean_block, clean_code, clean_tree
 from tui.present.runs import PastRun
 

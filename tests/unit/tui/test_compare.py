@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine import commands as c
+from engine.messages import commands as c
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console, many, opened
 from tests.support.review_consoles import ReviewPort, candidates, choosing_view

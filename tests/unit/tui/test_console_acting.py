@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from textual import events
 
-from engine.commands import (
+from engine.messages.commands import (
     Accepted,
     AddWorker,
     Answer,
@@ -28,9 +28,9 @@ from engine.commands import (
     StopRun,
     StopWorker,
 )
-from engine.events import Delivery, Steered, Told
+from engine.messages.events import Delivery, Steered, Told
+from engine.messages.results import Badge, CheckResult, Question
 from engine.phases import Phase
-from engine.results import Badge, CheckResult, Question
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, FakePort, changed, csvlite, opened, worker
 from tui.app import Options

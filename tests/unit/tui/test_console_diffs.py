@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.diffs import DiffLine, Sign
+from engine.messages.diffs import DiffLine, Sign
+from engine.messages.results import Change, EngineView
 from engine.phases import Phase
-from engine.results import Change, EngineView
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
 from tui.screens.diff import DiffScreen

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from textual import events
 
+from engine.messages.results import Badge, EngineView, Question
 from engine.phases import Phase
-from engine.results import Badge, EngineView, Question
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import (
     NOW,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.results import CheckResult
+from engine.messages.results import CheckResult
 from tests.support.consoles import NOW, FakePort, changed, csvlite, opened
 from tests.support.processes import wait_until
 from tui.app import Options

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.commands import (
+from engine.messages.commands import (
     Accepted,
     Approve,
     Command,
@@ -19,9 +19,9 @@ from engine.commands import (
     StopWorker,
     UndoLanding,
 )
-from engine.events import OutputAppended, Told
+from engine.messages.events import OutputAppended, Told
+from engine.messages.results import Badge, Change, EngineView, Question
 from engine.phases import Phase
-from engine.results import Badge, Change, EngineView, Question
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
 from tui.keys import SCREENS, actions_on, default_keymap

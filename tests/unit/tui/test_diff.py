@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from tests.support.console_diffs import diff_of_reader
 from tui.present.diff_layout import Part, Shape, lay_out
 from tui.present.diff_pane import DiffPane

@@ -3,8 +3,8 @@
 import pytest
 
 from engine.limits import Usage
+from engine.messages.results import LoginUse, WorkerView
 from engine.phases import Phase
-from engine.results import LoginUse, WorkerView
 from tui.present import figures as f
 from tui.present.said import how_heard
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from engine.messages.results import Badge, EngineView, Outcome, Question
 from engine.phases import Phase, StopCause
-from engine.results import Badge, EngineView, Outcome, Question
 from tests.support.consoles import NOW, changed, csvlite, many, worker
 from tui.keys import default_keymap
 from tui.present.bars import Hint, footer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.logs import LogKind, LogLine
+from engine.messages.logs import LogKind, LogLine
 from tests.support.consoles import NOW, log_lines
 from tui.present.ink import row_width, text_of
 from tui.present.logs import CAPACITY, LogPane

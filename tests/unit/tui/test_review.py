@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from textual import events
 
-from engine import commands as c
 from engine.api import CommitView, ConflictFileView, MergedFileView, PieceView, PlannedLanding
-from engine.events import ConflictsDecided, Told
 from engine.merge import FileConflict, HunkKey, Memory
+from engine.messages import commands as c
+from engine.messages.events import ConflictsDecided, Told
+from engine.messages.results import EngineView
 from engine.phases import Phase
-from engine.results import EngineView
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, changed, opened
 from tests.support.review_consoles import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine import commands as c
+from engine.messages import commands as c
 from tests.support.consoles import opened
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, imports, texts
 from tui.present.ink import text_of

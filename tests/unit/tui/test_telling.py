@@ -9,9 +9,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from engine.events import StepSettled, Told
-from engine.results import Outcome
-from engine.supervisor.bus import Bus
+from engine.bus import Bus
+from engine.messages.events import StepSettled, Told
+from engine.messages.results import Outcome
 from tui.commands import following, outlet
 from tui.commands.following import Following, Telling
 

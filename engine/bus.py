@@ -1,0 +1,152 @@
+"""Telling observers: journalled events reach every one of them, the others only while they fit.
+
+A subscriber that must see everything reads at its own pace, so it can never be overrun and nobody
+waits for it: the newest events are in memory, those before them in the journals of their runs. Of
+the latest-wins events it gets the newest of a kind for each worker, and the count of those it
+missed.
+"""
+
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+import anyio
+
+from engine.messages.events import LatestWins, Told
+
+KEPT = 4096
+Read = Callable[[str, int, int], Awaitable[list[Told]]]
+"""Some of a run's events behind one number, up to and with another; none when there are no more."""
+
+
+def _key(told: Told) -> tuple[str, str, str]:
+    return (told.run, type(told.event).__name__, getattr(told.event, "worker", ""))
+
+
+@dataclass(eq=False)
+class Subscription:
+    """One observer's place in the stream.
+
+    Attributes:
+        position: How many of all events that were ever told lie behind it.
+        seen: The number of the last event of each run that it has had.
+    """
+
+    bus: "Bus"
+    run: str | None
+    after_seq: int = 0
+    position: int = 0
+    seen: dict[str, int] = field(default_factory=dict)
+    latest: dict[tuple[str, str, str], Told] = field(default_factory=dict)
+    missed: int = 0
+    wake: anyio.Event = field(default_factory=anyio.Event)
+
+    def offer(self, told: Told) -> None:
+        """Keep a latest-wins event until it is read; an older one of its kind gives way."""
+        key = _key(told)
+        self.missed += key in self.latest
+        self.latest[key] = told
+        self.wake.set()
+
+    async def events(self) -> AsyncIterator[Told]:
+        """Everything from this place on, until the bus is closed."""
+        while True:
+            self.wake = anyio.Event()
+            async for told in self._from_journals():
+                yield told
+            for told in self._ready():
+                yield told
+            is_level = self.position >= self.bus.count
+            if self.bus.is_closed and is_level:
+                return
+            if not self.latest and is_level:
+                await self.wake.wait()
+
+    async def _from_journals(self) -> AsyncIterator[Told]:
+        """What is no longer in memory: run after run, each in its own order."""
+        while self.position < self.bus.dropped:
+            reached, gone = self.bus.dropped, dict(self.bus.gone)
+            for run, until in gone.items():
+                if self.run in {None, run}:
+                    async for told in self._of_run(run, until):
+                        yield told
+            self.position = reached
+
+    async def _of_run(self, run: str, until: int) -> AsyncIterator[Told]:
+        while (after := self.seen.get(run, self.after_seq)) < until:
+            page = await self.bus.read(run, after, until)
+            self.seen[run] = (page[-1].seq if page else None) or until
+            for told in page:
+                yield told
+
+    def _ready(self) -> Iterable[Told]:
+        journalled, count = self.bus.journalled, self.bus.count - self.position
+        news = [journalled[place] for place in range(len(journalled) - count, len(journalled))]
+        self.position += count
+        self.seen.update((told.run, told.seq) for told in news if told.seq is not None)
+        latest, self.latest = list(self.latest.values()), {}
+        return [told for told in (*news, *latest) if self.run in {None, told.run}]
+
+
+async def _nothing(_run: str, _after: int, _until: int) -> list[Told]:
+    return []
+
+
+class Bus:
+    """The stream of all runs of one engine.
+
+    Attributes:
+        journalled: The newest events of all runs, in the order in which they were told.
+        dropped: How many before them are only in the journals.
+        gone: The number of the last of those, of each run.
+    """
+
+    def __init__(self, read: Read = _nothing, *, kept: int = KEPT) -> None:
+        self.read = read
+        self.journalled: deque[Told] = deque()
+        self.dropped = 0
+        self.gone: dict[str, int] = {}
+        self.is_closed = False
+        self._kept = kept
+        self._subscriptions: set[Subscription] = set()
+
+    @property
+    def count(self) -> int:
+        """How many events were ever told."""
+        return self.dropped + len(self.journalled)
+
+    def tell(self, told: Iterable[Told]) -> None:
+        """Journalled events, in order."""
+        self.journalled.extend(told)
+        while len(self.journalled) > self._kept:
+            old = self.journalled.popleft()
+            self.dropped += 1
+            self.gone[old.run] = old.seq or 0
+        for subscription in self._subscriptions:
+            subscription.wake.set()
+
+    def mention(self, run: str, event: LatestWins, *, at: float, after: int) -> None:
+        """An event of which only the newest counts."""
+        if self._subscriptions:
+            told = Told(run=run, at=at, event=event, after=after)
+            for subscription in self._subscriptions:
+                subscription.offer(told)
+
+    async def subscribe(
+        self, run: str | None = None, after_seq: int = 0
+    ) -> AsyncGenerator[Told, None]:
+        """Every event of a run (or of all) behind number `after_seq`, then the new ones."""
+        subscription = Subscription(self, run, after_seq)
+        self._subscriptions.add(subscription)
+        try:
+            async for told in subscription.events():
+                if told.seq is None or told.seq > after_seq:
+                    yield told
+        finally:
+            self._subscriptions.discard(subscription)
+
+    def close(self) -> None:
+        """No more will come; every subscriber reads what is left and ends."""
+        self.is_closed = True
+        for subscription in self._subscriptions:
+            subscription.wake.set()

@@ -1,0 +1,335 @@
+"""What a human may ask of a run; each is accepted, or refused with a reason.
+
+Commands come from outside (a console, a second shell, a program) and are judged in one place.
+`worker` names a worker as `step/worker_1`; an empty `run` means the latest.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.limits import Limits
+from engine.messages.resolving import (
+    AskAgent,
+    ChooseHunk,
+    ChooseMode,
+    ChoosePlace,
+    ChooseRest,
+    ChooseWhole,
+    ConfirmAnswer,
+    EditFile,
+    FinishResolving,
+    ForgetAnswer,
+    PickedLine,
+    PickLines,
+    RedoChoice,
+    Reopen,
+    ResolutionAction,
+    SetFile,
+    UndoChoice,
+    WriteHunk,
+)
+from engine.plan.model import AgentChoice, PlannedStep, RetryMode
+
+__all__ = [
+    "Accepted",
+    "AddStep",
+    "AddWorker",
+    "Answer",
+    "Approve",
+    "AskAgent",
+    "BeginFrom",
+    "Choose",
+    "ChooseHunk",
+    "ChooseMode",
+    "ChoosePlace",
+    "ChooseRest",
+    "ChooseWhole",
+    "Command",
+    "ConfirmAnswer",
+    "Conflicted",
+    "EditFile",
+    "Edits",
+    "FinishResolving",
+    "ForgetAnswer",
+    "Interrupt",
+    "Land",
+    "Pause",
+    "PickLines",
+    "PickedLine",
+    "RedoChoice",
+    "RefusalKind",
+    "Refused",
+    "Reject",
+    "Reopen",
+    "Reply",
+    "ResolutionAction",
+    "Resume",
+    "RetryWorker",
+    "Seen",
+    "SetCap",
+    "SetFile",
+    "SetLimits",
+    "Steer",
+    "StopRun",
+    "StopWorker",
+    "UndoChoice",
+    "UndoLanding",
+    "WriteHunk",
+]
+
+BeginFrom = RetryMode
+"""Where a retried attempt begins, for those who send commands and know no plan."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """Name what was on screen when a human decided; an act on anything else is refused.
+
+    Attributes:
+        tree: The tree of the worker's change, or the beginning of its id; empty for no change.
+        attempt: The attempt it came from; None where only the tree was named.
+        result: The tree of the merge with the target, where that merge was on screen.
+    """
+
+    tree: str
+    attempt: int | None = None
+    result: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopRun:
+    """End every worker that has not settled."""
+
+    run: str = ""
+    is_kill: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopWorker:
+    """End one worker: gracefully, or at once."""
+
+    worker: str
+    run: str = ""
+    is_kill: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryWorker:
+    """Begin another attempt, with the reviewer's words and other limits if given.
+
+    Attributes:
+        prompt: In place of what it was asked so far: a conversation goes on.
+        agent: The name of an agent or adapter, or a choice made in Python.
+        at: Begin from the files as they were at that time (seconds since 1970), or as lately
+            before it as they were looked at.
+        seen: What was on screen; None where nothing was.
+    """
+
+    worker: str
+    run: str = ""
+    seen: Seen | None = None
+    mode: RetryMode = RetryMode.FRESH
+    feedback: str = ""
+    prompt: str | None = None
+    limits: Limits | None = None
+    agent: str | AgentChoice | None = None
+    at: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pause:
+    """Stop dispatching (no worker named), or freeze one worker's tree."""
+
+    worker: str | None = None
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resume:
+    """Undo a pause."""
+
+    worker: str | None = None
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Answer what a worker asks: `allow`, `deny`, or words; no id means the oldest question."""
+
+    worker: str
+    answer: str
+    question: str | None = None
+    is_for_run: bool = False
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steer:
+    """Say something to a running agent."""
+
+    worker: str
+    text: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interrupt:
+    """Break off what the agent does now, without ending it."""
+
+    worker: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approve:
+    """Mark a reviewed change as good; `Land` moves it."""
+
+    worker: str
+    run: str = ""
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reject:
+    """Give a change up; it stays on its ref."""
+
+    worker: str
+    run: str = ""
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choose:
+    """Choose one candidate of its step; the others are stopped or discarded."""
+
+    worker: str
+    run: str = ""
+    seen: Seen | None = None
+
+
+class Edits(StrEnum):
+    """What a landing does about uncommitted edits of the user's where it would write.
+
+    `refuse` goes back to the review; `carry` lands under them, and they lie on top again,
+    uncommitted; `commit` makes them a commit of the user's on the target and lands on top of it;
+    `wait` lands by itself once they are out of the way.
+    """
+
+    REFUSE = "refuse"
+    CARRY = "carry"
+    COMMIT = "commit"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Land:
+    """Move a change onto the target branch."""
+
+    worker: str
+    run: str = ""
+    seen: Seen | None = None
+    to: str | None = None
+    style: str | None = None
+    is_despite_check: bool = False
+    edits: Edits = Edits.REFUSE
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoLanding:
+    """Take a landing back; the change waits for review again."""
+
+    worker: str
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetCap:
+    """Change how many workers may hold a slot."""
+
+    cap: int
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetLimits:
+    """Change a worker's limits, also while it runs."""
+
+    worker: str
+    limits: Limits
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddStep:
+    """Add a step to a live run."""
+
+    step: PlannedStep
+    run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddWorker:
+    """Add one more worker like the step's first to a live run."""
+
+    step: str
+    run: str = ""
+    agent: str | None = None
+
+
+Command = (
+    StopRun
+    | StopWorker
+    | RetryWorker
+    | Pause
+    | Resume
+    | Answer
+    | Steer
+    | Interrupt
+    | Approve
+    | Reject
+    | Choose
+    | Land
+    | UndoLanding
+    | SetCap
+    | SetLimits
+    | AddStep
+    | AddWorker
+)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The command was taken; `note` says what it will do."""
+
+    note: str = ""
+
+
+class RefusalKind(StrEnum):
+    """Say why a command was refused, for programs.
+
+    `rule`: it cannot be done as things stand. `changed`: the change is not the one that was seen.
+    """
+
+    RULE = "rule"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The command was not taken, and why; `hint` says what would help."""
+
+    reason: str
+    hint: str = ""
+    choices: tuple[str, ...] = ()
+    kind: RefusalKind = RefusalKind.RULE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflicted:
+    """The change and its target cannot be merged without a human; nothing was moved."""
+
+    worker: str
+    paths: tuple[str, ...]
+
+
+Reply = Accepted | Refused

@@ -1,0 +1,395 @@
+"""What observers are told: past tense, public, one dataclass each.
+
+Events that *must arrive* are journalled with the fact that caused them and carry a `seq`. The
+others are *latest wins*: they may be coalesced and carry `after`, the last `seq` before them.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.limits import LimitHit, Usage
+from engine.messages.results import CheckResult, Clash, Outcome, Question, RunReport, Trouble
+from engine.messages.roles import Speaker
+from engine.phases import Phase, StopCause
+from engine.plan.model import Clamp
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStarted:
+    """A run began, with this plan."""
+
+    name: str
+    steps: tuple[str, ...]
+    workers: tuple[str, ...]
+    cap: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clamped:
+    """A figure of the manifest was cut to what is allowed."""
+
+    clamp: Clamp
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commanded:
+    """A human or a program gave a command that was accepted; what it does follows.
+
+    Attributes:
+        command: Its name, such as `Land`.
+        worker: The worker it names; empty where it is about the whole run.
+        by: The role, process, user and terminal that gave it.
+    """
+
+    command: str
+    by: Speaker
+    worker: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerMoved:
+    """A worker went from one phase to another."""
+
+    worker: str
+    attempt: int
+    before: Phase
+    after: Phase
+    cause: StopCause | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitHitSeen:
+    """A limit ended an attempt: which, what was allowed, what was seen."""
+
+    worker: str
+    attempt: int
+    hit: LimitHit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A worker asks a human."""
+
+    worker: str
+    attempt: int
+    question: Question
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """A human, or a rule, answered."""
+
+    worker: str
+    attempt: int
+    question: str
+    answer: str
+    by: str
+
+
+class Delivery(StrEnum):
+    """What has become of words that were said to a working agent."""
+
+    QUEUED = "queued"
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steered:
+    """A human said something to a running agent, and what has become of it so far.
+
+    It is queued, then delivered to the agent, or refused where the attempt does not hear it: then
+    the next attempt is told, and delivered follows.
+    """
+
+    worker: str
+    attempt: int
+    text: str
+    delivery: Delivery
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewWanted:
+    """A change waits for a human's review."""
+
+    worker: str
+    attempt: int
+    files: int
+    insertions: int
+    deletions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceWanted:
+    """A step waits for a human to choose between its candidates."""
+
+    step: str
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictsFound:
+    """A change, or a base, cannot be merged without a human."""
+
+    worker: str
+    attempt: int
+    paths: tuple[str, ...]
+    is_of_base: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandingDelayed:
+    """A landing waits until edits of the user's are out of its way, and goes on by itself then."""
+
+    worker: str
+    attempt: int
+    in_the_way: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandingUndone:
+    """A landing was taken back.
+
+    Attributes:
+        new: Where the target stands now; None where it is gone again or not known.
+        is_added: A commit was added that does the opposite, because the target had gone on.
+    """
+
+    worker: str
+    attempt: int
+    target: str
+    new: str | None = None
+    is_added: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoRefused:
+    """A landing could not be taken back: nothing was moved, and it stays landed."""
+
+    worker: str
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckFinished:
+    """A check came to an end, on the worker's tree or on the tree to be landed."""
+
+    worker: str
+    attempt: int
+    check: CheckResult
+    is_for_landing: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsolationViolated:
+    """Something changed that this worker must not reach."""
+
+    worker: str
+    attempt: int
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Landed:
+    """A change is on the target branch.
+
+    Attributes:
+        is_despite_check: A human overruled its check.
+        note: Why it became another history than was asked for, in words; empty where it did not.
+    """
+
+    worker: str
+    attempt: int
+    target: str
+    old: str
+    new: str
+    is_despite_check: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSettled:
+    """A worker came to rest."""
+
+    worker: str
+    attempt: int
+    phase: Phase
+    outcome: Outcome
+    cause: StopCause | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSettled:
+    """A step's outcome is decided."""
+
+    step: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunWaiting:
+    """Nothing goes on by itself any more: a human is waited for."""
+
+    report: RunReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFinished:
+    """Every worker has settled."""
+
+    report: RunReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputAppended:
+    """A worker wrote something; the bytes are in its recording."""
+
+    worker: str
+    attempt: int
+    offset: int
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUsed:
+    """A worker's tool began or ended."""
+
+    worker: str
+    attempt: int
+    tool: str
+    state: str
+    title: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageSampled:
+    """What a worker has used so far."""
+
+    worker: str
+    attempt: int
+    usage: Usage
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressReported:
+    """How far a worker says it is."""
+
+    worker: str
+    attempt: int
+    fraction: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClashPredicted:
+    """Two workers, or a worker and the target, will conflict."""
+
+    worker: str
+    clashes: tuple[Clash, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictsDecided:
+    """Something was decided about a worker's conflicts, taken back, or offered anew."""
+
+    worker: str
+    attempt: int
+    open_files: int
+    open_hunks: int
+    is_resolved: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EgressDecided:
+    """A connection to the outside was let through or refused."""
+
+    worker: str
+    attempt: int
+    host: str
+    is_allowed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutsideChanged:
+    """Something that is not this worker's changed while it worked; it is not proved who did it.
+
+    Attributes:
+        paths: The first of them: files, and branches as `refs/…`.
+        count: How many there are.
+        remark: What is known about who may have done it.
+    """
+
+    worker: str
+    attempt: int
+    paths: tuple[str, ...]
+    count: int
+    remark: str
+
+    @property
+    def path(self) -> str:
+        """The first of them, and how many more there are."""
+        first = next(iter(self.paths), "")
+        return f"{first} and {self.count - 1} more" if self.count > 1 else first
+
+
+@dataclass(frozen=True, kw_only=True)
+class TroubleSeen:
+    """Storage cannot be written, so the run stands still; None says that it goes on."""
+
+    trouble: Trouble | None
+
+
+MustArrive = (
+    RunStarted
+    | Clamped
+    | Commanded
+    | WorkerMoved
+    | LimitHitSeen
+    | Asked
+    | Answered
+    | Steered
+    | ReviewWanted
+    | ChoiceWanted
+    | ConflictsFound
+    | LandingDelayed
+    | LandingUndone
+    | UndoRefused
+    | CheckFinished
+    | IsolationViolated
+    | Landed
+    | WorkerSettled
+    | StepSettled
+    | RunWaiting
+    | RunFinished
+)
+LatestWins = (
+    OutputAppended
+    | ToolUsed
+    | UsageSampled
+    | ProgressReported
+    | ClashPredicted
+    | ConflictsDecided
+    | EgressDecided
+    | OutsideChanged
+    | TroubleSeen
+)
+Event = MustArrive | LatestWins
+
+
+def public_name(event: type[Event]) -> str:
+    """The `type` that this event carries in JSON."""
+    return "LimitHit" if event is LimitHitSeen else event.__name__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """An event with its place in a run: `seq` if it was journalled, else `after`."""
+
+    run: str
+    at: float
+    event: Event
+    seq: int | None = None
+    after: int = 0

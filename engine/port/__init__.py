@@ -1,0 +1,1 @@
+"""The one way into an engine, near or over a socket."""

@@ -1,0 +1,65 @@
+"""What a client of an engine must know: a key of that engine, proved without sending it.
+
+The key lies beside `engine.json`, in a folder that no sandbox shows to a worker. Both sides prove
+that they know it by a MAC over the nonces of both, so a recorded conversation opens nothing. Each
+role has a key of its own, derived from the engine's: who has the watcher's cannot become an owner.
+"""
+
+import hashlib
+import hmac
+import secrets
+from pathlib import Path
+
+from engine.messages.roles import Role
+from engine.store.files import write_atomically
+
+_BYTES = 32
+CLIENT, ENGINE = "client", "engine"
+
+
+def new_nonce() -> str:
+    """Return a number that is used once."""
+    return secrets.token_hex(_BYTES)
+
+
+def write_key(path: Path) -> bytes:
+    """Make a new key and write it where its owner alone can read it.
+
+    Raises:
+        StoreError: The file cannot be written.
+    """
+    key = secrets.token_bytes(_BYTES)
+    write_atomically(path, key.hex().encode(), mode=0o600)
+    return key
+
+
+def read_key(path: Path) -> bytes:
+    """Return the key of the living engine.
+
+    Raises:
+        OSError: The file is missing or must not be read.
+        ValueError: The file holds no key.
+    """
+    key = bytes.fromhex(path.read_text(encoding="ascii"))
+    if len(key) != _BYTES:
+        raise ValueError(f"{path} holds no key")
+    return key
+
+
+def proof(key: bytes, role: Role, side: str, nonces: tuple[str, str]) -> str:
+    """Return what only somebody who knows the key can say in this conversation.
+
+    Args:
+        key: The engine's key.
+        role: The role that is claimed.
+        side: CLIENT or ENGINE, so that nobody can send the other's proof back.
+        nonces: The engine's, then the client's.
+    """
+    own = hmac.digest(key, f"plait {role}".encode(), hashlib.sha256)
+    said = "\n".join((side, *nonces)).encode()
+    return hmac.digest(own, said, hashlib.sha256).hex()
+
+
+def is_proof(said: object, wanted: str) -> bool:
+    """Return True if a proof is the wanted one, in a time that tells nothing about it."""
+    return isinstance(said, str) and hmac.compare_digest(said.encode(), wanted.encode())

@@ -1,0 +1,358 @@
+"""The door of an engine: a socket on which consoles and second shells see and steer it."""
+
+import errno
+import json
+import os
+import shutil
+import socket
+import stat
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import anyio
+import anyio.to_thread
+from anyio.abc import Listener, SocketStream, TaskGroup
+
+from engine.errors import EngineBug, EngineError
+from engine.messages.commands import Refused, Reply
+from engine.messages.roles import Role
+from engine.port import capability
+from engine.port.peer import Peer
+from engine.port.protocol import (
+    GREETING_S,
+    LONGEST_GREETING,
+    LONGEST_LINE,
+    VERSION,
+    NotAdmitted,
+    ProtocolError,
+    Wire,
+)
+from engine.redaction import Redactor
+from engine.run.coordinator import Coordinator
+from engine.site.secrets_of import known_secrets
+from engine.speaking import speaker_of, speaking
+from engine.store.codec import JsonValue, dump, dump_as, load
+from engine.store.files import write_atomically
+from engine.store.layout import Layout
+
+_SOCKET = "engine.sock"
+_PREFIX = "plait-"
+_LONGEST_PATH = 107
+_STARTING_S = 600.0
+"""An engine that is younger may not listen yet."""
+_MOST_AT_ONCE = 256
+"""Questions of one client that are being answered; more are not read before."""
+
+
+class Door:
+    """Where an engine listens; opened once there is an engine behind it."""
+
+    def __init__(self, layout: Layout, folder: Path) -> None:
+        self._layout = layout
+        self._key = b""
+        self.socket = str(folder / _SOCKET)
+        self.asked_to_leave = anyio.Event()
+        self.clients = 0
+
+    def leave(self) -> None:
+        """A client has gone."""
+        self.clients -= 1
+
+    async def open(self, coordinator: Coordinator, tasks: TaskGroup) -> None:
+        """Listen, and say where in `engine.json`."""
+        listener = await anyio.create_unix_listener(self.socket, mode=0o600)
+        await anyio.to_thread.run_sync(self._publish)
+        talk = partial(_talk, coordinator, self)
+        tasks.start_soon(_serve, listener, talk)
+
+    def _publish(self) -> None:
+        """Write the key before the address: whoever finds the address finds the key."""
+        self._key = capability.write_key(self._layout.engine_key)
+        who = {"pid": os.getpid(), "socket": self.socket, "v": VERSION}
+        write_atomically(self._layout.engine_json, json.dumps(who).encode())
+
+    async def greet(self, wire: Wire, messages: AsyncIterator[dict[str, Any]]) -> Role | None:
+        """Return the role that a client has proved to be allowed; None where it has not."""
+        nonce = capability.new_nonce()
+        hello = {"v": VERSION, "plait": "engine", "pid": os.getpid(), "nonce": nonce}
+        await wire.send(hello)
+        said: dict[str, Any] | None = None
+        with anyio.move_on_after(GREETING_S), suppress(ProtocolError):
+            said = await anext(messages, None)
+        if said is None:
+            return None
+        if said.get("v") != VERSION:
+            await wire.send({"error": f"this engine speaks version {VERSION}", "v": VERSION})
+            return None
+        with suppress(ValueError):
+            role = Role(str(said.get("role")))
+            nonces = nonce, str(said.get("nonce"))
+            wanted = capability.proof(self._key, role, capability.CLIENT, nonces)
+            if capability.is_proof(said.get("proof"), wanted):
+                mine = capability.proof(self._key, role, capability.ENGINE, nonces)
+                await wire.send({"role": str(role), "proof": mine})
+                return role
+        await wire.send(_STRANGER)
+        return None
+
+
+_STRANGER = {
+    "error": "this client does not know the engine's key",
+    "hint": "Only the user who started the engine can talk to it, outside of any sandbox.",
+}
+_KEPT = {
+    "error": "agents cannot talk to the engine that runs them",
+    "hint": "Use a shell that no agent started.",
+}
+
+
+async def _serve(
+    listener: Listener[SocketStream], talk: Callable[[SocketStream], Awaitable[None]]
+) -> None:
+    async with listener:
+        await listener.serve(talk)
+
+
+@asynccontextmanager
+async def serving(layout: Layout, environ: Mapping[str, str]) -> AsyncIterator[Door]:
+    """A door, and afterwards no trace of it."""
+    folder = await anyio.to_thread.run_sync(_socket_folder, environ)
+    door = Door(layout, folder)
+    try:
+        yield door
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(_forget, layout, door.socket)
+
+
+def _socket_folder(environ: Mapping[str, str]) -> Path:
+    """Make a folder for this user alone with a path short enough for a socket.
+
+    Its name cannot be guessed, so nobody can have put anything in its place.
+    """
+    runtime = Path(environ.get("XDG_RUNTIME_DIR") or "/nowhere")
+    bases = [runtime] if _is_private(runtime) else []
+    for base in (*bases, Path(tempfile.gettempdir()), Path("/tmp")):  # noqa: S108  the name is secret
+        with suppress(OSError):
+            _sweep(base)
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+            if len(os.fsencode(folder / _SOCKET)) <= _LONGEST_PATH:
+                return folder
+            folder.rmdir()
+    raise EngineError(
+        "there is no folder for the engine's socket",
+        hint="Make room in TMPDIR, or set it to a folder with a short path.",
+    )
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        found = folder.stat()
+    except OSError:
+        return False
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == os.getuid()
+        and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    )
+
+
+def _sweep(base: Path) -> None:
+    """Remove the folders of engines that were killed: nobody listens in them any more.
+
+    Only a folder of ours that holds nothing but such a socket is one.
+    """
+    old = time.time() - _STARTING_S
+    for folder in base.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if _is_private(folder) and folder.stat().st_mtime < old:
+                _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    names = os.listdir(folder)  # noqa: PTH208  names are what is compared
+    if names not in ([], [_SOCKET]) or _is_heard(folder / _SOCKET):
+        return
+    (folder / _SOCKET).unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def _is_heard(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(0)
+        return probe.connect_ex(str(path)) not in {errno.ENOENT, errno.ECONNREFUSED}
+
+
+def _forget(layout: Layout, path: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):
+        if json.loads(layout.engine_json.read_bytes()).get("socket") == path:
+            layout.engine_json.unlink()
+            layout.engine_key.unlink()
+    shutil.rmtree(Path(path).parent, ignore_errors=True)
+
+
+async def _talk(coordinator: Coordinator, door: Door, stream: SocketStream) -> None:
+    """Hold one conversation; what goes wrong in it ends it and nothing else."""
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(stream)
+        peer = Peer.of(stream)
+        stack.callback(peer.close)
+        wire = Wire(stream)
+        stack.enter_context(suppress(anyio.BrokenResourceError, anyio.ClosedResourceError))
+        if peer.uid != os.getuid():
+            await wire.send(_STRANGER)
+            return
+        if await anyio.to_thread.run_sync(peer.is_kept):
+            await wire.send(_KEPT)
+            return
+        wire.longest = LONGEST_GREETING
+        messages = wire.messages()
+        role = await door.greet(wire, messages)
+        if role is None:
+            return
+        wire.longest = LONGEST_LINE
+        door.clients += 1
+        stack.callback(door.leave)
+        said_by = await anyio.to_thread.run_sync(speaker_of, peer.pid, peer.uid, role)
+        stack.enter_context(speaking(said_by))
+        await _converse(_Conversation(coordinator, door, wire, role), messages)
+
+
+async def _converse(conversation: "_Conversation", messages: AsyncIterator[dict[str, Any]]) -> None:
+    """Answer every message, some at once; one that is too much waits in the socket."""
+    room = anyio.Semaphore(_MOST_AT_ONCE)
+
+    async def hear(message: dict[str, Any]) -> None:
+        try:
+            await conversation.hear(message)
+        finally:
+            room.release()
+
+    async with anyio.create_task_group() as tasks:
+        # Caught in here: what leaves a task group is a group, which nobody outside expects.
+        with suppress(ProtocolError):
+            async for message in messages:
+                await room.acquire()
+                tasks.start_soon(hear, message)
+        tasks.cancel_scope.cancel()
+
+
+_CHANGES, _LOOKS = True, False
+_ONLY_OWNERS = "`plait attach` without --watch opens a console that may."
+ASKABLE: Mapping[str, bool] = {
+    **dict.fromkeys(("start", "resume", "command", "leave"), _CHANGES),
+    **dict.fromkeys(("snapshot", "view", "report", "log", "diff", "events"), _LOOKS),
+    **dict.fromkeys(("conflicts", "candidates", "compare", "moments"), _LOOKS),
+    **dict.fromkeys(("landing_order", "history", "trash", "wait_idle"), _LOOKS),
+    # A sandbox is entered with the worker's environment; checks run commands of the repository.
+    **dict.fromkeys(("enter", "resolve", "check", "check_batch", "leave_out", "weave"), _CHANGES),
+    **dict.fromkeys(("clean", "restore"), _CHANGES),
+}
+"""What may be asked, and whether it changes anything: then a watcher is refused.
+
+All but `leave` and `events` are asked of the coordinator by these names, and answered as its type
+hints say.
+"""
+
+
+def _may(role: Role, name: str) -> bool:
+    match role:
+        case Role.OWNER:
+            return True
+        case Role.WATCHER:
+            return not ASKABLE[name]
+        case Role.AGENT:
+            return False
+
+
+@cache
+def _hints(name: str) -> Mapping[str, Any]:
+    return get_type_hints(getattr(Coordinator, name))
+
+
+class _Conversation:
+    """The questions of one client, answered as its role allows."""
+
+    def __init__(self, coordinator: Coordinator, door: Door, wire: Wire, role: Role) -> None:
+        self._coordinator = coordinator
+        self._door = door
+        self._wire = wire
+        self._role = role
+        self._redactors: dict[tuple[str, ...], Redactor] = {}
+
+    async def hear(self, message: dict[str, Any]) -> None:
+        """Answer one request."""
+        number = message.get("id")
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            try:
+                refusal = self._refusal(message.get("do"))
+                if refusal is not None:
+                    await self._wire.send({"id": number, **_refused(message, refusal)})
+                elif message["do"] == "events":
+                    await self._tell_events(message)
+                else:
+                    answer = await self._shown(await self._answer(message))
+                    await self._wire.send({"id": number, "ok": answer})
+            except EngineBug:
+                raise
+            except Exception as error:  # noqa: BLE001 - a question that fails ends no engine
+                await self._wire.send({"id": number, **_told(error)})
+
+    def _refusal(self, name: object) -> NotAdmitted | None:
+        """Return why this client may not ask that, if it may not."""
+        if not isinstance(name, str) or name not in ASKABLE:
+            raise EngineError(f"nobody knows how to {name!r}")
+        if _may(self._role, name):
+            return None
+        deed = name.replace("_", " ")
+        return NotAdmitted(f"this client is a {self._role}: it may not {deed}", hint=_ONLY_OWNERS)
+
+    async def _tell_events(self, message: dict[str, Any]) -> None:
+        number, run = message.get("id"), message.get("run")
+        stream = self._coordinator.events(int(message.get("after", 0)), run=run)
+        async for told in stream:
+            await self._wire.send({"id": number, "item": await self._shown(dump(told))})
+        await self._wire.send({"id": number, "end": True})
+
+    async def _shown(self, answer: JsonValue) -> JsonValue:
+        """Return an answer as this client may see it: a watcher sees no secrets."""
+        if self._role is Role.OWNER:
+            return answer
+        runs = self._coordinator.runs
+        if tuple(runs) not in self._redactors:
+            plans = [live.state.plan for live in runs.values()]
+            known = known_secrets(plans, self._coordinator.tools.environ)
+            self._redactors = {tuple(runs): Redactor(known)}
+        redactor = self._redactors[tuple(runs)]
+        shown: JsonValue = await anyio.to_thread.run_sync(redactor.json, answer)
+        return shown
+
+    async def _answer(self, message: dict[str, Any]) -> JsonValue:
+        name = str(message.get("do"))
+        if name == "leave":
+            self._door.asked_to_leave.set()
+            return None
+        hints = _hints(name)
+        given = {key: load(hints[key], message[key]) for key in hints.keys() & message.keys()}
+        answer = await getattr(self._coordinator, name)(**given)
+        return dump_as(hints["return"], answer)
+
+
+def _refused(message: dict[str, Any], refusal: NotAdmitted) -> dict[str, JsonValue]:
+    """Say a refusal as the client expects it: a command is answered, a question fails."""
+    if message["do"] != "command":
+        return {**_told(refusal)}
+    return {"ok": dump_as(Reply, Refused(str(refusal), hint=refusal.hint))}
+
+
+def _told(error: Exception) -> dict[str, str]:
+    """An error as the other side raises it; one in a group as itself."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    kind, hint = type(error).__name__, getattr(error, "hint", "")
+    return {"error": str(error), "hint": hint, "kind": kind}

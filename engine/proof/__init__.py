@@ -1,0 +1,1 @@
+"""The proof that no attempt changed anything but what is its own."""

@@ -1,0 +1,229 @@
+"""One look at what no attempt may change, for all attempts of a run that have just ended.
+
+What costs much (trees, files of all that are over) is looked at once for all of them; only where
+something is found, for each by itself. It knows where to look and what is new there; who is to
+blame is decided by who asked. All of it belongs in a thread.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.core.state import RunState
+from engine.ids import WorkerId
+from engine.proof.resting import Resting, RestingTrees
+from engine.proof.written_once import EndedAttempts, Rewritten
+from engine.sandbox.tamper import (
+    Change,
+    News,
+    changed_since,
+    executed_by_git,
+    fingerprint,
+    violations,
+)
+from engine.site.in_thread import is_in_thread
+from engine.site.place import Place
+from engine.site.shelter import Shelter
+
+_TICK_NS = 10_000_000
+"""The clock of a file system may be that far behind."""
+_MOST_LOOKED_AT = 100_000
+_MOST_READ = 1 << 16
+_PLACE = re.compile(r"\s*(?:bare|worktree)\b")
+_NO_NEWS = News(paths=(), is_whole=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Before:
+    """How things were when something of a worker's began.
+
+    Attributes:
+        since_ns: When that was, as a file system whose clock is behind would say.
+        digests: What git executes, by path.
+        refs: The user's branches and tags; empty where nobody could have moved them.
+        ended: How many attempts were over, and so will never be written to again.
+    """
+
+    since_ns: int
+    digests: dict[str, str]
+    refs: dict[str, str]
+    ended: int = 0
+
+
+class Known(NamedTuple):
+    """What an engine remembers of one run as long as it works on it."""
+
+    ended: EndedAttempts
+    trees: RestingTrees
+
+
+class Asked(NamedTuple):
+    """Of whose attempt a look is to tell what changed, and since when."""
+
+    worker: WorkerId
+    before: Before
+
+
+class Seen(NamedTuple):
+    """What a look after an attempt found; nothing was rewritten by whom it could not be."""
+
+    executed: tuple[str, ...]
+    trees: News
+    rewritten: tuple[str, ...] | None
+
+
+class Sight:
+    """Where to look, in one engine."""
+
+    def __init__(self, place: Place, shelter: Shelter) -> None:
+        self._place = place
+        self._shelter = shelter
+        self._common = place.layout.common_dir
+        self._moved: dict[str, int] = {}
+
+    def moved(self, ref: str) -> None:
+        """This engine has just moved a ref, and whatever is checked out of it."""
+        self._moved[ref] = time.time_ns()
+
+    def has_moved(self, ref: str, since_ns: int) -> bool:
+        """Whether this engine has moved it since."""
+        return self._moved.get(ref, 0) >= since_ns
+
+    def is_open(self, state: RunState, worker: WorkerId) -> bool:
+        """Whether nothing keeps this worker's attempts from writing in the repository."""
+        return self._is_open(state, worker, self._common)
+
+    def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
+        return is_in_thread(state, worker) or self._shelter.may_write(state, path)
+
+    def before(self, state: RunState, worker: WorkerId, known: Known) -> tuple[Before, bool]:
+        """How things are now, but for the refs, and whether those are to be looked at."""
+        now_ns = time.time_ns()
+        since_ns, digests, is_open = now_ns - _TICK_NS, self._digests(), self.is_open(state, worker)
+        if is_open:
+            known.trees.at(state, now_ns)
+        ended = known.ended.count() if is_open else 0
+        return Before(since_ns=since_ns, digests=digests, refs={}, ended=ended), is_open
+
+    def after(self, state: RunState, known: Known, several: Sequence[Asked]) -> list[Seen]:
+        """What is not as it was before each of these."""
+        first = min(before.since_ns for _, before in several)
+        changed = known.ended.rewritten(max(before.ended for _, before in several), first)
+        resting = known.trees.at(state, time.time_ns())
+        digests = self._digests()
+        # Mostly nothing changed at all: then one walk says so for everybody.
+        is_calm = len(several) > 1 and self._is_calm(state, several, resting)
+        return [
+            Seen(
+                executed=self._executed(before, digests),
+                trees=_NO_NEWS if is_calm else self._news(state, Asked(worker, before), resting),
+                rewritten=_since(before, changed) if self.is_open(state, worker) else None,
+            )
+            for worker, before in several
+        ]
+
+    def _is_calm(self, state: RunState, several: Sequence[Asked], resting: Resting) -> bool:
+        first = min(before.since_ns for _, before in several)
+        is_open = any(self.is_open(state, worker) for worker, _ in several)
+        reached = resting if is_open else {}
+        tops = {tree: max(first, since_ns) for tree, (_, since_ns) in reached.items()}
+        if any(self._is_open(state, worker, self._place.project) for worker, _ in several):
+            tops[str(self._place.project.resolve())] = max((first, *self._moved.values()))
+        return self._walk(tops) == _NO_NEWS
+
+    def _news(self, state: RunState, asked: Asked, resting: Resting) -> News:
+        """What was written since in the user's checkout, and in trees where nobody worked."""
+        since_ns = asked.before.since_ns
+        tops = {
+            tree: max(since_ns, rests_ns)
+            for tree, (worker, rests_ns) in resting.items()
+            if worker != asked.worker and rests_ns <= since_ns + _TICK_NS
+        }
+        if not self.is_open(state, asked.worker):
+            tops.clear()
+        if self._is_open(state, asked.worker, self._place.project):
+            tops[str(self._place.project.resolve())] = max((since_ns, *self._moved.values()))
+        return self._walk(tops)
+
+    def _walk(self, tops: Mapping[str, int]) -> News:
+        left_out = {self._common, self._place.workspaces.resolve()}
+        news = [
+            changed_since([Path(top)], since_ns, leave_out=left_out, at_most=_MOST_LOOKED_AT)
+            for top, since_ns in tops.items()
+        ]
+        paths = tuple(path for each in news for path in each.paths)
+        return News(paths=paths, is_whole=all(each.is_whole for each in news))
+
+    def _digests(self) -> dict[str, str]:
+        if self._place.repo is None:
+            return {}
+        found = fingerprint(executed_by_git(self._common))
+        return {os.fsdecode(path): digest.hex() for path, digest in found.items()}
+
+    def _executed(self, before: Before, digests: Mapping[str, str]) -> tuple[str, ...]:
+        """What git executes and is not as it was; worktrees come and go by themselves."""
+        if digests == before.digests:
+            return ()
+        then, now = (
+            {os.fsencode(path): bytes.fromhex(digest) for path, digest in digests.items()}
+            for digests in (before.digests, digests)
+        )
+        both = {
+            path.removesuffix("/gitdir")
+            for path in before.digests
+            if self.is_of_worktree(path) and path.endswith("/gitdir") and Path(path).exists()
+        }
+        changed = ((os.fsdecode(found.path), found.change) for found in violations(then, now))
+        return tuple(
+            path
+            for path, change in changed
+            if not self.is_of_worktree(path)
+            or (str(Path(path).parent) in both and not self._is_rest(path, change))
+        )
+
+    def is_of_worktree(self, path: str) -> bool:
+        """Tell whether a path belongs to what git notes of a linked worktree."""
+        return path.startswith(f"{self._common}/worktrees/")
+
+    def _is_rest(self, path: str, change: Change) -> bool:
+        """Tell whether a file is what `git worktree add` itself writes after the first look."""
+        if change is not Change.ADDED:
+            return False
+        name = path.rpartition("/")[2]
+        said = _lines(path)
+        if name == "commondir":
+            return said == ["../.."]
+        common = _without_place(_lines(f"{self._common}/config.worktree"))
+        return name == "config.worktree" and bool(common) and _without_place(said) == common
+
+
+def _lines(path: str) -> list[str]:
+    """Return what a small file of git's says; nothing where it is no file of ours to read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - no link is followed
+            return os.fsdecode(file.read(_MOST_READ)).splitlines()
+    except OSError:
+        return []
+
+
+def _without_place(lines: Sequence[str]) -> list[str]:
+    """Leave out what git itself leaves out where it copies the settings of another worktree."""
+    kept = [line for line in lines if not _PLACE.match(line)]
+    following = [*kept[1:], "["]
+    return [
+        line
+        for line, after in zip(kept, following, strict=True)
+        if not (line.startswith("[") and after.startswith("["))
+    ]
+
+
+def _since(before: Before, changed: Iterable[Rewritten]) -> tuple[str, ...]:
+    return tuple(
+        each.path
+        for each in changed
+        if each.place < before.ended and each.changed_ns > before.since_ns
+    )

@@ -1,0 +1,254 @@
+"""The proof after every attempt that nothing changed but what is its own.
+
+What counts is what an attempt could have done where it ran. What git executes is looked at after
+every attempt: where nothing kept the attempt from it a change is a violation, and else somebody
+else's doing, which is mentioned. Branches, the user's checkout and the trees of workers at rest are
+looked at only where an attempt could have written there; the user works in them as well, so what
+changed there is mentioned and accuses nobody. What engines alone ever write accuses.
+
+It cannot tell what was written into a tree in which somebody else was working at the time.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from engine.core.feed import RunFeed
+from engine.core.state import RunState
+from engine.core.talk_facts import ViolationSeen
+from engine.git.objects import refs_below
+from engine.ids import AttemptId, RunId, WorkerId
+from engine.messages.events import OutsideChanged
+from engine.proof.looking import Asked, Before, Known, Seen, Sight
+from engine.proof.resting import RestingTrees
+from engine.proof.together import Together
+from engine.proof.written_once import EndedAttempts
+from engine.site.place import Place
+from engine.site.shelter import Shelter
+
+_FILE = "before.json"
+_MOST_NAMED = 20
+_REST, _LONGEST_REST_S = 4.0, 0.02
+"""After a look so many times as long nobody looks: what ends meanwhile shares the next one. Whoever
+has a large checkout to be looked at waits long enough for that."""
+_ELSEWHERE = "its sandbox does not reach there: you, another program or plait itself wrote it"
+_NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
+_FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
+_TOO_MUCH = "there was too much to look at all of it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What is not as it was: what accuses the worker, and what is only mentioned, and why."""
+
+    violations: tuple[str, ...] = ()
+    mentioned: tuple[str, ...] = ()
+    remark: str = ""
+
+
+class _Question(NamedTuple):
+    """What changed since something of a worker's began; None where only its note tells that."""
+
+    run: RunFeed
+    worker: WorkerId
+    before: Before | None
+    note: Path | None = None
+
+
+class Proof:
+    """Looks before and after; what this engine itself moves in the meantime is told to it.
+
+    What ends during a look is looked after together, by the next one.
+    """
+
+    def __init__(self, place: Place, shelter: Shelter) -> None:
+        self._place = place
+        self._sight = Sight(place, shelter)
+        self._before: dict[AttemptId, Before] = {}
+        self._known: dict[RunId, Known] = {}
+        self._looks: Together[_Question, Found] = Together(self._answer)
+
+    def moved(self, branch: str) -> None:
+        """This engine has just moved a branch, and whatever is checked out of it."""
+        self._sight.moved(f"refs/heads/{branch.removeprefix('refs/heads/')}")
+
+    def forget(self, run: RunId) -> None:
+        """This engine no longer holds a run; another one may work on it."""
+        self._known.pop(run, None)
+
+    def _of(self, state: RunState) -> Known:
+        known = self._known.get(state.run)
+        if known is None:  # several may look for the first time at once: one of them is kept
+            ended = EndedAttempts(self._place.layout.run(state.run))
+            known = self._known.setdefault(state.run, Known(ended, RestingTrees(state)))
+        return known
+
+    def _note(self, attempt: AttemptId) -> Path:
+        return self._place.layout.attempt(attempt) / _FILE
+
+    # ------------------------------------------------------------------ before
+
+    async def begin(self, state: RunState, attempt: AttemptId) -> None:
+        """Look before anything of an attempt runs; kept for whichever engine sees its end."""
+        note = self._note(attempt)
+        begun = await anyio.to_thread.run_sync(self._begin, state, attempt, note)
+        if begun is None:
+            return
+        before, is_whole = begun
+        if not is_whole:
+            before = replace(before, refs=_users(state, await self._refs()))
+            await anyio.to_thread.run_sync(self._keep, note, before)
+        self._before[attempt] = before
+
+    def _begin(self, state: RunState, attempt: AttemptId, note: Path) -> tuple[Before, bool] | None:
+        """How things are, and whether that is all and kept; None if it was noted before."""
+        if note.exists():
+            return None
+        before, is_open = self._look(state, attempt)
+        is_whole = not is_open or self._place.repo is None
+        if is_whole:
+            self._keep(note, before)
+        return before, is_whole
+
+    def _keep(self, note: Path, before: Before) -> None:
+        self._place.layout.make(note.parent)
+        note.write_text(json.dumps(vars(before)))
+
+    async def look(self, state: RunState, attempt: AttemptId) -> Before:
+        """How things are before this attempt begins, which may be one of a command's."""
+        before, is_open = await anyio.to_thread.run_sync(self._look, state, attempt)
+        return replace(before, refs=_users(state, await self._refs())) if is_open else before
+
+    def _look(self, state: RunState, attempt: AttemptId) -> tuple[Before, bool]:
+        """How things are now, but for the refs, and whether those are to be looked at."""
+        known = self._of(state)
+        known.ended.add(self._place.layout.attempt(attempt))
+        return self._sight.before(state, attempt.worker, known)
+
+    # ------------------------------------------------------------------ after
+
+    async def end(self, run: RunFeed, attempt: AttemptId) -> Found:
+        """What is not as it was when the attempt began."""
+        before = self._before.pop(attempt, None)
+        return await self._looks.ask(_Question(run, attempt.worker, before, self._note(attempt)))
+
+    async def compare(self, run: RunFeed, worker: WorkerId, before: Before) -> Found:
+        """What is not as it was then."""
+        return await self._looks.ask(_Question(run, worker, before))
+
+    async def _answer(self, several: Sequence[_Question]) -> list[Found]:
+        """The answers to all of them, run by run: mostly there is one run."""
+        found: dict[int, Found] = {}
+        for run in {id(each.run): each.run for each in several}.values():
+            asked = [n for n, each in enumerate(several) if each.run is run]
+            answers = await self._answer_of(run.state, [several[n] for n in asked])
+            found |= zip(asked, answers, strict=True)
+        return [found[n] for n in range(len(several))]
+
+    async def _answer_of(self, state: RunState, several: Sequence[_Question]) -> list[Found]:
+        seen, spent_s = await anyio.to_thread.run_sync(self._see, state, several)
+        if self._place.repo is not None and any(map(self._may_be_half_made, seen)):
+            async with self._place.repo.lock.held():  # no engine makes or removes a worktree now
+                seen, spent_s = await anyio.to_thread.run_sync(self._see, state, several)
+        self._looks.not_before = anyio.current_time() + min(_REST * spent_s, _LONGEST_REST_S)
+        is_open = any(isinstance(each, tuple) and each[1].rewritten is not None for each in seen)
+        refs = _users(state, await self._refs()) if is_open else {}
+        return [each if isinstance(each, Found) else self._judged(*each, refs) for each in seen]
+
+    def _may_be_half_made(self, each: "Found | tuple[Before, Seen]") -> bool:
+        """Tell whether what changed may be a worktree that an engine just makes or removes."""
+        return isinstance(each, tuple) and any(map(self._sight.is_of_worktree, each[1].executed))
+
+    def _see(
+        self, state: RunState, several: Sequence[_Question]
+    ) -> tuple[list[Found | tuple[Before, Seen]], float]:
+        """What is seen of each of them, and what looking cost."""
+        began = time.thread_time()
+        known = self._of(state)
+        noted = [self._noted(state, known, each) for each in several]
+        told = [found for found in noted if not isinstance(found, Found)]
+        seen = iter(self._sight.after(state, known, told) if told else ())
+        answers = [each if isinstance(each, Found) else (each.before, next(seen)) for each in noted]
+        return answers, time.thread_time() - began
+
+    def _noted(self, state: RunState, known: Known, question: _Question) -> Asked | Found:
+        """How things were; of an attempt, if what was noted of them is still there."""
+        _, worker, before, note = question
+        tree = state.workers[worker].workspace
+        if note is not None and tree is not None:  # from now on nobody has business there
+            known.trees.add(worker, tree)
+        try:
+            if note is not None:
+                kept: dict[str, Any] = json.loads(note.read_text())
+                before = before or Before(**kept)
+        except (OSError, ValueError, TypeError):
+            return self._gone(state, worker, note)
+        if before is None or before.ended > known.ended.known:
+            return self._gone(state, worker, known.ended.file)
+        return Asked(worker, before)
+
+    def _gone(self, state: RunState, worker: WorkerId, file: Path | None) -> Found:
+        if self._sight.is_open(state, worker):
+            return Found(violations=(str(file),))
+        return Found(mentioned=(str(file),), remark=_FORGOTTEN)
+
+    def _judged(self, before: Before, seen: Seen, refs: Mapping[str, str]) -> Found:
+        written = tuple(map(str, seen.trees.paths))
+        if seen.rewritten is None:
+            mentioned = (*seen.executed, *written)
+            return _found((), mentioned, _ELSEWHERE, is_whole=seen.trees.is_whole)
+        mentioned = (*self._moved_refs(before, refs), *written)
+        accused = (*seen.executed, *seen.rewritten)
+        return _found(accused, mentioned, _NOBODY_KNOWS, is_whole=seen.trees.is_whole)
+
+    async def _refs(self) -> dict[str, str]:
+        if self._place.repo is None:
+            return {}
+        return await refs_below(self._place.repo, "refs/heads", "refs/tags")
+
+    def _moved_refs(self, before: Before, now: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(
+            ref
+            for ref in sorted(before.refs.keys() | now.keys())
+            if before.refs.get(ref) != now.get(ref)
+            and not self._sight.has_moved(ref, before.since_ns)
+        )
+
+
+def _users(state: RunState, refs: Mapping[str, str]) -> dict[str, str]:
+    """The user's branches and tags, without those that engines make."""
+    ours = f"refs/heads/{state.plan.runtime.branch_prefix}/"
+    return {ref: oid for ref, oid in refs.items() if not ref.startswith(ours)}
+
+
+def tell(run: RunFeed, found: Found, attempt: AttemptId, *, at: float) -> None:
+    """Let the run know what was found of an attempt."""
+    for path in found.violations:
+        run.feed(ViolationSeen(worker=attempt.worker, attempt=attempt.number, at=at, path=path))
+    if not found.remark:
+        return
+    event = OutsideChanged(
+        worker=str(attempt.worker),
+        attempt=attempt.number,
+        paths=found.mentioned[:_MOST_NAMED],
+        count=len(found.mentioned),
+        remark=found.remark,
+    )
+    run.mention(event)
+    run.note(attempt.worker, attempt.number, f"changed meanwhile: {event.path} ({event.remark})")
+
+
+def _found(
+    accused: tuple[str, ...], mentioned: tuple[str, ...], remark: str, *, is_whole: bool
+) -> Found:
+    if not is_whole:
+        remark = f"{remark}; {_TOO_MUCH}"
+    return Found(
+        violations=accused, mentioned=mentioned, remark=remark if mentioned or not is_whole else ""
+    )

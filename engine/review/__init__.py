@@ -1,0 +1,1 @@
+"""A change from its diff to its landing: conflicts read, decided, composed and moved."""

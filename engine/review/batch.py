@@ -1,0 +1,60 @@
+"""Several changes as one: merged one after another in memory, so that one check speaks for all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.core.state import RunState, Worker
+from engine.errors import WorkspaceError
+from engine.git.merge3 import Merger
+from engine.git.objects import Wording, resolve, write_commit
+from engine.git.runner import Repo
+from engine.ids import WorkerId
+from engine.messages.results import CheckResult
+from engine.review.questions import sides_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchCheck:
+    """What the check says of several changes together.
+
+    Attributes:
+        fits: Those that merge cleanly, one after the other; the rest conflict.
+        tree: What they make of the target.
+        check: What it says of that tree; None where nothing fits or there is no check.
+    """
+
+    fits: tuple[str, ...] = ()
+    tree: str | None = None
+    check: CheckResult | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """The result of each landing of a batch, as trees, and the last one as a commit."""
+
+    trees: Mapping[WorkerId, str] = field(default_factory=dict)
+    commit: str = ""
+    tree: str = ""
+
+
+async def composed(repo: Repo, state: RunState, workers: Sequence[Worker], *, target: str) -> Batch:
+    """What a branch comes to by these changes in this order; those that conflict are left out.
+
+    Raises:
+        WorkspaceError: There is no such branch, or nothing to land.
+    """
+    old = await resolve(repo, f"refs/heads/{target}")
+    if old is None:
+        raise WorkspaceError(f"there is no branch {target!r} to land on")
+    merger, tree = Merger(repo), old
+    trees: dict[WorkerId, str] = {}
+    for w in workers:
+        sides = sides_of(w, onto=tree)
+        merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
+        if merged.is_clean:
+            trees[w.id] = tree = merged.tree
+    if not trees:
+        return Batch()
+    author = repo.settings.sign(int(state.started_at or 0))
+    wording = Wording(message="A batch to be checked\n", author=author)
+    return Batch(trees=trees, commit=await write_commit(repo, tree, [old], wording), tree=tree)

@@ -1,0 +1,138 @@
+"""What an attempt came to, measured for people: figures, and what was kept apart."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+from typing import NamedTuple
+
+from engine.git.ancestry import line_from
+from engine.git.base import Base
+from engine.git.collection import Change as Collected
+from engine.git.diff import FileChange, changed_files, is_patch_cut
+from engine.git.embedded import Embedded
+from engine.git.ownership import Line, is_own
+from engine.git.runner import Repo
+from engine.git.submodules import LINK, missing_links
+from engine.legible import legible_name
+from engine.messages.results import Change
+from engine.site.artifacts import Artifacts
+
+_SHOWN = 5
+_ONE_COMMIT = "its history is not a line of commits on its base, so it lands as one commit"
+_OTHERS = (
+    "its history holds commits that stand on a branch or tag already, so it lands as one commit"
+)
+
+
+class History(NamedTuple):
+    """Where a worker's commits are to become history.
+
+    Attributes:
+        target: The ref that a landing moves, in full.
+        prefix: The branches of workers stand below it.
+        is_as_it_is: The very commits are to be kept; else they are made again on the target.
+    """
+
+    target: str
+    prefix: str
+    is_as_it_is: bool
+
+
+async def measured(
+    repo: Repo,
+    found: Collected,
+    base: str,
+    *,
+    meant: Sequence[str],
+    artifacts: Artifacts,
+    history: History | None = None,
+) -> Change | None:
+    """Return what was collected, in figures; None where it comes to nothing.
+
+    Where a landing is to keep the commits and cannot, the reviewer is told beforehand. `history`
+    says where they are to come; None where no landing keeps them.
+    """
+    aside = [f"{_named(one.path)}: {one.reason}" for one in found.set_aside]
+    files = await changed_files(repo, base, found.head) if found.head != base else []
+    aside += await _repositories(repo, found, files)
+    aside += [f"artifact {_named(one.path)}: {one.reason}" for one in artifacts.refused]
+    if found.head == base and not aside and not artifacts.found:
+        return None
+    told = [await _lost_history(repo, base, found.head, history)] if history else []
+    strays = _strays([os.fsdecode(file.path) for file in files], meant)
+    head = found.head if found.head != base else None
+    change = Change(head=head, base=base, tree=found.tree)
+    return replace(
+        await in_figures(repo, change, files) if head else change,
+        artifacts=artifacts.found,
+        set_aside=(*aside, *found.notes, *strays, *filter(None, told)),
+    )
+
+
+async def _lost_history(repo: Repo, base: str, head: str, history: History) -> str:
+    """Say why a landing will not keep the commits; nothing where it will, as far as is known."""
+    line = await line_from(repo, base, head)
+    if line is None:
+        return _ONE_COMMIT
+    if not line or not history.is_as_it_is:
+        return ""
+    target, prefix, _ = history
+    asked = Line(base=base, commits=line, besides=base, target=target, prefix=prefix)
+    return "" if await is_own(repo, asked) else _OTHERS
+
+
+async def in_figures(repo: Repo, change: Change, files: Sequence[FileChange]) -> Change:
+    """Return a change with the figures of its files, and what of it no diff can show."""
+    sides = change.base or "", change.head or ""
+    return replace(
+        change,
+        files=len(files),
+        insertions=sum(file.added or 0 for file in files),
+        deletions=sum(file.removed or 0 for file in files),
+        binary=sum(file.is_binary for file in files),
+        is_cut=await is_patch_cut(repo, files, sides),
+    )
+
+
+async def _repositories(repo: Repo, found: Collected, files: Sequence[FileChange]) -> Iterable[str]:
+    """What there is to say of repositories inside, and of links to commits of such."""
+    bundled = {one.path for one in found.embedded if one.bundle}
+    links = {f.path: f.new_oid for f in files if f.new_mode == LINK and f.path not in bundled}
+    inside = [_embedded(one) for one in found.embedded if one.path not in links]
+    return [*inside, *map(_missing, await missing_links(repo, found.head, links))]
+
+
+def _embedded(one: Embedded) -> str:
+    """Where the commits of a repository inside a workspace are: the branch only names one."""
+    kept = f"its commits are in {one.bundle}, for `git fetch`" if one.bundle else one.note
+    return f"{_named(one.path)}: a repository inside; {kept}"
+
+
+def _missing(path: bytes) -> str:
+    """A link whose commit nobody could check out here: landing it would not bring the commit."""
+    return f"{_named(path)}: links to a commit that your submodule there does not have"
+
+
+def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
+    """What a reviewer is to look at because it was not meant to be changed."""
+    if not meant:
+        return []
+    strays = [path for path in paths if not any(fnmatch(path, one) for one in meant)]
+    return [f"{path}: changed, and not among workspace.paths" for path in strays]
+
+
+def left_out_note(base: Base) -> tuple[str, ...]:
+    """Which of the user's edits no worker will see, in one sentence, where there are any."""
+    if not base.left_out:
+        return ()
+    shown = ", ".join(_named(path) for path in base.left_out[:_SHOWN])
+    more = len(base.left_out) - _SHOWN
+    names = f"{shown} and {more} more" if more > 0 else shown
+    hint = "" if base.is_snapshot else "; `--base WORKTREE` takes uncommitted edits along"
+    return (f"not in the base of this run: {names}{hint}",)
+
+
+def _named(path: bytes) -> str:
+    """Return a path for a sentence, so that no other looks like it."""
+    return legible_name(os.fsdecode(path))

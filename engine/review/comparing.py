@@ -1,0 +1,162 @@
+"""What a worker's change is held against: its base, the target, another attempt, any revision.
+
+A worker that still runs is shown as it stands: a picture of its tree, taken inside its sandbox and
+kept in an object folder of its own, so that nothing unfinished enters the user's repository.
+"""
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from engine.core.state import RunState, Worker
+from engine.errors import WorkspaceError
+from engine.git.merge3 import Merger
+from engine.git.names import RefNames
+from engine.git.objects import resolve, scratch_folder
+from engine.git.radar import Snapshot
+from engine.git.runner import Call, Repo, Where
+from engine.ids import AttemptId, WorkerId
+from engine.messages.diffs import ChangeDiff
+from engine.phases import Phase
+from engine.private import private_folder
+from engine.review.diffs import change_diff
+
+Snap = Callable[[RunState, WorkerId, Path], Awaitable[Snapshot | None]]
+TARGET = "target"
+_ATTEMPT = "@"
+_UNFINISHED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be shown.
+
+    Attributes:
+        attempt: Which attempt's work.
+        against: Nothing for where it began; `target` for what landing it now would change there;
+            `@2` for another attempt; else a commit, a branch, or a tree that was shown before.
+        context: Lines round every change.
+    """
+
+    attempt: int
+    against: str = ""
+    context: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """An attempt's work as a commit or tree, on what it began from."""
+
+    base: str
+    head: str
+    is_live: bool = False
+
+
+class Comparisons:
+    """Changes of the workers of one repository, held against this and that."""
+
+    def __init__(self, repo: Repo, snap: Snap) -> None:
+        self._repo = repo
+        self._snap = snap
+
+    async def diff(self, state: RunState, w: Worker, wanted: Wanted, folder: Path) -> ChangeDiff:
+        """One attempt's work against what is wanted; pictures of living trees lie in `folder`.
+
+        Raises:
+            WorkspaceError: There is no such work, or nothing of that name to hold it against.
+        """
+        async with self._room(w, folder) as room:
+            return await self._diff(state, w, wanted, room)
+
+    @asynccontextmanager
+    async def _room(self, w: Worker, folder: Path) -> AsyncIterator[Path]:
+        """Where objects of a look are put: for good only while pictures may still be asked for."""
+        if w.phase.is_settled and not await anyio.Path(folder).is_dir():
+            async with scratch_folder(self._repo) as scratch:
+                yield scratch
+            return
+        await to_thread.run_sync(private_folder, folder)
+        yield folder
+
+    async def forget(self, folder: Path) -> None:
+        """Let go of all pictures of a tree that has come to its end."""
+        await to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+
+    async def _diff(self, state: RunState, w: Worker, wanted: Wanted, folder: Path) -> ChangeDiff:
+        where = Where(objects=str(folder))
+        work = await self._work(state, w, wanted.attempt, folder)
+        if wanted.against == TARGET:
+            if w.left_out and w.change and w.change.head and wanted.attempt == w.attempt:
+                work = replace(work, head=w.change.head)
+            old, head, said = await self._landed(state, work, folder)
+        else:
+            head = work.head
+            old, said = await self._old(state, w, wanted, work, where=where)
+        found = await change_diff(
+            self._repo, old, head, against=said, context=wanted.context, where=where
+        )
+        is_result = wanted.against == TARGET and not work.is_live and head != work.head
+        result = head if is_result else ""
+        return replace(found, head=work.head, is_live=work.is_live, result=result)
+
+    async def _work(self, state: RunState, w: Worker, attempt: int, folder: Path) -> _Work:
+        base, head = await self._refs(state, w, attempt)
+        is_newest = attempt == w.attempt
+        if is_newest and w.base is not None:
+            base = w.base
+        if base is not None and head is not None:
+            return _Work(base=base, head=head)
+        if is_newest and base is not None and w.phase in _UNFINISHED:
+            taken = await self._snap(state, w.id, folder)
+            if taken is not None:
+                return _Work(base=base, head=taken.tree, is_live=True)
+        raise WorkspaceError(
+            f"attempt {attempt} of {w.id} has not been collected yet",
+            hint="Its diff is there while it runs, and once it has ended.",
+        )
+
+    async def _refs(
+        self, state: RunState, w: Worker, attempt: int
+    ) -> tuple[str | None, str | None]:
+        names = RefNames(AttemptId(state.run, w.id, attempt), state.plan.runtime.branch_prefix)
+        return await resolve(self._repo, names.base), await resolve(self._repo, names.head)
+
+    async def _old(
+        self, state: RunState, w: Worker, wanted: Wanted, work: _Work, *, where: Where
+    ) -> tuple[str, str]:
+        """What the work is held against, and how that is called."""
+        against = wanted.against
+        if not against:
+            return work.base, "base"
+        if against.startswith(_ATTEMPT) and against[1:].isdigit():
+            head = (await self._refs(state, w, int(against[1:])))[1]
+            if head is None:
+                raise WorkspaceError(f"attempt {against[1:]} of {w.id} has left no work")
+            return head, f"attempt {against[1:]}"
+        there = replace(where, git_dir=self._repo.git_dir)
+        words = ("rev-parse", "--verify", "-q", "--end-of-options", f"{against}^{{tree}}")
+        done = await self._repo.run(*words, call=Call(ok=(0, 1, 128)), where=there)
+        found = done.stdout.decode().strip()
+        if done.exit_code or not found:
+            raise WorkspaceError(
+                f"{against!r} names nothing in this repository",
+                hint="Name a branch, a tag or a commit.",
+            )
+        return found, against
+
+    async def _landed(self, state: RunState, work: _Work, folder: Path) -> tuple[str, str, str]:
+        """The target as it is, and as it would be with the work merged into it."""
+        branch = state.plan.runtime.target or ""
+        old = await resolve(self._repo, f"refs/heads/{branch}") if branch else None
+        if old is None:
+            raise WorkspaceError(f"there is no branch {branch!r} to hold it against")
+        merged = await Merger(self._repo, objects=folder).merge3(work.base, old, work.head)
+        if merged.is_clean:
+            return old, merged.tree, f"{branch} as it is now"
+        return old, work.head, f"{branch} as it is now, unmerged: they conflict"

@@ -1,0 +1,345 @@
+"""From git's answer to a merge to conflicts as values: every kind, with all versions and places.
+
+Git names colliding files by inventing paths (`d~3f2c…`) and puts merged text with markers where a
+file was moved twice. Neither is passed on: paths are the files' own, and versions come from the
+trees wherever git's own stages are no longer those of a side.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from engine.git.merge3 import MergedTrees, MergeMessage, Sides
+from engine.git.runner import HERE, Repo, Where
+from engine.merge import ConflictKind, FileConflict, Names, Side, kind_named
+from engine.review.places import free_paths, moved_home
+from engine.review.reading import Entries, contents_of, entries_below, entries_of, moves
+
+_STRONGEST = (
+    ConflictKind.RENAME_RENAME,
+    ConflictKind.RENAME_ADD,
+    ConflictKind.RENAME_DELETE,
+    ConflictKind.DIRECTORY_FILE,
+    ConflictKind.DISTINCT_TYPES,
+    ConflictKind.DIRECTORY_RENAME,
+    ConflictKind.MODIFY_DELETE,
+    ConflictKind.SUBMODULE,
+    ConflictKind.BINARY,
+    ConflictKind.ADD_ADD,
+    ConflictKind.CONTENTS,
+)
+"""Git may name several kinds for one path; the first of these says most about what to do."""
+
+_KEEPS_BOTH = frozenset(
+    {
+        ConflictKind.ADD_ADD,
+        ConflictKind.BINARY,
+        ConflictKind.DISTINCT_TYPES,
+        ConflictKind.SYMLINK,
+        ConflictKind.RENAME_ADD,
+        ConflictKind.DIRECTORY_FILE,
+    }
+)
+"""Kinds for which a second path, so that both versions stay, is a sensible answer."""
+
+_SUBMODULE = "160000"
+
+
+class Conflicts(NamedTuple):
+    """What a merge left open, and the paths of its tree that are git's invention."""
+
+    files: tuple[FileConflict, ...]
+    invented: tuple[bytes, ...] = ()
+
+
+class _Seen(NamedTuple):
+    """A version as git or a tree has it: where, of which mode, which object."""
+
+    path: bytes
+    mode: str
+    oid: str
+
+
+@dataclass
+class _Draft:
+    """A conflict while its versions are being put together."""
+
+    path: bytes
+    kind: ConflictKind
+    base: _Seen | None = None
+    target: _Seen | None = None
+    incoming: _Seen | None = None
+    below: tuple[bytes, ...] = ()
+
+    @property
+    def sides(self) -> tuple[_Seen | None, _Seen | None, _Seen | None]:
+        """Base, target, incoming."""
+        return self.base, self.target, self.incoming
+
+
+@dataclass
+class _Reading:
+    """One merge while its conflicts are being read."""
+
+    repo: Repo
+    merged: MergedTrees
+    sides: Sides
+    names: Names
+    where: Where
+    drafts: dict[bytes, _Draft] = field(default_factory=dict)
+
+    async def entries(self, tree: str, paths: Sequence[bytes]) -> Entries:
+        return await entries_of(self.repo, tree, paths, self.where)
+
+
+async def read_conflicts(
+    repo: Repo, merged: MergedTrees, sides: Sides, names: Names, *, where: Where = HERE
+) -> Conflicts:
+    """The conflicts of a merge as values, in order of path.
+
+    Args:
+        repo: The repository.
+        merged: What `merge3` said.
+        sides: The very trees (or commits) that were merged; `ours` is the target.
+        names: What the two sides are called on screen.
+        where: Whose object folder holds what is not in the repository.
+
+    Raises:
+        WorkspaceError: An object is missing.
+    """
+    reading = _Reading(repo, merged, sides, names, where)
+    invented = _invented(merged.messages)
+    _begin(reading, invented)
+    await _own_places(reading)
+    await _moved_twice(reading)
+    await _collided(reading)
+    await _moved_along(reading)
+    await _directories(reading)
+    _pathless(reading, invented)
+    return Conflicts(await _finished(reading), tuple(invented))
+
+
+def conflict_paths(merged: MergedTrees) -> tuple[str, ...]:
+    """The paths of a merge's conflicts for people: the files' own, never git's inventions."""
+    invented = _invented(merged.messages)
+    paths = [invented.get(one.path, one.path) for one in merged.conflicts]
+    if not paths:
+        paths = [m.paths[0] for m in merged.messages if m.is_conflict and m.paths]
+    return tuple(map(os.fsdecode, dict.fromkeys([*paths, *merged.unsafe])))
+
+
+def _invented(messages: Sequence[MergeMessage]) -> dict[bytes, bytes]:
+    """Paths that git made up, and the paths of the files that lie there."""
+    found: dict[bytes, bytes] = {}
+    for message in messages:
+        kind = kind_named(message.kind)
+        if not message.is_conflict:
+            continue
+        if kind is ConflictKind.DIRECTORY_FILE:
+            found[message.paths[0]] = message.paths[-1]
+        elif kind is ConflictKind.DISTINCT_TYPES:
+            found.update(dict.fromkeys(message.paths[1:], message.paths[0]))
+    return {path: own for path, own in found.items() if path != own}
+
+
+def _begin(reading: _Reading, invented: Mapping[bytes, bytes]) -> None:
+    """One draft a path, from git's stages."""
+    kinds = _kinds(reading.merged.messages, invented)
+    for one in reading.merged.conflicts:
+        path = invented.get(one.path, one.path)
+        kind = kinds.get(path, ConflictKind.CONTENTS)
+        draft = reading.drafts.setdefault(path, _Draft(path, kind))
+        draft.base = _Seen(path, one.base.mode, one.base.oid) if one.base else draft.base
+        draft.target = _Seen(path, one.ours.mode, one.ours.oid) if one.ours else draft.target
+        draft.incoming = (
+            _Seen(path, one.theirs.mode, one.theirs.oid) if one.theirs else draft.incoming
+        )
+
+
+def _kinds(
+    messages: Sequence[MergeMessage], invented: Mapping[bytes, bytes]
+) -> dict[bytes, ConflictKind]:
+    found: dict[bytes, ConflictKind] = {}
+    for message in messages:
+        if not message.is_conflict:
+            continue
+        kind = kind_named(message.kind)
+        about = message.paths[:1] if kind in _NAMES_OTHERS else message.paths
+        for path in (invented.get(path, path) for path in about):
+            known = found.get(path, kind)
+            found[path] = min(known, kind, key=_rank)
+    return found
+
+
+_NAMES_OTHERS = frozenset(
+    {ConflictKind.RENAME_DELETE, ConflictKind.RENAME_ADD, ConflictKind.DIRECTORY_RENAME}
+)
+"""Kinds whose message names the conflicted path first, and then where it came from."""
+
+
+def _rank(kind: ConflictKind) -> int:
+    return _STRONGEST.index(kind) if kind in _STRONGEST else len(_STRONGEST)
+
+
+def _about(reading: _Reading, kind: ConflictKind) -> Iterator[MergeMessage]:
+    for message in reading.merged.messages:
+        if message.is_conflict and kind_named(message.kind) is kind:
+            yield message
+
+
+async def _own_places(reading: _Reading) -> None:
+    """The name each side has for a file that one of them moved; git's stages know only one."""
+    with_base = [draft.path for draft in reading.drafts.values() if draft.base]
+    there = await reading.entries(reading.sides.base, with_base)
+    moved = [path for path in with_base if path not in there]
+    if not moved:
+        return
+    by_target = await moves(reading.repo, reading.sides.base, reading.sides.ours, reading.where)
+    by_incoming = await moves(reading.repo, reading.sides.base, reading.sides.theirs, reading.where)
+    for path in moved:
+        draft = reading.drafts[path]
+        old = by_target.get(path) or by_incoming.get(path)
+        if old is None or draft.base is None:
+            continue
+        draft.base = draft.base._replace(path=old)
+        if draft.target and path not in by_target:
+            draft.target = draft.target._replace(path=old)
+        if draft.incoming and path not in by_incoming:
+            draft.incoming = draft.incoming._replace(path=old)
+
+
+async def _moved_twice(reading: _Reading) -> None:
+    """A file that each side moved elsewhere is one conflict; its versions are those of the sides.
+
+    Git has merged the texts already and left the same result, markers and all, in both places.
+    """
+    for message in _about(reading, ConflictKind.RENAME_RENAME):
+        old, mine, theirs = message.paths[:3]
+        drafts = reading.drafts
+        base = drafts[old].base if old in drafts else None
+        target = (await reading.entries(reading.sides.ours, [mine])).get(mine)
+        incoming = (await reading.entries(reading.sides.theirs, [theirs])).get(theirs)
+        for path, side in ((mine, "target"), (theirs, "incoming"), (old, "base")):
+            if path in drafts:
+                setattr(drafts[path], side, None)
+                if drafts[path].sides == (None, None, None):
+                    del drafts[path]
+        drafts[old] = _Draft(
+            old,
+            ConflictKind.RENAME_RENAME,
+            base=base,
+            target=_Seen(mine, *target) if target else None,
+            incoming=_Seen(theirs, *incoming) if incoming else None,
+        )
+
+
+async def _collided(reading: _Reading) -> None:
+    """A moved file that met another of that name, where its text conflicts as well.
+
+    Git nests one conflict's markers in the other's. Here the two are two: what is to lie at the
+    new path, and what becomes of the change that was made at the old one.
+    """
+    for message in _about(reading, ConflictKind.RENAME_ADD):
+        new, old = message.paths[0], message.paths[-1]
+        mine = await reading.entries(reading.sides.ours, [new, old])
+        theirs = await reading.entries(reading.sides.theirs, [new, old])
+        before = await reading.entries(reading.sides.base, [old])
+        draft = reading.drafts.get(new)
+        if draft is not None:
+            draft.target = _Seen(new, *mine[new]) if new in mine else draft.target
+            draft.incoming = _Seen(new, *theirs[new]) if new in theirs else draft.incoming
+        if old != new and old not in reading.drafts and old in before:
+            reading.drafts[old] = _Draft(
+                old,
+                ConflictKind.MODIFY_DELETE,
+                base=_Seen(old, *before[old]),
+                target=_Seen(old, *mine[old]) if old in mine else None,
+                incoming=_Seen(old, *theirs[old]) if old in theirs else None,
+            )
+
+
+async def _moved_along(reading: _Reading) -> None:
+    """Names that a message tells and the stages do not: where a file came from."""
+    for message in _about(reading, ConflictKind.RENAME_DELETE):
+        draft = reading.drafts.get(message.paths[0])
+        if draft is not None and draft.base is not None:
+            draft.base = draft.base._replace(path=message.paths[-1])
+    for message in _about(reading, ConflictKind.DIRECTORY_RENAME):
+        draft, old = reading.drafts.get(message.paths[0]), message.paths[-1]
+        if draft is None:
+            continue
+        if old in await reading.entries(reading.sides.ours, [old]) and draft.target:
+            draft.target = draft.target._replace(path=old)
+        if old in await reading.entries(reading.sides.theirs, [old]) and draft.incoming:
+            draft.incoming = draft.incoming._replace(path=old)
+
+
+async def _directories(reading: _Reading) -> None:
+    """The files of each directory that stands where a file should."""
+    for draft in reading.drafts.values():
+        if draft.kind is ConflictKind.DIRECTORY_FILE:
+            tree = reading.merged.tree
+            draft.below = await entries_below(reading.repo, tree, draft.path, reading.where)
+
+
+def _pathless(reading: _Reading, invented: Mapping[bytes, bytes]) -> None:
+    """Conflicts of which git left no stage: a directory that was split in two, say."""
+    told = {path for message in reading.merged.messages for path in _named(reading, message)}
+    for message in reading.merged.messages:
+        names = [invented.get(path, path) for path in message.paths]
+        if message.is_conflict and names and not told.intersection(names):
+            reading.drafts.setdefault(names[0], _Draft(names[0], kind_named(message.kind)))
+
+
+def _named(reading: _Reading, message: MergeMessage) -> Iterator[bytes]:
+    """The paths of a message that some draft speaks of."""
+    known = set(reading.drafts)
+    for draft in reading.drafts.values():
+        known.update(seen.path for seen in draft.sides if seen)
+    known.update(one.path for one in reading.merged.conflicts)
+    yield from known.intersection(message.paths)
+
+
+async def _finished(reading: _Reading) -> tuple[FileConflict, ...]:
+    """The drafts with contents, told as exactly as their versions allow."""
+    drafts = [reading.drafts[path] for path in sorted(reading.drafts)]
+    wanted = {s.oid for d in drafts for s in d.sides if s and s.mode != _SUBMODULE}
+    contents = await contents_of(reading.repo, sorted(wanted), reading.where)
+    files = [
+        FileConflict(
+            path=draft.path,
+            kind=draft.kind,
+            base=_side(draft.base, contents),
+            target=_side(draft.target, contents),
+            incoming=_side(draft.incoming, contents),
+            names=reading.names,
+            below=draft.below,
+        ).told_exactly()
+        for draft in drafts
+    ]
+    return tuple(await _with_places(reading, files))
+
+
+def _side(seen: _Seen | None, contents: Mapping[str, bytes]) -> Side | None:
+    if seen is None:
+        return None
+    content = None if seen.mode == _SUBMODULE else contents.get(seen.oid)
+    return Side(path=seen.path, mode=seen.mode, blob=seen.oid, content=content)
+
+
+async def _with_places(reading: _Reading, files: list[FileConflict]) -> list[FileConflict]:
+    """Where both versions could stay, and where a deleted file's text has gone."""
+    trees = (reading.merged.tree, reading.sides.ours, reading.sides.theirs)
+    both = [one.path for one in files if one.kind in _KEEPS_BOTH]
+    free = await free_paths(
+        reading.repo, trees, both, name=reading.names.incoming, where=reading.where
+    )
+    found = [replace(one, free_path=free.get(one.path)) for one in files]
+    for number, one in enumerate(found):
+        if one.kind is ConflictKind.MODIFY_DELETE and one.base and one.base.content is not None:
+            side = reading.sides.ours if one.target is None else reading.sides.theirs
+            moved = (reading.sides.base, side)
+            home = await moved_home(reading.repo, moved, one.base, reading.where)
+            found[number] = replace(one, moved_to=home)
+    return found

@@ -1,0 +1,250 @@
+"""The one way to a repository's merging, for a port: conflicts seen and decided, and going on."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from engine.clock import Clock
+from engine.core import facts as f
+from engine.core.feed import RunFeed
+from engine.core.state import RunState, Worker
+from engine.errors import WorkspaceError
+from engine.git.names import RefNames
+from engine.git.runner import Repo
+from engine.ids import RunId, WorkerId
+from engine.merge import Asked, HunkKey
+from engine.messages import commands as c
+from engine.messages.diffs import ChangeDiff
+from engine.messages.events import ConflictsDecided
+from engine.messages.results import Change, CheckResult
+from engine.phases import Phase
+from engine.plan.model import PlannedStep
+from engine.review.batch import Batch, composed
+from engine.review.diffs import change_diff
+from engine.review.inquiry import Inquiry
+from engine.review.moments import Moments
+from engine.review.queue import LandingOrder, PlannedLanding, landing_order
+from engine.review.radar import Radar, Snap, Watched
+from engine.review.sessions import Resolutions
+from engine.review.sight import require_seen
+from engine.review.trimming import may_be_trimmed, trimmed
+from engine.review.views import ConflictView
+from engine.review.weaving import (
+    CandidateTable,
+    Woven,
+    candidate_table,
+    compose,
+    keep,
+    woven_attempt,
+)
+from engine.store.layout import Layout
+
+
+class MergeDesk:
+    """What humans do about merges in one repository."""
+
+    def __init__(self, repo: Repo, *, layout: Layout, clock: Clock, snap: Snap) -> None:
+        self._repo = repo
+        self._snap = snap
+        self._layout = layout
+        self._clock = clock
+        self.resolutions = Resolutions(repo, layout)
+
+    def radar(self, run: Watched) -> Radar:
+        """What will look at a run while it goes on."""
+        moments = self.moments(run.state.run)
+        return Radar(self._repo, run, moments=moments, clock=self._clock, snap=self._snap)
+
+    def moments(self, run: RunId) -> Moments:
+        """What was seen of a run's workers, by the time."""
+        return Moments(self._repo, self._layout.radar(run))
+
+    async def conflicts(self, state: RunState, worker: WorkerId, path: str = "") -> ConflictView:
+        """The conflicts of a worker; with the text of one file if it is named.
+
+        Raises:
+            WorkspaceError: It has none.
+        """
+        w = conflicted(state, worker)
+        async with self.resolutions.lock(state.run, worker):
+            return await self.resolutions.view(state, w, path=path)
+
+    async def resolve(
+        self, run: RunFeed, worker: WorkerId, action: c.ResolutionAction
+    ) -> ConflictView:
+        """Decide something about a worker's conflicts, or go on when all is decided.
+
+        Raises:
+            WorkspaceError: It cannot be done, and why; nothing was changed.
+        """
+        async with self.resolutions.lock(run.state.run, worker):
+            w = conflicted(run.state, worker)
+            if isinstance(action, c.FinishResolving):
+                return await self._finish(run, w, action)
+            view = await self.resolutions.act(run.state, w, action)
+        run.mention(decided_event(view))
+        return view
+
+    async def ask(
+        self, run: RunFeed, worker: WorkerId, action: c.AskAgent, *, by: str
+    ) -> tuple[Inquiry, ConflictView]:
+        """Note that somebody is being asked; what they are told, and how it is shown.
+
+        Raises:
+            WorkspaceError: There is no such hunk.
+        """
+        async with self.resolutions.lock(run.state.run, worker):
+            w = conflicted(run.state, worker)
+            told = await self.resolutions.asked(run.state, w, action, by=by)
+            view = await self.resolutions.view(run.state, w)
+        run.mention(decided_event(view))
+        return told, view
+
+    async def answered(
+        self, run: RunFeed, worker: WorkerId, key: HunkKey, answer: Asked | str
+    ) -> None:
+        """Offer what somebody answered, or show in words why they did not; all are told."""
+        async with self.resolutions.lock(run.state.run, worker):
+            with suppress(WorkspaceError):  # a human may have decided without it
+                w = conflicted(run.state, worker)
+                view = await self.resolutions.answered(run.state, w, key, answer)
+                run.mention(decided_event(view))
+
+    async def landing_order(
+        self, state: RunState, workers: Sequence[WorkerId], by: LandingOrder
+    ) -> tuple[PlannedLanding, ...]:
+        """The order in which workers are to land, with the conflicts expected of each.
+
+        Raises:
+            WorkspaceError: One of them has nothing to land, or nowhere.
+        """
+        target = state.plan.runtime.target or ""
+        wanted = [state.workers[worker] for worker in workers]
+        return await landing_order(self._repo, state, wanted, target=target, by=by)
+
+    async def batch(self, state: RunState, workers: Sequence[WorkerId]) -> Batch:
+        """What the target comes to by several changes; those that conflict are left out.
+
+        Raises:
+            WorkspaceError: One of them has nothing to land, or nowhere.
+        """
+        target = state.plan.runtime.target or ""
+        wanted = [state.workers[worker] for worker in workers]
+        return await composed(self._repo, state, wanted, target=target)
+
+    async def candidates(self, state: RunState, step: PlannedStep) -> CandidateTable:
+        """The candidates of a step, in figures and hunk by hunk."""
+        return await candidate_table(self._repo, state, step)
+
+    async def compare(self, one: Worker, other: Worker) -> ChangeDiff:
+        """What differs between the changes of two workers, from the first to the second.
+
+        Raises:
+            WorkspaceError: One of them has no change.
+        """
+        heads = [w.change.head if w.change else None for w in (one, other)]
+        if heads[0] is None or heads[1] is None:
+            which = one if heads[0] is None else other
+            raise WorkspaceError(f"{which.id} has no change that could be compared")
+        return await change_diff(self._repo, heads[0], heads[1], against=str(one.id))
+
+    async def leave_out(
+        self, run: RunFeed, worker: WorkerId, keys: Sequence[str], *, seen: c.Seen | None = None
+    ) -> Change:
+        """Let exactly these hunks stay behind when a change lands; none of them: all of it lands.
+
+        Raises:
+            ChangeMoved: The change is not the one that was seen.
+            WorkspaceError: It cannot be done, and why; nothing was changed.
+        """
+        async with self.resolutions.lock(run.state.run, worker):
+            w = may_be_trimmed(run.state, worker)
+            require_seen(w, seen)
+            change = await trimmed(self._repo, run.state, w, keys)
+            w = may_be_trimmed(run.state, worker, attempt=w.attempt)
+            left_out = tuple(dict.fromkeys(keys))
+            at = self._clock.now()
+            run.feed(
+                f.HunksLeftOut(worker=w.id, attempt=w.attempt, change=change, hunks=left_out, at=at)
+            )
+        return change
+
+    async def woven(self, state: RunState, step: PlannedStep, keys: Sequence[str]) -> Woven | str:
+        """The composite that these hunks make, as objects; or why they make none.
+
+        Raises:
+            WorkspaceError: There can be none now.
+        """
+        woven_attempt(state, step)
+        return await compose(self._repo, state, step, keys)
+
+    async def weave_in(
+        self, run: RunFeed, step: PlannedStep, woven: Woven, check: CheckResult | None
+    ) -> WorkerId:
+        """Let a composite stand among the candidates.
+
+        Raises:
+            WorkspaceError: There can be none any more.
+        """
+        attempt = woven_attempt(run.state, step)
+        change = await keep(self._repo, run.state, woven, attempt)
+        attempt = woven_attempt(run.state, run.state.plan.step(step.name))
+        first = step.workers[0]
+        run.feed(
+            f.CompositeWoven(
+                planned=replace(first, id=attempt.worker, label="woven"),
+                attempt=attempt.number,
+                change=change,
+                check=check,
+                branch=RefNames(attempt, run.state.plan.runtime.branch_prefix).branch,
+                bases=run.state.workers[first.id].bases,
+                at=self._clock.now(),
+            )
+        )
+        return attempt.worker
+
+    async def _finish(self, run: RunFeed, w: Worker, action: c.FinishResolving) -> ConflictView:
+        if action.seen is not None:
+            view = await self.resolutions.view(run.state, w)
+            if view.tree != action.seen:
+                return view
+        finished = await self.resolutions.finish(run.state, w)
+        view = await self.resolutions.view(run.state, w)
+        if finished is None:
+            return view
+        w = conflicted(run.state, w.id)  # a human may have stopped it while trees were written
+        run.feed(
+            f.Resolved(
+                worker=w.id,
+                attempt=w.attempt,
+                tree=finished.tree,
+                onto=finished.onto,
+                is_despite_check=action.is_despite_check,
+                is_seen=action.seen == finished.tree,
+                at=self._clock.now(),
+            )
+        )
+        return replace(view, tree=finished.tree, is_finished=True)
+
+
+def conflicted(state: RunState, worker: WorkerId) -> Worker:
+    """The worker, as one whose conflicts wait for a human.
+
+    Raises:
+        WorkspaceError: Nothing of it does.
+    """
+    w = state.workers[worker]
+    if w.phase is not Phase.CONFLICTED:
+        raise WorkspaceError(f"{w.id} is {w.phase}: it has no conflicts to decide")
+    return w
+
+
+def decided_event(view: ConflictView) -> ConflictsDecided:
+    """What other consoles are told after a decision."""
+    return ConflictsDecided(
+        worker=view.worker,
+        attempt=view.attempt,
+        open_files=view.open_count,
+        open_hunks=sum(file.open_hunks for file in view.files),
+        is_resolved=view.is_resolved,
+    )

@@ -1,0 +1,204 @@
+"""A worker's change as a diff for people, from what was imported of it."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+
+from engine.git.diff import MOST_BYTES, FileChange, FilePatch, changed_files, file_patches
+from engine.git.diff import Hunk as GitHunk
+from engine.git.diff import Line as GitLine
+from engine.git.objects import read_blobs
+from engine.git.runner import HERE, Call, Repo, Where
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
+
+_KINDS = {"A": FileKind.ADDED, "D": FileKind.DELETED, "R": FileKind.RENAMED, "C": FileKind.ADDED}
+_SIGNS = {" ": Sign.KEPT, "+": Sign.ADDED, "-": Sign.REMOVED}
+_LINK, _SUBMODULE = "120000", "160000"
+_GENERATED = (
+    *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock*"),
+    *("poetry.lock", "uv.lock", "Pipfile.lock", "pdm.lock", "Cargo.lock", "composer.lock"),
+    *("Gemfile.lock", "go.sum", "flake.lock", "Podfile.lock", "mix.lock", "gradle.lockfile"),
+    *("*.min.js", "*.min.css", "*.map", "*.pb.go", "*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py"),
+    *("*.snap", "*.generated.*", "*.g.dart", "*.designer.cs"),
+)
+"""Names of files that programs write."""
+_MOST_TEXT = 8 << 20
+LEAST_CONTEXT = 3
+
+
+async def change_diff(
+    repo: Repo,
+    base: str,
+    head: str,
+    *,
+    against: str,
+    context: int = LEAST_CONTEXT,
+    where: Where = HERE,
+) -> ChangeDiff:
+    """Everything that differs between two commits or trees, file by file.
+
+    More context never makes hunks grow together: what a hunk is known by must not depend on how
+    much is shown round it.
+    """
+    files = await changed_files(repo, base, head, where)
+    patches = await file_patches(repo, files, (base, head), max_bytes=MOST_BYTES, where=where)
+    binary = [file for file in files if file.is_binary]
+    sizes = await _sizes(repo, [oid for f in binary for oid in (f.old_oid, f.new_oid)], where)
+    if context > LEAST_CONTEXT:
+        texts = await _texts(repo, [f.new_oid for f in files if _has_text(f)], where)
+        patches = tuple(
+            replace(patch, hunks=widened(patch.hunks, texts.get(file.new_oid), context))
+            for file, patch in zip(files, patches, strict=True)
+        )
+    pairs = zip(files, patches, strict=True)
+    return ChangeDiff(
+        against=against,
+        files=tuple(_file(file, patch, sizes) for file, patch in pairs),
+        head=head,
+        context=context,
+    )
+
+
+def _has_text(file: FileChange) -> bool:
+    return not file.is_binary and file.kind != "D" and file.new_mode != _SUBMODULE
+
+
+async def _sizes(repo: Repo, oids: Sequence[str], where: Where) -> Mapping[str, int]:
+    """How big these objects are, as far as they are there."""
+    asked = "".join(f"{oid}\n" for oid in dict.fromkeys(oids) if oid.strip("0"))
+    if not asked:
+        return {}
+    words = ("cat-file", "--batch-check=%(objectname) %(objectsize)")
+    answer = await repo.read(*words, call=Call(stdin=asked.encode()), where=where)
+    pairs = (line.split(" ") for line in answer.decode().split("\n") if line)
+    return {oid: int(size) for oid, size in pairs if size.isdigit()}
+
+
+async def _texts(repo: Repo, oids: Sequence[str], where: Where) -> Mapping[str, bytes]:
+    """The content of these objects, big ones left out."""
+    sizes = await _sizes(repo, oids, where)
+    small = [oid for oid, size in sizes.items() if size <= _MOST_TEXT]
+    return dict(zip(small, await read_blobs(repo, small, where), strict=True)) if small else {}
+
+
+def widened(hunks: Sequence[GitHunk], content: bytes | None, context: int) -> tuple[GitHunk, ...]:
+    """The same hunks with more of the file round each; what lies between two is shown once."""
+    if content is None or not hunks:
+        return tuple(hunks)
+    lines = content.split(b"\n")
+    count = len(lines) - (not lines[-1])
+    extra = context - LEAST_CONTEXT
+    found: list[GitHunk] = []
+    free_from = 0
+    for hunk, after in zip(hunks, [*hunks[1:], None], strict=True):
+        start, end = _span(hunk)
+        room = count - end if after is None else (_span(after)[0] - end + 1) // 2
+        above = lines[max(free_from, start - extra) : start]
+        below = lines[end : end + max(min(extra, room), 0)]
+        free_from = end + len(below)
+        found.append(_with(hunk, above, below))
+    return tuple(found)
+
+
+def _span(hunk: GitHunk) -> tuple[int, int]:
+    """Where a hunk stands among the new file's lines, counted from 0."""
+    first, count = hunk.new
+    start = first - 1 if count else first
+    return start, start + count
+
+
+def _with(hunk: GitHunk, above: Sequence[bytes], below: Sequence[bytes]) -> GitHunk:
+    grown = len(above) + len(below)
+    if not grown:
+        return hunk
+    more = [[GitLine(" ", text) for text in texts] for texts in (above, below)]
+    sides = [
+        (first + (not count) - len(above), count + grown) for first, count in (hunk.old, hunk.new)
+    ]
+    lines = (*more[0], *hunk.lines, *more[1])
+    return replace(hunk, old=sides[0], new=sides[1], lines=lines)
+
+
+def _file(file: FileChange, patch: FilePatch, sizes: Mapping[str, int]) -> FileDiff:
+    name = os.fsdecode(file.path)
+    return FileDiff(
+        path=name,
+        kind=_kind(file),
+        old_path=os.fsdecode(file.old_path) if file.old_path else "",
+        hunks=tuple(_hunk(hunk) for hunk in patch.hunks),
+        is_generated=any(fnmatch(name.rpartition("/")[2], each) for each in _GENERATED),
+        is_binary=file.is_binary,
+        is_cut=patch.is_cut,
+        note=_note(file, patch, sizes),
+        added_in_all=file.added if patch.is_cut else None,
+        removed_in_all=file.removed if patch.is_cut else None,
+    )
+
+
+def _kind(file: FileChange) -> FileKind:
+    if _SUBMODULE in {file.old_mode, file.new_mode}:
+        return FileKind.SUBMODULE
+    if _LINK in {file.old_mode, file.new_mode} and file.kind in "MT":
+        return FileKind.LINK
+    if file.is_mode_only and file.kind != "R":
+        return FileKind.MODE
+    if file.is_binary and file.kind not in "DA":
+        return FileKind.BINARY
+    return _KINDS.get(file.kind, FileKind.MODIFIED)
+
+
+def _note(file: FileChange, patch: FilePatch, sizes: Mapping[str, int]) -> str:
+    notes = []
+    if file.old_mode != file.new_mode and file.kind in "MRT":
+        notes.append(f"{_TYPES[file.old_mode]} → {_TYPES[file.new_mode]}")
+    elif file.new_mode == "100755" and file.kind == "A":
+        notes.append(_TYPES["100755"])
+    elif _LINK in {file.old_mode, file.new_mode}:
+        notes.append(_TYPES[_LINK])
+    if file.kind == "R" and file.similarity is not None and file.similarity < 100:  # noqa: PLR2004 - percent
+        notes.append(f"{file.similarity}% alike")
+    if file.is_binary:
+        notes.append("binary")
+        notes += [_size(file, sizes)]
+    if patch.is_cut:
+        notes.append("too long to be shown whole")
+    return ", ".join(notes)
+
+
+_TYPES = {
+    "100644": "file (100644)",
+    "100664": "file (100664)",
+    "100755": "executable (100755)",
+    _LINK: "symbolic link",
+    _SUBMODULE: "submodule",
+}
+
+
+def _size(file: FileChange, sizes: Mapping[str, int]) -> str:
+    """`2.1 KB, was 1.8 KB`."""
+    old, new = sizes.get(file.old_oid), sizes.get(file.new_oid)
+    if new is None:
+        return f"was {_figure(old or 0)}"
+    return _figure(new) if old is None else f"{_figure(new)}, was {_figure(old)}"
+
+
+def _figure(size: int) -> str:
+    kib = 1024
+    if size < kib:
+        return f"{size} B"
+    return f"{size / kib:.1f} KB" if size < kib * kib else f"{size / kib / kib:.1f} MB"
+
+
+def _hunk(hunk: GitHunk) -> Hunk:
+    old, new = hunk.old[0], hunk.new[0]
+    lines: list[DiffLine] = []
+    for line in hunk.lines:
+        sign = _SIGNS[line.mark]
+        text = line.text.decode(errors="replace")
+        at_old = old if sign is not Sign.ADDED else None
+        at_new = new if sign is not Sign.REMOVED else None
+        lines.append(DiffLine(sign=sign, text=text, old=at_old, new=at_new))
+        old += sign is not Sign.ADDED
+        new += sign is not Sign.REMOVED
+    return Hunk(lines=tuple(lines), where=hunk.heading.decode(errors="replace"))

@@ -1,0 +1,44 @@
+"""What an agent is told of a hunk that it is asked about."""
+
+from dataclasses import dataclass
+
+from engine.merge import FileConflict, Hunk, HunkKey
+from engine.review.showing import shown, shown_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inquiry:
+    """One hunk, as text; `subjects` are what the target's commits to the file say."""
+
+    key: HunkKey
+    path: str
+    target: str
+    incoming: str
+    base: str
+    ours: str
+    theirs: str
+    subjects: tuple[str, ...] = ()
+    around: str = ""
+    words: str = ""
+
+
+def inquiry(
+    conflict: FileConflict, hunk: Hunk, *, subjects: tuple[str, ...], words: str
+) -> Inquiry:
+    """What is asked about a hunk, its surroundings included."""
+    before, after = shown(b"".join(hunk.before)), shown(b"".join(hunk.after))
+    texts = [shown(b"".join(lines)) for lines in (hunk.base, hunk.target, hunk.incoming)]
+    beside = ((before, "Above them stands"), (after, "Below them stands"))
+    around = "\n".join(f"{where}:\n{text}" for text, where in beside if text)
+    return Inquiry(
+        key=hunk.key,
+        path=shown_path(conflict.path),
+        target=conflict.names.target,
+        incoming=conflict.names.incoming,
+        base=texts[0],
+        ours=texts[1],
+        theirs=texts[2],
+        subjects=subjects,
+        around=around,
+        words=words.strip(),
+    )

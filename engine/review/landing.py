@@ -1,0 +1,421 @@
+"""Landing a change: composed in memory, checked as the exact tree, moved by compare-and-swap."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+
+import anyio
+from anyio import to_thread
+
+from engine.beneath import remove_tree
+from engine.clock import Clock
+from engine.core import effects as e
+from engine.core.state import RunState, Worker
+from engine.errors import DirtyTarget, EngineError, GitFailed, WorkspaceError
+from engine.git.carrying import edited_paths, prepare_carrying, prepare_committing
+from engine.git.checktree import CheckTree, fill_check_tree
+from engine.git.composition import Composed, LandRequest, Style, compose
+from engine.git.landing import (
+    Landed,
+    LandPrepared,
+    LandRefused,
+    land,
+    let_go,
+    prepare_landing,
+    recover_landing,
+)
+from engine.git.merge3 import MergedTrees, Merger
+from engine.git.objects import Wording, read_ref, resolve, write_commit
+from engine.git.runner import Repo
+from engine.git.undo import undo_landing
+from engine.legible import legible_line, legible_name
+from engine.messages import commands as c
+from engine.messages.results import CheckResult
+from engine.phases import Phase
+from engine.private import private_folder
+from engine.review.conflicts import conflict_paths
+from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.names import short
+from engine.review.questions import landing_question
+from engine.review.sessions import Resolutions
+from engine.site.seeds import Seeds, read_planted, write_planted
+from engine.site.shelter import GitPlaces
+from engine.store.codec import from_json, to_json
+from engine.store.files import write_atomically
+from engine.store.layout import Layout, check_root
+
+_UNDOING = "undoing.json"
+
+
+async def finish_undoing(repo: Repo, layout: Layout) -> None:
+    """End an undo that was under way when its engine died: files, index and ref go back together.
+
+    Its worker is told when the undo is asked for again, which then finds that all is done.
+    """
+    note = layout.root / _UNDOING
+    if await to_thread.run_sync(note.exists):
+        text = await to_thread.run_sync(note.read_text)
+        with suppress(EngineError):  # the user has gone on from there: nothing of theirs is written
+            await recover_landing(repo, from_json(LandPrepared, text), layout.trash)
+        await to_thread.run_sync(partial(note.unlink, missing_ok=True))
+
+
+_CHECK = "Plait-Check"
+_MOVED = "the target moved since you looked"
+_WAYS_BACK = (
+    "Commit them (the undo then adds a commit), stash them (`git stash`, and `git stash pop` after"
+    " it), or take them back; then undo again."
+)
+
+
+class Landings:
+    """Landings in one repository."""
+
+    def __init__(
+        self,
+        repo: Repo,
+        *,
+        root: Path,
+        layout: Layout,
+        clock: Clock,
+        resolutions: Resolutions,
+        seeds: Seeds,
+    ) -> None:
+        self._repo = repo
+        self._resolutions = resolutions
+        self._root = root
+        self._seeds = seeds
+        self._layout = layout
+        self._clock = clock
+        self._merger = Merger(repo)
+
+    async def prepare(
+        self, state: RunState, effect: e.Land, check: Checker | None
+    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
+        """Merged in memory and checked as the exact tree that will be there."""
+        if effect.prepared is not None:
+            return _ready(from_json(LandPrepared, effect.prepared), tree="")
+        composed = await self._compose(state, effect)
+        if not isinstance(composed, Composed):
+            return composed
+        if effect.result not in {None, composed.tree}:
+            return Refusal(reason=_MOVED)
+        try:
+            prepared = await self._prove(state, effect, composed)
+        except DirtyTarget as dirty:
+            return _blocked(str(dirty), dirty.paths)
+        if isinstance(prepared, Refusal):
+            return prepared
+        if check is None or prepared.leads_on:
+            return _ready(prepared, tree=composed.tree)
+        found = await self._check(state, effect, composed, check)
+        if isinstance(found, CheckResult) and (found.passed or _is_overruled(state, effect, found)):
+            return replace(_ready(prepared, tree=composed.tree), check=found)
+        await let_go(self._repo, prepared)
+        return found
+
+    async def _prove(
+        self, state: RunState, effect: e.Land, composed: Composed
+    ) -> LandPrepared | Refusal:
+        """What will be moved; edits of the user's in the way are treated as asked.
+
+        Raises:
+            DirtyTarget: There are some, and nothing was asked that helps.
+        """
+        prepared: LandPrepared | LandRefused | MergedTrees
+        try:
+            prepared = await prepare_landing(self._repo, composed)
+        except DirtyTarget as dirty:
+            author = self._repo.settings.sign(int(self._clock.now()))
+            wording = Wording(message=_edits_message(state, effect), author=author)
+            match effect.edits:
+                case c.Edits.CARRY:
+                    prepared = await prepare_carrying(self._repo, self._merger, composed, wording)
+                case c.Edits.COMMIT:
+                    prepared = await prepare_committing(
+                        self._repo, composed, wording, paths=dirty.paths
+                    )
+                case _:
+                    raise
+        if isinstance(prepared, LandRefused):
+            return Refusal(reason=f"{prepared.reason} {prepared.detail}".strip())
+        if isinstance(prepared, MergedTrees):
+            paths = tuple(one.path for one in prepared.conflicts)
+            names = _named(paths)
+            return _blocked(f"your own edits conflict with the change in {names}", paths)
+        return replace(prepared, note=composed.note)
+
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Whether edits of the user's in these files still keep a landing from its target."""
+        target = effect.to or state.plan.runtime.target or ""
+        wanted = [os.fsencode(path) for path in paths]
+        return bool(await edited_paths(self._repo, f"refs/heads/{target}", wanted))
+
+    async def _compose(self, state: RunState, effect: e.Land) -> Composed | Conflicted | Refusal:
+        w = state.workers[effect.worker]
+        change, target = w.change, effect.to or state.plan.runtime.target
+        if change is None or change.head is None or change.base is None or target is None:
+            return Refusal(reason=f"{w.id} has nothing that could be landed")
+        signature = self._repo.settings.sign(int(self._clock.now()))
+        old = await read_ref(self._repo, f"refs/heads/{target}", change.head, change.base)
+        tree = await self._resolved(state, effect, target=target, old=old)
+        if isinstance(tree, Conflicted):
+            return tree
+        request = LandRequest(
+            target=target,
+            base=change.base,
+            head=change.head,
+            style=Style(effect.style or state.plan.runtime.land_style),
+            message=_landing_message(state, w),
+            author=signature,
+            committer=signature,
+            trailers=_trailers(state, w),
+            tree=tree,
+            creates=old is None,
+            prefix=state.plan.runtime.branch_prefix,
+            root=state.plan.runtime.base,
+        )
+        composed = await compose(self._repo, self._merger, request)
+        if isinstance(composed, Composed):
+            rows = _with_verdict(state, effect, request.trailers, tree=composed.tree)
+            if rows != request.trailers:
+                composed = await compose(self._repo, self._merger, replace(request, trailers=rows))
+        if isinstance(composed, Composed):
+            return composed
+        if composed.unsafe:
+            names = _named(composed.unsafe)
+            return Refusal(reason=f"the result would hold paths that git refuses: {names}")
+        return Conflicted(paths=conflict_paths(composed))
+
+    async def _resolved(
+        self, state: RunState, effect: e.Land, *, target: str, old: str | None
+    ) -> str | Conflicted | None:
+        """The tree that a human made of the conflicts, for the target as it is now.
+
+        On a target that has moved since, that tree would take back what came in between: the
+        merge is made again, and the decisions kept wherever they still fit.
+        """
+        if effect.resolved is None or old == effect.resolved_onto:
+            return effect.resolved
+        w = state.workers[effect.worker]
+        again = await self._resolutions.again(state, w, target=target)
+        if not isinstance(again, str):
+            return Conflicted(paths=again, reason=_MOVED)
+        if effect.result not in {None, again}:
+            paths = await self._resolutions.paths(state, w)
+            return Conflicted(paths=paths, reason=_MOVED)
+        return again
+
+    async def _check(
+        self, state: RunState, effect: e.Land, composed: Composed, check: Checker
+    ) -> CheckResult | Refusal:
+        """Return what a clean check says of the exact tree; one that passed there is not run again.
+
+        Nor is a red one that a human overrules: it was seen, and is known to be of this very tree.
+        """
+        known = state.workers[effect.worker].check
+        if known is not None and known.speaks_for(composed.tree):
+            if known.passed and known.batch is None:
+                return replace(known, is_exact=True)
+            if known.passed or effect.is_despite_check:
+                return known
+        result = await self.check_commit(state, composed.new, composed.tree, check)
+        return result if isinstance(result, Refusal) else replace(result, is_exact=True)
+
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """The check on the exact tree that would land now, or on the worker's own."""
+        change = w.change
+        if change is None or change.head is None:
+            return Refusal(reason=f"{w.id} has no change that could be checked")
+        if is_own:
+            return await self.check_commit(state, change.head, change.tree or "", check)
+        if w.phase is Phase.CONFLICTED:
+            tree = (await self._resolutions.tree(state, w)).tree
+        else:
+            sides = (await landing_question(self._repo, state, w)).sides
+            merged = await self._merger.merge3(sides.base, sides.ours, sides.theirs)
+            if not merged.is_clean:
+                names = ", ".join(conflict_paths(merged))
+                return Refusal(reason=f"{w.id} conflicts with its target in {names}")
+            tree = merged.tree
+        author = self._repo.settings.sign(int(state.started_at or 0))
+        wording = Wording(message="A tree to be checked\n", author=author)
+        commit = await write_commit(self._repo, tree, [change.head], wording)
+        found = await self.check_commit(state, commit, tree, check)
+        return found if isinstance(found, Refusal) else replace(found, is_exact=True)
+
+    async def check_commit(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """Check exactly a commit's files, in surroundings that no agent had a hand in."""
+        root = check_root(self._root, state.run)
+        place = CheckTree(path=root / "tree", folder=self._layout.check(state.run))
+        await anyio.to_thread.run_sync(private_folder, root)
+        async with check.alone() as clean:
+            try:
+                borrowed = await self._fill(state, place, commit)
+            except (OSError, GitFailed):  # whatever a check left there that nobody can remove
+                await to_thread.run_sync(_set_aside, place, self._layout.trash)
+                borrowed = await self._fill(state, place, commit)
+            places = GitPlaces(private=Path(place.git_dir), objects=tuple(map(Path, borrowed)))
+            problem = await clean.setup(str(place.path), places)
+            if problem is not None:
+                return Refusal(reason=problem)
+            return await clean.check(str(place.path), tree, places)
+
+    async def _fill(self, state: RunState, place: CheckTree, commit: str) -> tuple[str, ...]:
+        """Bring the check tree to a commit, with what setup made of the user's own files."""
+        note = place.folder / "planted.json"
+        planted = await to_thread.run_sync(read_planted, note)
+        filled = await fill_check_tree(self._repo, place, commit, keep=planted.tops)
+        setup, base = state.plan.workspace.setup, state.plan.runtime.base
+
+        def restore() -> None:
+            key = self._seeds.key(place.path, setup, base=base) if setup is not None else None
+            now = self._seeds.restore(key, place.path, planted, kept=filled.kept)
+            if now is not planted:
+                write_planted(note, now)
+
+        await to_thread.run_sync(restore)
+        return filled.borrowed
+
+    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+        """Go back to where the target was, or add the opposite where others landed since."""
+        landed = from_json(LandPrepared, prepared)
+        undone = partial(Undone, target=short(landed.target) or landed.target)
+        at = await resolve(self._repo, landed.target)
+        if at == landed.old:
+            return undone(at=at)
+        author = self._repo.settings.sign(int(self._clock.now()))
+        try:
+            wording = Wording(message=message, author=author)
+            back = await undo_landing(self._repo, self._merger, landed, wording)
+            if back is None:  # an engine that died had done it
+                return undone(at=at)
+            if isinstance(back, MergedTrees):
+                paths = _named([one.path for one in back.conflicts])
+                return f"what landed since conflicts with taking it back: {paths}"
+            done = back if isinstance(back, LandRefused) else await self._go_back(back)
+        except DirtyTarget as dirty:
+            return f"{dirty}. {_WAYS_BACK}"
+        if isinstance(done, LandRefused):
+            return f"{done.reason} {done.detail}".strip()
+        return undone(at=done.commit, is_added=done.commit != landed.old)
+
+    async def _go_back(self, back: LandPrepared) -> Landed | LandRefused:
+        """Land the way back, noted on disk so that a death in between can be repaired."""
+        note = self._layout.root / _UNDOING
+        forget = partial(note.unlink, missing_ok=True)
+        await to_thread.run_sync(write_atomically, note, to_json(back).encode())
+        try:
+            done = await land(self._repo, back)
+        except WorkspaceError:  # nothing was written
+            await to_thread.run_sync(forget)
+            raise
+        await to_thread.run_sync(forget)
+        return done
+
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+        """Move the target by compare-and-swap, its checkout along with it."""
+        prepared = from_json(LandPrepared, ready.detail)
+        try:
+            if effect.prepared is None:
+                done = await land(self._repo, prepared)
+            else:
+                done = await recover_landing(self._repo, prepared, self._layout.trash)
+        except DirtyTarget as dirty:
+            return f"{dirty}. {dirty.hint}"
+        if isinstance(done, Landed):
+            return None
+        return f"{done.reason} {done.detail}".strip()
+
+
+def _set_aside(place: CheckTree, trash: Path) -> None:
+    """Let a check tree begin anew; what cannot be removed now is purged with the trash."""
+    if os.path.lexists(place.path):
+        private_folder(trash)
+        try:
+            place.path.rename(trash / f"check-{token_hex(6)}")
+        except OSError:  # on another disk
+            remove_tree(place.path)
+
+
+def _blocked(what: str, paths: Sequence[bytes]) -> Refusal:
+    """A refusal that names the ways out."""
+    names = tuple(map(os.fsdecode, paths))
+    hint = (
+        "Commit or stash them; or land with `--edits carry` (they stay as they are, on top),"
+        " `--edits commit` (they become a commit of yours first), `--edits wait`,"
+        " or `--to` another branch."
+    )
+    return Refusal(reason=f"{what}. {hint}", in_the_way=names)
+
+
+def _edits_message(state: RunState, effect: e.Land) -> str:
+    w = state.workers[effect.worker]
+    return f"Edits under way when {w.id} landed\n"
+
+
+def _ready(prepared: LandPrepared, *, tree: str) -> ReadyToLand:
+    return ReadyToLand(
+        target=short(prepared.target) or prepared.target,
+        old=prepared.old or "",
+        new=prepared.new or "",
+        tree=tree,
+        detail=to_json(prepared),
+        leads_on=prepared.leads_on,
+        note=prepared.note,
+    )
+
+
+def _named(paths: Sequence[bytes]) -> str:
+    """Return paths for a sentence, each so that no other looks like it."""
+    return ", ".join(legible_name(os.fsdecode(path)) for path in paths)
+
+
+def _landing_message(state: RunState, w: Worker) -> str:
+    words = w.prompt or state.plan.step(w.id.step).run or ""
+    first = next((line.strip() for line in words.splitlines() if line.strip()), "")
+    subject = f"{w.id}: {legible_line(first)}" if first else f"{w.id}"
+    return f"{subject[:72]}\n"
+
+
+def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
+    rows: list[tuple[str, str]] = [
+        ("Plait-Run", state.run),
+        ("Plait-Worker", str(w.id)),
+        ("Plait-Attempt", str(w.attempt)),
+    ]
+    if w.left_out:
+        rows.append(("Plait-Left-Out", str(len(w.left_out))))
+    check = state.plan.step(w.id.step).check
+    if check is not None:  # a commit whose tree then fails the check never lands
+        rows.append((_CHECK, f"passed: {check}"))
+    return tuple(rows)
+
+
+def _with_verdict(
+    state: RunState, effect: e.Land, rows: tuple[tuple[str, str], ...], *, tree: str
+) -> tuple[tuple[str, str], ...]:
+    """Say where the tree lands for another reason than a check that passed on it alone."""
+    known = state.workers[effect.worker].check
+    if known is None or not known.speaks_for(tree):
+        return rows
+    found = dict(rows)
+    if known.passed and known.batch is not None:
+        found[_CHECK] += " (as one of a batch)"
+    elif _is_overruled(state, effect, known):
+        found[_CHECK] = "overruled"
+    return tuple(found.items())
+
+
+def _is_overruled(state: RunState, effect: e.Land, found: CheckResult) -> bool:
+    """Tell whether a human lands a tree although they know that its check is red."""
+    is_known = found == state.workers[effect.worker].check
+    return effect.is_despite_check and is_known and not found.passed

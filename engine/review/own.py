@@ -1,0 +1,254 @@
+"""The user's own merges, without any run: decided as those of workers are, and kept likewise.
+
+What git goes on with afterwards is offered and never done.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+from anyio import to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.merge3 import ConflictedPath, MergedTrees, MergeMessage, Merger, Sides
+from engine.git.plainly import Version
+from engine.git.runner import Repo
+from engine.git.unfinished import (
+    Doing,
+    Unfinished,
+    edited_files,
+    let_go,
+    lines_of,
+    put,
+    settled_tree,
+    unfinished,
+)
+from engine.merge import FileConflict, Names, ResolutionSession, adopted, has_markers
+from engine.review.local import MergeReview, layout_of
+from engine.review.reading import contents_of, entries_of
+from engine.review.review import Review
+from engine.review.showing import shown_path
+from engine.review.views import ConflictView
+from engine.store.layout import Layout
+
+_UNCLEAR = "?"
+"""Before the object of an edit of the user's of which nothing could be taken over."""
+
+
+class OwnMerge(MergeReview):
+    """What git left open in a working tree: a merge, rebase, cherry-pick, revert or stash."""
+
+    def __init__(self, repo: Repo, layout: Layout) -> None:
+        super().__init__(repo, layout, f"index {repo.git_dir}")
+        self._merger = Merger(repo)
+        self._known: tuple[object, Unfinished, Review] | None = None
+        self._seen: dict[str, str] = {}
+
+    @classmethod
+    async def begin(
+        cls, folder: str | PathLike[str], environment: Mapping[str, str] | None = None
+    ) -> Self:
+        """The conflicts of the working tree that holds a folder.
+
+        Raises:
+            WorkspaceError: There are none.
+        """
+        env = os.environ if environment is None else environment
+        repo = await Repo.open(Path(folder), env)
+        await let_go(repo)
+        merge = cls(repo, await layout_of(repo))
+        await merge._load()  # a merge without conflicts is no review
+        return merge
+
+    async def _load(self) -> Review:
+        before = self._known
+        if before is not None and before[0] == await to_thread.run_sync(self._signs, before[1]):
+            return before[2]
+        state = await unfinished(self.repo)
+        if not state.conflicts:
+            is_under_way = state.doing is not Doing.INDEX
+            hint = f"`{state.next_step}` goes on." if is_under_way else "Nothing is being merged."
+            raise WorkspaceError("no conflict is open here", hint=hint)
+        review = await self._review(state)
+        written = await self._written()
+        is_same = written.get("merge") == _name(state)
+        self._seen = dict(written.get("seen") or {}) if is_same else {}
+        if is_same and "session" in written:
+            await review.take_over(written)
+        signs = await to_thread.run_sync(self._signs, state)
+        self._known = (signs, state, review)
+        if await self._adopt(state, review):
+            await self._save(review, review.session)
+        review.moved = self._is_unseen = before is not None
+        return review
+
+    def _signs(self, state: Unfinished) -> object:
+        """What changes when git, or the user, has changed something."""
+        top = Path(self.repo.worktree or "")
+        files = [Path(self.repo.git_dir, "index"), Path(self.repo.git_dir, "HEAD")]
+        files += [top / os.fsdecode(one.path) for one in state.conflicts]
+        return [_sign(file) for file in files]
+
+    async def _review(self, state: Unfinished) -> Review:
+        names = Names(state.target, state.incoming)
+        here = state.sides or Sides(state.head, state.head, state.head)
+        told = None
+        if state.sides is not None:
+            told = await self._merger.merge3(here.base, here.ours, here.theirs)
+        merged = as_index(state, told, await settled_tree(self.repo))
+        return await Review.of(self.repo, merged, here, names)
+
+    async def _adopt(self, state: Unfinished, review: Review) -> bool:
+        """Take over what the user has made of conflicted files; whether there was anything new."""
+        paths = [conflict.path for conflict in review.session.conflicts]
+        wrote = await entries_of(self.repo, state.wrote, paths) if state.wrote else {}
+        there = [path for path in paths if path in {one.path for one in state.conflicts}]
+        asked = [(path, Version(*wrote[path]) if path in wrote else None) for path in there]
+        edited = await edited_files(self.repo, asked)
+        oids_now = {path: version.oid if version else "" for path, version in edited.items()}
+        known = {path: self._seen.get(path.hex(), "-") for path in edited}
+        unclear = [path for path in edited if known[path] == f"{_UNCLEAR}{oids_now[path]}"]
+        review.to_look_at = (*review.to_look_at, *map(shown_path, sorted(unclear)))
+        new = {
+            path: version
+            for path, version in edited.items()
+            if path not in unclear and known[path] != oids_now[path]
+        }
+        oids = [wrote[path][1] for path in new if path in wrote]
+        oids += [version.oid for version in new.values() if version]
+        contents = await contents_of(self.repo, list(dict.fromkeys(oids)))
+        for path, version in new.items():
+            before = contents.get(wrote[path][1]) if path in wrote else None
+            now = contents.get(version.oid) if version else None
+            session = await to_thread.run_sync(
+                partial(taken_over, review.session, path, before, now, is_gone=version is None)
+            )
+            self._seen[path.hex()] = f"{'' if session else _UNCLEAR}{oids_now[path]}"
+            if session is None:
+                review.to_look_at = (*review.to_look_at, shown_path(path))
+            else:
+                review.session = session
+        return bool(new)
+
+    def _more(self) -> Mapping[str, Any]:
+        state = self._known[1] if self._known else None
+        return {"merge": _name(state) if state else "", "seen": self._seen}
+
+    def _dressed(self, view: ConflictView) -> ConflictView:
+        self._is_unseen = False
+        state = self._known[1] if self._known else None
+        if state is None:
+            return view
+        return replace(view, doing=str(state.doing), next_step=state.next_step)
+
+    async def _left(
+        self, review: Review, state: Unfinished, paths: Sequence[bytes]
+    ) -> dict[bytes, Version | None]:
+        """How git left these files, as far as it says so."""
+        open_ = {one.path for one in state.conflicts}
+        tree = review.merged.tree
+        left = await entries_of(self.repo, tree, [path for path in paths if path not in open_])
+        found = _versions(left, [path for path in paths if path not in open_])
+        if state.wrote is not None:
+            wrote = await entries_of(self.repo, state.wrote, sorted(open_))
+            found |= _versions(wrote, sorted(open_))
+        return found
+
+    async def _put(self, review: Review, tree: str) -> None:
+        if self._known is None:
+            raise WorkspaceError("no conflict is open here")
+        results = {one.path for one in review.session.results() or ()}
+        paths = sorted(results | {one.path for one in self._known[1].conflicts})
+        entries = await entries_of(self.repo, tree, paths)
+        await put(
+            self.repo,
+            _versions(entries, paths),
+            trash=self._layout.trash,
+            before=await self._left(review, self._known[1], paths),
+        )
+        self._known = None
+
+
+def _versions(
+    entries: Mapping[bytes, tuple[str, str]], paths: Sequence[bytes]
+) -> dict[bytes, Version | None]:
+    return {path: Version(*entries[path]) if path in entries else None for path in paths}
+
+
+def _name(state: Unfinished) -> str:
+    """Names a merge: decisions about another one say nothing about it."""
+    theirs = state.sides.theirs if state.sides else "\n".join(lines_of(state.conflicts))
+    return hashlib.blake2b(f"{state.doing} {state.head} {theirs}".encode()).hexdigest()[:32]
+
+
+def _sign(path: Path) -> object:
+    try:
+        seen = path.lstat()
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_mode
+
+
+def as_index(state: Unfinished, told: MergedTrees | None, tree: str) -> MergedTrees:
+    """The merge as the user's index has it, with what git says of it where it is the same.
+
+    Git names colliding files after what the sides are called, and those names differ here.
+    """
+    if told is not None and sorted(map(_stages, told.conflicts)) == sorted(
+        map(_stages, state.conflicts)
+    ):
+        return replace(told, tree=tree)
+    open_ = {one.path for one in state.conflicts}
+    said = told.messages if told is not None else ()
+    known = [message for message in said if open_.issuperset(message.paths)]
+    named = {path for message in known for path in message.paths}
+    made = [_message(one) for one in state.conflicts if one.path not in named]
+    return MergedTrees(tree=tree, conflicts=state.conflicts, messages=(*known, *made))
+
+
+def _stages(one: ConflictedPath) -> str:
+    return " ".join(f"{s.mode} {s.oid}" if s else "-" for s in (one.base, one.ours, one.theirs))
+
+
+def _message(one: ConflictedPath) -> MergeMessage:
+    """What git would say of a path, by the versions that there are."""
+    if one.ours is None or one.theirs is None:
+        return MergeMessage("CONFLICT (modify/delete)", (one.path,), "")
+    kind = "contents" if one.base else "add/add"
+    return MergeMessage(f"CONFLICT ({kind})", (one.path,), "")
+
+
+def taken_over(
+    session: ResolutionSession,
+    path: bytes,
+    wrote: bytes | None,
+    now: bytes | None,
+    *,
+    is_gone: bool,
+) -> ResolutionSession | None:
+    """The session after what a user made of a file before; None where that cannot be told."""
+    conflict = session.conflict(path)
+    if is_gone:
+        return session.set_file(path, None) if wrote is not None else session
+    if now is None:
+        return None
+    sides = (conflict.base, conflict.target, conflict.incoming)
+    if wrote is None:  # git did not say what it wrote: only what is plainly no work of its own
+        is_gits = has_markers(now) or any(side and side.content == now for side in sides)
+        return session if is_gits else session.set_file(path, now, mode=_mode_of(conflict))
+    made = adopted(conflict, wrote, now)
+    if made is None:
+        return None
+    if conflict.text is None:
+        return session.set_file(path, made, mode=_mode_of(conflict))
+    return session.edited(path, made)
+
+
+def _mode_of(conflict: FileConflict) -> str:
+    side = conflict.target or conflict.incoming
+    return side.mode if side and side.is_file else "100644"

@@ -1,0 +1,278 @@
+"""The merge of two branches in memory: its conflicts, and the tree that decisions make of it."""
+
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from anyio import to_thread
+from anyio.from_thread import start_blocking_portal
+
+from engine.errors import WorkspaceError
+from engine.git.ancestry import base_of
+from engine.git.merge3 import MergedTrees, Merger, Sides
+from engine.git.objects import commits_of
+from engine.git.runner import Call, Repo
+from engine.merge import (
+    Choice,
+    ConflictKind,
+    FileConflict,
+    Hunk,
+    HunkKey,
+    Memory,
+    Names,
+    Option,
+    Place,
+    Proposal,
+    ResolutionSession,
+    Whole,
+    options,
+    propose,
+    reads_still,
+)
+from engine.review.conflicts import Conflicts, read_conflicts
+from engine.review.memory import MemoryFile
+from engine.review.results import result_tree
+from engine.store.layout import Layout
+
+T = TypeVar("T")
+_MOST_BASES = 8
+_MAY_BE_NONE = Call(ok=(0, 1))
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """Two branches merged in memory."""
+
+    sides: Sides
+    merged: MergedTrees
+    conflicts: Conflicts
+
+    @property
+    def is_clean(self) -> bool:
+        """There is nothing to decide, and nothing in the result that must not be published."""
+        return not self.conflicts.files and self.merged.is_clean
+
+
+async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
+    """What `git merge INCOMING` on TARGET would come to; nothing is written but objects.
+
+    Raises:
+        WorkspaceError: One of them names no commit, or they have none in common.
+    """
+    mine, theirs = await commits_of(repo, target, incoming)
+    merger = Merger(repo)
+    sides = Sides(await common_base(repo, merger, mine, theirs), mine, theirs)
+    merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
+    if merged.is_clean:
+        return Previewed(sides, merged, Conflicts(()))
+    names = Names(target, incoming)
+    return Previewed(sides, merged, await read_conflicts(repo, merged, sides, names))
+
+
+async def common_base(repo: Repo, merger: Merger, mine: str, theirs: str) -> str:
+    """What a merge of two commits is counted from; several ancestors are merged first, as in git.
+
+    Raises:
+        WorkspaceError: They have none.
+    """
+
+    async def ask() -> list[str]:
+        near = await base_of(repo, mine, theirs)
+        if near is not None:
+            return [near]
+        words = ("merge-base", "--all", mine, theirs)
+        return (await repo.read(*words, call=_MAY_BE_NONE)).decode().split()
+
+    # What a shallow repository has in common changes when more of it is fetched.
+    key = ("bases", mine, theirs)
+    bases = await (ask() if repo.is_shallow else repo.memory.of(key, ask))
+    if not bases:
+        raise WorkspaceError(
+            f"{mine[:12]} and {theirs[:12]} have no commit in common",
+            hint="They are two histories; there is nothing to count changes from.",
+        )
+    oldest, *others = reversed(bases[:_MOST_BASES])
+    tree = oldest
+    for other in others:
+        # Unlike git, a base of bases is taken once, not recursively: it matters for hunks alone.
+        since = await repo.run("merge-base", oldest, other, call=_MAY_BE_NONE)
+        base = since.stdout.decode().strip() or repo.empty_tree
+        tree = (await merger.merge3(base, tree, other)).tree
+    return tree
+
+
+class OpenConflict:
+    """One conflict of an open merge, with what is offered for it."""
+
+    def __init__(self, file: FileConflict, memory: Memory) -> None:
+        self.file = file
+        self._memory = memory
+
+    @property
+    def path(self) -> bytes:
+        """What the conflict is called; it stays the same however the files are."""
+        return self.file.path
+
+    @property
+    def kind(self) -> ConflictKind:
+        """Why it could not be merged."""
+        return self.file.kind
+
+    @property
+    def hunks(self) -> tuple[Hunk, ...]:
+        """The places in the text where both sides differ; none where whole files are chosen."""
+        return self.file.open.hunks
+
+    @property
+    def proposals(self) -> tuple[tuple[Proposal, ...], ...]:
+        """For each hunk what is offered, the surest first; never applied by itself."""
+        accepts = reads_still(self.file)
+        return tuple(propose(hunk, memory=self._memory, accepts=accepts) for hunk in self.hunks)
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What can be chosen for the whole path, and what each choice would do."""
+        return options(self.file)
+
+
+@dataclass
+class OpenMerge:
+    """A merge that is being resolved in memory; it writes nothing but objects.
+
+    In async code it is opened with `await OpenMerge.begin(…)` and its tree written by
+    `await merge.write_tree()`; `open_merge` and `tree()` are the same for everybody else.
+    """
+
+    repo: Repo
+    previewed: Previewed
+    session: ResolutionSession
+    memory: Memory = field(default_factory=Memory)
+
+    @classmethod
+    async def begin(
+        cls,
+        repo: str | PathLike[str],
+        *,
+        target: str,
+        incoming: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The merge of two branches, for async code."""
+        env = os.environ if environment is None else environment
+        found = await Repo.open(Path(repo), env)
+        made = await preview(found, target, incoming)
+        layout = await to_thread.run_sync(Layout, Path(found.common_dir))
+        memory = await MemoryFile.of(layout).read()
+        return cls(found, made, ResolutionSession(made.conflicts.files), memory)
+
+    @property
+    def conflicts(self) -> tuple[OpenConflict, ...]:
+        """What git could not merge, in order of path."""
+        return tuple(OpenConflict(file, self.memory) for file in self.session.conflicts)
+
+    @property
+    def is_clean(self) -> bool:
+        """There was nothing to decide from the start."""
+        return self.previewed.is_clean
+
+    @property
+    def is_resolved(self) -> bool:
+        """Nothing is open."""
+        return self.session.is_resolved
+
+    @property
+    def unsafe(self) -> tuple[bytes, ...]:
+        """Paths that the incoming side brings and that no checkout may see."""
+        return self.previewed.merged.unsafe
+
+    @property
+    def tree_now(self) -> str:
+        """The tree as git left it: the result where the merge is clean, not to be used else."""
+        return self.previewed.merged.tree
+
+    def choose(self, path: bytes | str, hunk: HunkKey | int, choice: Choice | str | bytes) -> None:
+        """Decide one hunk, counted from 0 or named by its key.
+
+        Raises:
+            KeyError: There is no such path or hunk.
+            ValueError: The choice does not fit.
+        """
+        self.session = self.session.choose(os.fsencode(path), hunk, choice)
+
+    def choose_whole(self, path: bytes | str, choice: Whole | str) -> None:
+        """Decide a whole path: one of its `options`."""
+        self.session = self.session.choose_whole(os.fsencode(path), choice)
+
+    def choose_mode(self, path: bytes | str, mode: str) -> None:
+        """Decide the mode of a file: `100644` or `100755`."""
+        self.session = self.session.choose_mode(os.fsencode(path), mode)
+
+    def choose_place(self, path: bytes | str, place: Place | str) -> None:
+        """Decide where a file that both sides moved is to lie."""
+        self.session = self.session.choose_place(os.fsencode(path), place)
+
+    def set_file(self, path: bytes | str, content: bytes | None, mode: str = "100644") -> None:
+        """Put this content at a path, conflicted or not; None deletes it."""
+        self.session = self.session.set_file(os.fsencode(path), content, mode=mode)
+
+    def undo(self) -> None:
+        """Take back the last decision."""
+        self.session = self.session.undo()
+
+    def redo(self) -> None:
+        """Make the decision again that was taken back last."""
+        self.session = self.session.redo()
+
+    async def write_tree(self) -> str:
+        """The id of the tree that the decisions make.
+
+        Raises:
+            WorkspaceError: Something is still open.
+        """
+        results = self.session.results()
+        if results is None:
+            left = [c.path for c in self.conflicts if not self.session.is_file_resolved(c.path)]
+            names = ", ".join(path.decode(errors="replace") for path in left)
+            raise WorkspaceError(f"still to be decided: {names}")
+        made = self.previewed
+        return await result_tree(self.repo, made.merged, made.conflicts, results)
+
+    def tree(self) -> str:
+        """The id of the tree that the decisions make, for code that is not async.
+
+        Raises:
+            WorkspaceError: Something is still open.
+        """
+        return _in_loop(self.write_tree)
+
+
+def open_merge(
+    repo: str | PathLike[str],
+    *,
+    target: str,
+    incoming: str,
+    environment: Mapping[str, str] | None = None,
+) -> OpenMerge:
+    """The merge of two branches, to be looked at and resolved without touching anything.
+
+    It waits for git, also where a loop runs in this thread; there `await OpenMerge.begin(…)` is
+    the better way.
+
+    Raises:
+        WorkspaceError: One of them names no commit, or they have none in common.
+    """
+    begin = partial(
+        OpenMerge.begin, repo, target=target, incoming=incoming, environment=environment
+    )
+    return _in_loop(begin)
+
+
+def _in_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run it to its end in a loop of its own, in a thread of its own."""
+    with start_blocking_portal() as portal:
+        found: T = portal.call(work)
+        return found

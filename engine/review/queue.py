@@ -1,0 +1,208 @@
+"""Landing several changes one after another: in which order, and what became of each.
+
+One that cannot land is set aside and the rest go on; each is merged into the target as the ones
+before it left that.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from engine.core.outcome import must_land_first
+from engine.core.state import RunState, Worker
+from engine.errors import GitFailed, WorkspaceError
+from engine.git.merge3 import MergedTrees, Merger, Sides
+from engine.git.objects import resolve
+from engine.git.runner import Repo
+from engine.merge import Names
+from engine.messages import commands as c
+from engine.messages import events as ev
+from engine.messages.events import Told
+from engine.messages.results import RunView
+from engine.phases import Phase
+from engine.review.batch import BatchCheck
+from engine.review.conflicts import conflict_paths, read_conflicts
+from engine.review.questions import sides_of
+
+
+class LandingOrder(StrEnum):
+    """In which order several changes are landed."""
+
+    PLAN = "plan"
+    FEWEST_CONFLICTS = "fewest-conflicts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedLanding:
+    """A change in its place of the queue, and the conflicts it is expected to meet there."""
+
+    worker: str
+    paths: tuple[str, ...] = ()
+    hunks: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandingEnd:
+    """What became of one landing.
+
+    Attributes:
+        commit: Where the target is now; None where nothing landed.
+        conflicts: The paths that a human has to decide.
+        reason: Why it was set aside.
+        is_changed: It is not the change that was seen.
+        note: What there is to say of one that landed.
+    """
+
+    worker: str
+    target: str | None = None
+    commit: str | None = None
+    conflicts: tuple[str, ...] = ()
+    reason: str = ""
+    is_changed: bool = False
+    note: str = ""
+
+    @property
+    def is_landed(self) -> bool:
+        """It is on the target."""
+        return self.commit is not None
+
+
+class LandingPort(Protocol):
+    """What a queue needs of an engine."""
+
+    async def command(self, command: c.Command) -> c.Reply:
+        """Ask for something."""
+
+    def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
+        """What happened behind a number, then what happens."""
+
+    async def view(self, run: str = "") -> RunView:
+        """One run as it stands."""
+
+    async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
+        """Run the check once on all of them together."""
+
+
+async def landing_order(
+    repo: Repo, state: RunState, workers: Sequence[Worker], *, target: str, by: LandingOrder
+) -> tuple[PlannedLanding, ...]:
+    """The workers in the order they are to land, with the conflicts expected of each.
+
+    Every change is merged in memory into what those before it will have made of the target.
+
+    Raises:
+        WorkspaceError: There is no such branch.
+    """
+    old = await resolve(repo, f"refs/heads/{target}")
+    if old is None:
+        raise WorkspaceError(f"there is no branch {target!r} to land on")
+    places = list(state.workers)
+    left = sorted(workers, key=lambda w: places.index(w.id))
+    tree, found, merger = old, list[PlannedLanding](), Merger(repo)
+    while left:
+        names = {w.id for w in left}
+        free = [w for w in left if not names.intersection(must_land_first(state, w.id))] or left
+        ready = free if by is LandingOrder.FEWEST_CONFLICTS else free[:1]
+        sides = [sides_of(w, onto=tree) for w in ready]
+        merged = await merger.preview(sides)
+        best = min(range(len(ready)), key=lambda n: (_weight(merged[n]), n))
+        w, made = ready[best], merged[best]
+        found.append(await _planned(repo, w, made, sides=sides[best], target=target))
+        if isinstance(made, MergedTrees) and made.is_clean:
+            tree = made.tree
+        left.remove(w)
+    return tuple(found)
+
+
+def _weight(merged: MergedTrees | GitFailed) -> int:
+    if isinstance(merged, GitFailed):
+        return 1 << 30
+    return 0 if merged.is_clean else max(1, len(merged.conflicts))
+
+
+async def _planned(
+    repo: Repo, w: Worker, made: MergedTrees | GitFailed, *, sides: Sides, target: str
+) -> PlannedLanding:
+    planned = PlannedLanding(worker=str(w.id))
+    if isinstance(made, GitFailed) or made.is_clean:
+        return planned
+    conflicts = await read_conflicts(repo, made, sides, Names(target, str(w.id)))
+    hunks = sum(max(1, len(one.open.hunks)) for one in conflicts.files)
+    return replace(planned, paths=conflict_paths(made), hunks=hunks)
+
+
+async def land_queue(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIterator[LandingEnd]:
+    """Land one after another, whatever becomes of each, and tell what did."""
+    for command in landings:
+        yield await land_one(port, command)
+
+
+async def land_batch(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIterator[LandingEnd]:
+    """Land several by as few checks as can be: one for all, and halves where that one fails.
+
+    The one that fails alone is set aside, and the rest go on.
+    """
+    groups = [list(landings)]
+    while groups:
+        group = groups.pop(0)
+        together = await port.check_batch(group[0].run, [one.worker for one in group])
+        has_failed = together.check is not None and not together.check.passed
+        if has_failed and len(together.fits) > 1:
+            fits = [one for one in group if one.worker in together.fits]
+            half = len(fits) // 2
+            aside = [one for one in group if one.worker not in together.fits]
+            groups[:0] = [half_ for half_ in (fits[:half], fits[half:], aside) if half_]
+            continue
+        for command in group:
+            if has_failed and command.worker in together.fits:
+                yield LandingEnd(worker=command.worker, reason="its check failed")
+            else:
+                yield await land_one(port, command)
+
+
+async def land_one(port: LandingPort, command: c.Land) -> LandingEnd:
+    """Land one change and say what became of it."""
+    view = await port.view(command.run)
+    reply = await port.command(command)
+    if isinstance(reply, c.Refused):
+        reason = f"{reply.reason}. {reply.hint}".strip().removesuffix(".")
+        is_changed = reply.kind is c.RefusalKind.CHANGED
+        return LandingEnd(worker=command.worker, reason=reason, is_changed=is_changed)
+    return await landing_end(port, view.run, command.worker, after_seq=view.seq)
+
+
+async def landing_end(port: LandingPort, run: str, worker: str, *, after_seq: int) -> LandingEnd:
+    """What becomes of a landing that is under way, told by what happens after a number."""
+    stream = port.events(after_seq, run=run)
+    try:
+        async for told in stream:
+            end = _end(told.event, worker)
+            if end is not None:
+                return await _with_reason(port, run, end)
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+    return LandingEnd(worker=worker, reason="the engine ended before it landed")
+
+
+def _end(event: ev.Event, worker: str) -> LandingEnd | None:
+    if getattr(event, "worker", None) != worker:
+        return None
+    match event:
+        case ev.Landed():
+            return LandingEnd(worker=worker, target=event.target, commit=event.new, note=event.note)
+        case ev.ConflictsFound():
+            return LandingEnd(worker=worker, conflicts=event.paths, reason="it conflicts")
+        case ev.WorkerMoved(before=Phase.LANDING):
+            return LandingEnd(worker=worker) if event.after is Phase.REVIEWING else None
+        case _:
+            return None
+
+
+async def _with_reason(port: LandingPort, run: str, end: LandingEnd) -> LandingEnd:
+    """Why a landing led back to its review."""
+    if end.is_landed or end.conflicts:
+        return end
+    seen = (await port.view(run)).worker(end.worker)
+    return replace(end, reason=seen.error or "it was stopped")

@@ -1,0 +1,321 @@
+"""Which workers will conflict, told while they still run.
+
+Trees as they are now (of running workers, of finished changes, of the user's own checkout) are
+merged in pairs and with the target, in memory, with objects in a folder of the radar's own. What
+was merged once is known by its trees and never merged again, and looking takes at most a tenth of
+the time. How a running worker's files were is kept: another attempt can begin from there.
+"""
+
+import shutil
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from anyio import CancelScope, to_thread
+
+from engine.clock import Clock
+from engine.core.state import RunState, Worker
+from engine.errors import EngineError
+from engine.git.base import stage_worktree
+from engine.git.diff import merge_base
+from engine.git.merge3 import MergedTrees, Merger, Sides
+from engine.git.objects import resolve, tree_of
+from engine.git.radar import Snapshot
+from engine.git.runner import Repo
+from engine.ids import WorkerId
+from engine.merge import Names
+from engine.messages.events import ClashPredicted, LatestWins
+from engine.messages.results import Clash, Moment, RunView, StepView, WorkerView
+from engine.phases import Phase
+from engine.private import private_folder
+from engine.review.conflicts import conflict_paths, read_conflicts
+from engine.review.moments import Moments
+
+YOU = "you"
+"""What the user's own checkout is called among the workers."""
+
+EVERY_S = 3.0
+_AT_LEAST_EVERY_S = 15.0
+_SHARE = 10
+_MOST_READ = 12
+_MOST_IN_PAIRS = 40
+"""Of more workers than this, only those that run, and then the newest, are held against each other;
+the target and the user's edits are held against all."""
+_MOST_AT_ONCE = 200
+_FINISHED = frozenset({Phase.CHECKING, Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING})
+
+Snap = Callable[[RunState, WorkerId, Path], Coroutine[Any, Any, Snapshot | None]]
+"""Takes a picture of a running worker's tree, from inside its sandbox."""
+
+
+class Watched(Protocol):
+    """What the radar sees of a run."""
+
+    @property
+    def state(self) -> RunState:
+        """Where it stands."""
+
+    def mention(self, event: LatestWins) -> None:
+        """Tell observers."""
+
+    def spoke_at(self, worker: WorkerId) -> float | None:
+        """When a worker was last heard of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Blip:
+    """Somebody's tree as it is now; `base` is the commit that it is a change of."""
+
+    name: str
+    tree: str
+    base: str
+    worker: Worker | None = None
+
+
+class _Picture(NamedTuple):
+    """A running worker's tree as it was when it was looked at."""
+
+    attempt: int
+    spoke: float | None
+    taken: float
+    commit: str
+    tree: str
+
+
+class Radar:
+    """Looks again and again at one run.
+
+    Attributes:
+        clashes: What is predicted, by worker.
+        behind: How many commits each worker's base lacks of the target.
+        share: The part of the time that the last look took, and the pause before it.
+    """
+
+    def __init__(
+        self, repo: Repo, run: Watched, *, moments: Moments, clock: Clock, snap: Snap
+    ) -> None:
+        self._repo = repo
+        self._run = run
+        self._moments = moments
+        self._clock = clock
+        self._snap = snap
+        self._folder = moments.folder / "merged"
+        self._merger = Merger(repo, objects=self._folder)
+        self._merged: dict[Sides, Clash | None] = {}
+        self._bases: dict[tuple[str, str], str | None] = {}
+        self._pictures: dict[WorkerId, _Picture] = {}
+        self._is_behind = False
+        self.clashes: Mapping[str, tuple[Clash, ...]] = {}
+        self.behind: Mapping[str, int] = {}
+        self.share = 0.0
+
+    async def watch(self, is_over: Callable[[], bool]) -> None:
+        """Look whenever something has changed, until it is over; what fails is tried again."""
+        seen: object = None
+        looked_at = self._clock.now()
+        pause = EVERY_S
+        try:
+            while not is_over():
+                await self._clock.sleep(pause)
+                now, pause = self._clock.now(), EVERY_S
+                signs = self._signs()
+                is_stale = self._is_running() and now - looked_at > _AT_LEAST_EVERY_S
+                is_wanted = signs != seen or is_stale or self._is_behind
+                if is_over() or not is_wanted:
+                    continue
+                with suppress(EngineError, OSError):
+                    await self.look()
+                before, seen, looked_at = looked_at, signs, self._clock.now()
+                self.share = (looked_at - now) / max(looked_at - before, EVERY_S)
+                pause = max(EVERY_S, _SHARE * (looked_at - now))
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(partial(shutil.rmtree, self._folder, ignore_errors=True))
+                workers = self._run.state.workers.values()
+                await self._moments.keep([w.id for w in workers if w.phase is not Phase.LANDED])
+
+    def _signs(self) -> object:
+        """What changes when a tree may have changed."""
+        workers = self._run.state.workers.values()
+        return [(w.id, w.phase, w.attempt, self._run.spoke_at(w.id)) for w in workers]
+
+    def _is_running(self) -> bool:
+        return any(w.phase is Phase.RUNNING for w in self._run.state.workers.values())
+
+    def shown(self, view: RunView) -> RunView:
+        """A view with what is predicted for each worker."""
+        steps = tuple(self._step(step) for step in view.steps)
+        return replace(view, steps=steps, radar_share=round(self.share, 3))
+
+    def _step(self, step: StepView) -> StepView:
+        return replace(step, workers=tuple(self._worker(worker) for worker in step.workers))
+
+    def _worker(self, worker: WorkerView) -> WorkerView:
+        if worker.phase.is_settled:
+            return worker
+        name = worker.worker
+        return replace(
+            worker,
+            clashes=self.clashes.get(name, ()),
+            behind=self.behind.get(name, 0),
+            is_radar_seen=name in self.behind,
+        )
+
+    async def look(self) -> None:
+        """Take pictures, merge them in pairs, and tell what has changed of what is predicted.
+
+        Raises:
+            EngineError: Something could not be looked at.
+        """
+        state = self._run.state
+        await to_thread.run_sync(_make_room, self._folder, self._moments.objects)
+        blips = [blip for w in state.workers.values() if (blip := await self._blip(state, w))]
+        others = [*await self._you(), *await self._target(state)]
+        newest = sorted(blips, key=_urgency)[:_MOST_IN_PAIRS]
+        pairs = [pair for pair in combinations(newest, 2) if _may_meet(state, *pair)]
+        pairs += [(other, blip) for blip in blips for other in others]
+        found = await self._met(pairs) if blips else {}
+        self.behind = await self._count_behind(blips, others)
+        self._tell(found)
+
+    async def _blip(self, state: RunState, w: Worker) -> _Blip | None:
+        """A worker's tree: as it stands while it runs, its change once that is collected."""
+        if w.phase in _FINISHED and w.change and w.change.tree and w.change.base:
+            return _Blip(name=str(w.id), tree=w.change.tree, base=w.change.base, worker=w)
+        if w.phase is not Phase.RUNNING or w.base is None:
+            return None
+        picture = await self._picture(state, w)
+        if picture is None or picture.attempt != w.attempt:
+            return None
+        return _Blip(name=str(w.id), tree=picture.tree, base=w.base, worker=w)
+
+    async def _picture(self, state: RunState, w: Worker) -> _Picture | None:
+        """A running worker's tree; taken anew when it has been heard of, or at times."""
+        spoke, now = self._run.spoke_at(w.id), self._clock.now()
+        known = self._pictures.get(w.id)
+        # An agent that says nothing may write all the same.
+        is_new = known is not None and now - known.taken < _AT_LEAST_EVERY_S
+        if known and is_new and (known.attempt, known.spoke) == (w.attempt, spoke):
+            return known
+        with suppress(EngineError, OSError):  # it may end, and its tree go, at any moment
+            taken = await self._snap(state, w.id, self._moments.objects)
+            if taken is not None:
+                self._pictures[w.id] = _Picture(w.attempt, spoke, now, taken.commit, taken.tree)
+                if w.base and (known is None or known.commit != taken.commit):
+                    at = self._clock.now()
+                    moment = Moment(attempt=w.attempt, at=at, commit=taken.commit, base=w.base)
+                    await self._moments.note(w.id, moment)
+        return self._pictures.get(w.id)
+
+    async def _you(self) -> list[_Blip]:
+        """The user's own edits, where there are any."""
+        head = await resolve(self._repo, "HEAD")
+        if self._repo.worktree is None or head is None:
+            return []
+        staged = await stage_worktree(self._repo, head, objects=str(self._folder))
+        if staged.tree == await tree_of(self._repo, head):
+            return []
+        return [_Blip(name=YOU, tree=staged.tree, base=head)]
+
+    async def _target(self, state: RunState) -> list[_Blip]:
+        branch = state.plan.runtime.target
+        at = await resolve(self._repo, f"refs/heads/{branch}") if branch else None
+        if branch is None or at is None:
+            return []
+        return [_Blip(name=branch, tree=await tree_of(self._repo, at), base=at)]
+
+    async def _met(self, pairs: Sequence[tuple[_Blip, _Blip]]) -> dict[str, list[Clash]]:
+        """The clashes of every worker; only trees that never met before are merged."""
+        asked: list[tuple[Sides, _Blip, _Blip]] = []
+        for one, other in pairs:
+            base = await self._base(one, other)
+            if base is not None:
+                asked.append((Sides(base, one.tree, other.tree), one, other))
+        new = list(dict.fromkeys(sides for sides, *_ in asked if sides not in self._merged))
+        self._is_behind, new = len(new) > _MOST_AT_ONCE, new[:_MOST_AT_ONCE]
+        answers = await self._merger.preview(new) if new else []
+        fresh = {
+            sides: await self._clash(sides, answer) if isinstance(answer, MergedTrees) else None
+            for sides, answer in zip(new, answers, strict=True)
+        }
+        known = {**self._merged, **fresh}
+        self._merged = {sides: known[sides] for sides, *_ in asked if sides in known}
+        found: dict[str, list[Clash]] = {}
+        for sides, one, other in asked:
+            clash = self._merged.get(sides)
+            if clash is not None:
+                for me, whom in ((one, other), (other, one)):
+                    found.setdefault(me.name, []).append(replace(clash, other=whom.name))
+        return found
+
+    async def _base(self, one: _Blip, other: _Blip) -> str | None:
+        """Return what a worker's change is counted from where it meets another tree.
+
+        The target and the user's own edits are met as by a landing: from the recorded base. Two
+        workers that began at different commits meet from what these have in common.
+        """
+        if one.worker is None or one.base == other.base:
+            return other.base
+        key = (one.base, other.base)
+        if key not in self._bases:
+            self._bases[key] = await merge_base(self._repo, *key)
+        return self._bases[key]
+
+    async def _clash(self, sides: Sides, merged: MergedTrees) -> Clash | None:
+        """How badly two trees meet; of a great many files only the names are told."""
+        if merged.is_clean:
+            return None
+        paths = conflict_paths(merged)
+        if len(merged.conflicts) > _MOST_READ:
+            return Clash(other="", paths=paths, hunks=len(paths))
+        where = self._merger.where
+        conflicts = await read_conflicts(self._repo, merged, sides, Names(), where=where)
+        hunks = sum(max(1, len(one.open.hunks)) for one in conflicts.files)
+        return Clash(other="", paths=paths, hunks=hunks)
+
+    async def _count_behind(
+        self, blips: Sequence[_Blip], others: Sequence[_Blip]
+    ) -> dict[str, int]:
+        """How many commits the target has that each worker did not begin from."""
+        target = next((other.base for other in others if other.name != YOU), None)
+        counts: dict[str, int] = {}
+        for base in {blip.base for blip in blips} if target else ():
+            words = ("rev-list", "--count", str(target), f"^{base}", "--")
+            counts[base] = int(await self._repo.line(*words))
+        return {blip.name: counts[blip.base] for blip in blips if blip.base in counts}
+
+    def _tell(self, found: Mapping[str, list[Clash]]) -> None:
+        """Mention every worker whose clashes are others than before."""
+        workers = {str(worker) for worker in self._run.state.workers}
+        now = {name: tuple(clashes) for name, clashes in found.items() if name in workers}
+        before, self.clashes = self.clashes, now
+        for name in dict.fromkeys([*before, *now]):
+            if before.get(name, ()) != now.get(name, ()):
+                self._run.mention(ClashPredicted(worker=name, clashes=now.get(name, ())))
+
+
+def _make_room(merged: Path, objects: Path) -> None:
+    """The folder where merges go, in which git finds the pictures besides."""
+    private_folder(objects)
+    private_folder(merged / "info")
+    (merged / "info/alternates").write_text(f"../{objects.name}\n", encoding="utf-8")
+
+
+def _urgency(blip: _Blip) -> tuple[bool, float]:
+    """Those that run first, then those that moved last."""
+    w = blip.worker
+    return (w is None or w.phase is not Phase.RUNNING, -w.phase_since if w else 0.0)
+
+
+def _may_meet(state: RunState, one: _Blip, other: _Blip) -> bool:
+    """Both may land: they are not alternatives, and none is built on the other."""
+    a, b = one.worker, other.worker
+    if a is None or b is None:
+        return True
+    if a.id.step == b.id.step and state.plan.step(a.id.step).has_candidates:
+        return False
+    return a.id not in {w for w, _ in b.bases} and b.id not in {w for w, _ in a.bases}

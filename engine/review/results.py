@@ -1,0 +1,84 @@
+"""The tree that decisions make of a merge: written as objects, put nowhere."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from anyio import to_thread
+
+from engine.errors import GitFailed, WorkspaceError
+from engine.git.merge3 import MergedTrees
+from engine.git.objects import scratch_folder
+from engine.git.runner import HERE, Call, Repo, Where
+from engine.git.staging import private_index
+from engine.git.unsafe import is_unsafe
+from engine.merge import FileResult
+from engine.review.conflicts import Conflicts
+
+
+async def result_tree(
+    repo: Repo,
+    merged: MergedTrees,
+    conflicts: Conflicts,
+    results: Iterable[FileResult],
+    *,
+    where: Where = HERE,
+) -> str:
+    """The tree of a merge whose conflicts are decided: git's own on every clean part.
+
+    Raises:
+        WorkspaceError: The result cannot be a tree, or holds a path that no checkout may see.
+    """
+    decided = tuple(results)
+    _refuse_unsafe(merged, decided)
+    gone = {*conflicts.invented, *(one.path for one in merged.conflicts)}
+    gone.update(one.path for one in decided)
+    kept = [one for one in decided if one.mode is not None]
+    blobs = await _blobs(repo, kept, where)
+    rows = [b"0 %s\t%s\0" % (repo.zero.encode(), path) for path in sorted(gone)]
+    rows += [
+        b"%s %s\t%s\0" % ((one.mode or "").encode(), oid.encode(), one.path)
+        for one, oid in zip(kept, blobs, strict=True)
+    ]
+    async with private_index(repo) as index:
+        here = Where(index=index, objects=where.objects)
+        await repo.run("read-tree", merged.tree, where=here)
+        try:
+            call = Call(stdin=b"".join(rows))
+            await repo.run("update-index", "-z", "--index-info", call=call, where=here)
+            return await repo.line("write-tree", where=here)
+        except GitFailed as failed:
+            raise WorkspaceError(
+                f"the result cannot be a tree: {failed.stderr.strip()}",
+                hint="A file stands where another needs a folder: delete it, or move one of them.",
+            ) from failed
+
+
+def _refuse_unsafe(merged: MergedTrees, decided: Sequence[FileResult]) -> None:
+    removed = {one.path for one in decided if one.mode is None}
+    bad = [path for path in merged.unsafe if path not in removed]
+    bad += [one.path for one in decided if one.mode and is_unsafe(one.path, one.mode)]
+    if bad:
+        names = ", ".join(path.decode(errors="replace") for path in bad)
+        raise WorkspaceError(f"the result would hold paths that git refuses: {names}")
+
+
+async def _blobs(repo: Repo, files: Sequence[FileResult], where: Where) -> list[str]:
+    """The object of each file, new contents written by one process."""
+    new = list(dict.fromkeys(one.content for one in files if _is_new(one)))
+    async with scratch_folder(repo) as folder:
+        names = await to_thread.run_sync(_put, folder, new)
+        words = ("hash-object", "-w", "--no-filters", "--stdin-paths")
+        made = await repo.read(*words, call=Call(stdin=names), where=where) if new else b""
+    oids = dict(zip(new, made.decode().split(), strict=True))
+    return [oids[one.content] if _is_new(one) else one.blob or "" for one in files]
+
+
+def _is_new(one: FileResult) -> bool:
+    """Its content is given, and not as an object that is there already."""
+    return one.content is not None and one.blob is None
+
+
+def _put(folder: Path, contents: Sequence[bytes | None]) -> bytes:
+    for number, content in enumerate(contents):
+        (folder / str(number)).write_bytes(content or b"")
+    return b"".join(f"{folder}/{number}\n".encode() for number in range(len(contents)))

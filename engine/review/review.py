@@ -1,0 +1,299 @@
+"""One merge under review: its conflicts, what is decided, what is offered, and how it is shown.
+
+Whose merge it is, where its decisions are kept and what becomes of the result is for others.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Self
+
+from anyio import to_thread
+
+from engine.errors import WorkspaceError
+from engine.git.merge3 import MergedTrees, Merger, Sides
+from engine.git.runner import Repo
+from engine.merge import (
+    Asked,
+    Hunk,
+    HunkKey,
+    Memory,
+    Names,
+    Origin,
+    Piece,
+    Proposal,
+    ResolutionSession,
+    TextMerge,
+    propose,
+    reads_still,
+)
+from engine.messages import commands as c
+from engine.review.actions import decided
+from engine.review.conflicts import Conflicts, read_conflicts
+from engine.review.evidence import (
+    Evidence,
+    commits_of,
+    merged_files,
+    merged_text,
+    piece_views,
+    whole_piece,
+)
+from engine.review.reading import entries_of
+from engine.review.results import result_tree
+from engine.review.showing import Lens, file_views, shown, shown_path
+from engine.review.views import ConflictFileView, ConflictView
+
+_THINKS_S = 0.3
+
+
+@dataclass(kw_only=True)
+class Review:
+    """A merge and what is decided about it, as long as its sides stay what they are.
+
+    Attributes:
+        opened: Paths whose decisions fell away when the merge was made again.
+        moved: It was made again because a side is another than it was when decisions were made.
+        asking: Who is being asked about a hunk.
+        problems: Why nobody answered about a hunk.
+    """
+
+    repo: Repo
+    sides: Sides
+    names: Names
+    merged: MergedTrees
+    conflicts: Conflicts
+    session: ResolutionSession
+    evidence: Evidence = field(default_factory=Evidence)
+    opened: tuple[str, ...] = ()
+    to_look_at: tuple[str, ...] = ()
+    moved: bool = False
+    trees: dict[tuple[object, ...], str] = field(default_factory=dict)
+    offers: dict[HunkKey, tuple[Proposal, ...]] = field(default_factory=dict)
+    answers: dict[HunkKey, tuple[Asked, ...]] = field(default_factory=dict)
+    asking: dict[HunkKey, str] = field(default_factory=dict)
+    problems: dict[HunkKey, str] = field(default_factory=dict)
+    kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
+
+    @classmethod
+    async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: Names) -> Self:
+        """The review of a merge about which nothing is decided yet; both sides are commits."""
+        merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
+        return await cls.of(repo, merged, sides, names)
+
+    @classmethod
+    async def of(cls, repo: Repo, merged: MergedTrees, sides: Sides, names: Names) -> Self:
+        """The same of a merge that was made already."""
+        conflicts = await read_conflicts(repo, merged, sides, names)
+        paths = {one.path for one in merged.conflicts} | {one.path for one in conflicts.files}
+        evidence = Evidence(
+            target=await commits_of(repo, sides.ours, sides.theirs),
+            incoming=await commits_of(repo, sides.theirs, sides.ours),
+            merged=await merged_files(repo, sides, merged.tree, frozenset(paths)),
+        )
+        return cls(
+            repo=repo,
+            sides=sides,
+            names=names,
+            merged=merged,
+            conflicts=conflicts,
+            session=ResolutionSession(conflicts.files),
+            evidence=evidence,
+        )
+
+    async def take_over(self, written: Mapping[str, Any]) -> None:
+        """Take decisions over that were made about this merge, or about one much like it."""
+        read = partial(ResolutionSession.from_json, written["session"], self.conflicts.files)
+        self.session, carried = await to_thread.run_sync(read)
+        paths = [one if isinstance(one, bytes) else one.path for one in carried.opened]
+        self.opened = tuple(map(shown_path, dict.fromkeys(paths)))
+        self.to_look_at = tuple(map(shown_path, carried.to_look_at))
+        said = written.get("asked") or {}
+        self.answers = {
+            HunkKey(key): tuple(
+                Asked(by, text.encode(errors="surrogateescape")) for by, text in all_
+            )
+            for key, all_ in said.items()
+        }
+        self.asking = {HunkKey(key): by for key, by in (written.get("asking") or {}).items()}
+
+    def give_up_asking(self) -> None:
+        """Whoever is being asked was asked by an engine that is gone: nobody hears the answer."""
+        for hunk, by in self.asking.items():
+            self.problems[hunk] = f"{by}: the engine ended before it had answered; ask again"
+        self.asking = {}
+
+    def written(self, session: ResolutionSession | None = None) -> dict[str, Any]:
+        """The decisions as plain data, for keeping."""
+        return {
+            "session": (session or self.session).to_json(),
+            "asked": {
+                key: [(answer.by, shown(answer.text)) for answer in answers]
+                for key, answers in self.answers.items()
+            },
+            "asking": self.asking,
+        }
+
+    async def after(self, action: c.ResolutionAction) -> ResolutionSession:
+        """The session after an action, which does not count before it is written down.
+
+        Raises:
+            WorkspaceError: It cannot be done; nothing was changed.
+        """
+        return await to_thread.run_sync(decided, self.session, action)
+
+    def answered(self, hunk: HunkKey, answer: Asked | str) -> None:
+        """Somebody who was asked has answered, or could not: then it says in words why."""
+        self.asking.pop(hunk, None)
+        self.problems.pop(hunk, None)
+        self.offers.pop(hunk, None)
+        if isinstance(answer, Asked):
+            self.answers[hunk] = (*self.answers.get(hunk, ()), answer)
+        else:
+            self.problems[hunk] = answer
+
+    @property
+    def open_paths(self) -> list[str]:
+        """The files that are still to be decided."""
+        paths = [one.path for one in self.session.conflicts]
+        return [shown_path(path) for path in paths if not self.session.is_file_resolved(path)]
+
+    async def tree(self) -> str:
+        """The tree that the decisions make.
+
+        Raises:
+            WorkspaceError: Something is still open.
+        """
+        results = self.session.results()
+        if results is None:
+            raise WorkspaceError(f"still to be decided: {', '.join(self.open_paths)}")
+        key = self.session.journal
+        if key not in self.trees:
+            made = await result_tree(self.repo, self.merged, self.conflicts, results)
+            self.trees = {key: made}
+        return self.trees[key]
+
+    async def view(self, memory: Memory, *, path: str = "") -> ConflictView:
+        """How it stands; with the whole text of one file of the result if it is named."""
+        offers = _Offers(self, memory)
+        raw = path.encode(errors="surrogateescape") or None
+        lens = Lens(
+            propose=offers.of,
+            asking=self.asking,
+            problems=self.problems,
+            evidence=self.evidence,
+            with_text=raw,
+            kept=self.kept,
+        )
+        session = self.session
+        files = await to_thread.run_sync(file_views, session, lens)
+        tree, problem = None, ""
+        if session.is_resolved:
+            try:
+                tree = await self.tree()
+            except WorkspaceError as error:
+                problem = f"{error} {error.hint}".strip()
+        return ConflictView(
+            run="",
+            worker="",
+            attempt=0,
+            target=self.names.target,
+            incoming=self.names.incoming,
+            files=files,
+            is_resolved=session.is_resolved,
+            can_undo=bool(session.journal),
+            can_redo=bool(session.undone),
+            decisions=len(session.journal),
+            tree=tree,
+            clean=len(self.evidence.merged),
+            merged=self.evidence.merged,
+            looked_at=await self._looked_at(raw, files) if raw else None,
+            target_commits=self.evidence.target.commits,
+            incoming_commits=self.evidence.incoming.commits,
+            opened=self.opened,
+            to_look_at=self.to_look_at,
+            moved=self.moved,
+            problem=problem,
+            is_thinking=offers.is_cut,
+        )
+
+    async def _looked_at(
+        self, path: bytes, files: tuple[ConflictFileView, ...]
+    ) -> ConflictFileView | None:
+        """The file of that path: a conflicted one, one set by hand, or any other of the result."""
+        known = {conflict.path for conflict in self.session.conflicts}
+        if path in known:
+            return next(file for file in files if file.path == shown_path(path))
+        decision = self.session.resolutions.get(path)
+        if decision is not None and decision.own is not None:
+            own = decision.own
+            pieces: tuple[Piece, ...] = (whole_piece(own.content or b"", Origin.OWN),)
+            return self._other(path, own.mode, own.content, kind="edited", pieces=(None, pieces))
+        entry = (await entries_of(self.repo, self.merged.tree, [path])).get(path)
+        found = await merged_text(self.repo, self.sides, self.merged.tree, path)
+        if entry is None or found is None:
+            return None
+        if isinstance(found, bytes):
+            return self._other(path, entry[0], found, kind="merged", pieces=(None, ()))
+        text = found.render(lambda _: b"")
+        return self._other(path, entry[0], text, kind="merged", pieces=(found, found.pieces))
+
+    def _other(
+        self,
+        path: bytes,
+        mode: str,
+        text: bytes | None,
+        *,
+        kind: str,
+        pieces: tuple[TextMerge | None, tuple[Piece, ...]],
+    ) -> ConflictFileView:
+        """A file about which nothing has to be decided."""
+        return ConflictFileView(
+            path=shown_path(path),
+            kind=kind,
+            is_resolved=True,
+            is_edited=kind == "edited",
+            mode=mode,
+            text=None if text is None else shown(text),
+            pieces=tuple(piece_views(*pieces)),
+            target_commits=self.evidence.target.of(path),
+            incoming_commits=self.evidence.incoming.of(path),
+        )
+
+
+class _Offers:
+    """What is offered for each hunk, thought out once; no look may take long over it."""
+
+    def __init__(self, review: Review, memory: Memory) -> None:
+        self._known = review.offers
+        self._answers = review.answers
+        self._conflicts = review.session.conflicts
+        self._memory = memory
+        self._until = time.monotonic() + _THINKS_S
+        self.is_cut = False
+
+    def of(self, hunk: Hunk) -> tuple[Proposal, ...]:
+        """The proposals for a hunk; none where there is no time left to think."""
+        if hunk.key not in self._known:
+            if time.monotonic() > self._until:
+                self.is_cut = True
+                return ()
+            asked = self._answers.get(hunk.key, ())
+            self._known[hunk.key] = propose(
+                hunk, memory=self._memory, asked=asked, accepts=self._is_sound
+            )
+        return self._known[hunk.key]
+
+    def _is_sound(self, hunk: Hunk, text: bytes) -> bool:
+        """Tell whether every file with this hunk can be read with the text in its place."""
+        return all(reads(hunk, text) for reads in self._readers.get(hunk.key, ()))
+
+    @cached_property
+    def _readers(self) -> Mapping[HunkKey, Sequence[Callable[[Hunk, bytes], bool]]]:
+        """The tests of the files, by the hunks that are open in them."""
+        found: dict[HunkKey, list[Callable[[Hunk, bytes], bool]]] = {}
+        for conflict in self._conflicts:
+            reads = reads_still(conflict)
+            for hunk in conflict.open.hunks:
+                found.setdefault(hunk.key, []).append(reads)
+        return found

@@ -1,0 +1,302 @@
+"""Resolutions under way: one durable session per conflicted worker, written after every step.
+
+What is kept is a journal of decisions and nothing else; the conflicts are made again from git. So
+a session survives the death of any process, and a target that moved: decisions are carried to the
+merge made again, wherever they still fit.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from anyio import Lock, to_thread
+
+from engine.core.state import RunState, Worker
+from engine.errors import WorkspaceError
+from engine.git.merge3 import Merger
+from engine.git.objects import set_refs
+from engine.git.runner import Repo
+from engine.ids import RunId, WorkerId
+from engine.merge import Asked, HunkKey, ResolutionSession
+from engine.messages import commands as c
+from engine.review.inquiry import Inquiry, inquiry
+from engine.review.memory import MemoryFile
+from engine.review.questions import (
+    NothingLeft,
+    Question,
+    base_question,
+    landing_question,
+)
+from engine.review.review import Review
+from engine.review.showing import shown_path
+from engine.review.views import ConflictView
+from engine.store.files import write_atomically
+from engine.store.layout import Layout
+
+_VERSION = 1
+_FILE = "resolution.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """Everything is decided.
+
+    Attributes:
+        tree: What the decisions make.
+        onto: The commit of the target that they were made against; None for a base.
+    """
+
+    tree: str
+    onto: str | None = None
+
+
+@dataclass(kw_only=True)
+class _Open:
+    """The review of a worker's merge."""
+
+    attempt: int
+    question: Question
+    review: Review
+    settled: dict[str, str]
+
+
+class Resolutions:
+    """The sessions of one repository's conflicted workers."""
+
+    def __init__(self, repo: Repo, layout: Layout) -> None:
+        self._repo = repo
+        self._layout = layout
+        self._merger = Merger(repo)
+        self._open: dict[tuple[RunId, WorkerId], _Open] = {}
+        self._locks: dict[tuple[RunId, WorkerId], Lock] = {}
+        self.memory = MemoryFile.of(layout)
+
+    def lock(self, run: RunId, worker: WorkerId) -> Lock:
+        """To be held by whoever changes what is decided for a worker."""
+        return self._locks.setdefault((run, worker), Lock())
+
+    async def view(self, state: RunState, w: Worker, *, path: str = "") -> ConflictView:
+        """The conflicts and decisions of a worker; with the text of one file if it is named.
+
+        Raises:
+            WorkspaceError: There is nothing to merge.
+        """
+        return await self._shown(state, w, await self._load(state, w), path=path)
+
+    async def act(self, state: RunState, w: Worker, action: c.ResolutionAction) -> ConflictView:
+        """Decide something, and write it down before it counts.
+
+        Raises:
+            WorkspaceError: It cannot be done; nothing was changed.
+        """
+        opened = await self._load(state, w)
+        review = opened.review
+        match action:
+            case c.ForgetAnswer():
+                await self.memory.forget(action.key)
+                review.offers.clear()
+            case c.ConfirmAnswer():
+                await self.memory.confirm(action.key)
+                review.offers.clear()
+            case _:
+                session = await review.after(action)
+                await self._save(state, w, _data(opened, session))
+                review.session, review.moved = session, False
+        return await self._shown(state, w, opened)
+
+    async def asked(self, state: RunState, w: Worker, action: c.AskAgent, *, by: str) -> Inquiry:
+        """Note that somebody is being asked about a hunk; what they are told of it.
+
+        Raises:
+            WorkspaceError: There is no such hunk, or it is being asked about already.
+        """
+        opened = await self._load(state, w)
+        review = opened.review
+        try:
+            conflict = review.session.conflict(os.fsencode(action.path))
+            hunk = next(
+                hunk
+                for number, hunk in enumerate(conflict.open.hunks)
+                if action.hunk in (number, hunk.key)
+            )
+        except (KeyError, StopIteration):
+            raise WorkspaceError(f"there is no such conflict in {action.path}") from None
+        if hunk.key in review.asking:
+            raise WorkspaceError(f"{review.asking[hunk.key]} is being asked about it already")
+        review.asking[hunk.key] = by
+        review.problems.pop(hunk.key, None)
+        try:
+            await self._save(state, w, _data(opened, review.session))
+        except BaseException:
+            del review.asking[hunk.key]
+            raise
+        commits = review.evidence.target.of(conflict.target.path if conflict.target else None)
+        subjects = tuple(commit.subject for commit in commits)
+        return inquiry(conflict, hunk, subjects=subjects, words=action.words)
+
+    async def answered(
+        self, state: RunState, w: Worker, key: HunkKey, answer: Asked | str
+    ) -> ConflictView:
+        """Keep what came of asking: one more proposal, or in words why there is none.
+
+        Raises:
+            WorkspaceError: There is nothing to decide any more.
+        """
+        opened = await self._load(state, w)
+        opened.review.answered(key, answer)
+        await self._save(state, w, _data(opened, opened.review.session))
+        return await self._shown(state, w, opened)
+
+    async def finish(self, state: RunState, w: Worker) -> Finished | None:
+        """What the decisions make; None where another conflict comes to light behind this one.
+
+        Raises:
+            WorkspaceError: Something is still open.
+        """
+        opened = await self._load(state, w)
+        tree = await opened.review.tree()
+        await self._keep(state, tree)
+        await self.memory.learn(opened.review.session, note=f"in {state.run}/{w.id}")
+        question = opened.question
+        if not question.is_of_base:
+            return Finished(tree=tree, onto=question.onto)
+        settled = {**opened.settled, question.key: tree}
+        left = await base_question(self._repo, self._merger, state, w, settled=settled)
+        if isinstance(left, NothingLeft):
+            await self._keep(state, left.tree)
+            return Finished(tree=left.tree)
+        begun_anew = _data(replace(opened, settled=settled), ResolutionSession(()))
+        await self._save(state, w, begun_anew)
+        self._open.pop((state.run, w.id), None)
+        return None
+
+    async def _keep(self, state: RunState, tree: str) -> None:
+        """Until it is landed or built on, nothing else holds what a human decided."""
+        ref = f"refs/plait/{state.run}/@resolved/{tree[:16]}"
+        await set_refs(self._repo, [(ref, tree)], say="plait: decided")
+
+    async def again(self, state: RunState, w: Worker, *, target: str) -> str | tuple[str, ...]:
+        """The tree that a worker's decisions make on a target that has moved, or what is open.
+
+        Raises:
+            WorkspaceError: There is nothing to merge any more.
+        """
+        question = await landing_question(self._repo, state, w, target=target)
+        async with self.lock(state.run, w.id):
+            opened = await self._load(state, w, question=question)
+            if opened.review.session.is_resolved:
+                return await opened.review.tree()
+            return tuple(opened.review.open_paths)
+
+    async def paths(self, state: RunState, w: Worker) -> tuple[str, ...]:
+        """Return every path that conflicts, decided or not.
+
+        Raises:
+            WorkspaceError: There is nothing to merge any more.
+        """
+        opened = await self._load(state, w)
+        return tuple(shown_path(one.path) for one in opened.review.session.conflicts)
+
+    async def tree(self, state: RunState, w: Worker) -> Finished:
+        """What would be landed (or built on) now, without going on.
+
+        Raises:
+            WorkspaceError: Something is still open.
+        """
+        opened = await self._load(state, w)
+        return Finished(tree=await opened.review.tree(), onto=opened.question.onto)
+
+    async def _load(self, state: RunState, w: Worker, *, question: Question | None = None) -> _Open:
+        """The session over the merge as it is now; made again where its sides have changed."""
+        known = self._open.get((state.run, w.id))
+        if known is None or known.attempt != w.attempt:
+            written = await to_thread.run_sync(_read, self._path(state, w), w.attempt)
+        else:
+            written = _data(known, known.review.session)
+        settled = _settled(written)
+        if question is None:
+            question = await self._question(state, w, settled)
+        if known and known.attempt == w.attempt and known.question == question:
+            return known
+        opened = await self._make(w, question, written, settled=settled)
+        if known is None:
+            opened.review.give_up_asking()
+        self._open[state.run, w.id] = opened
+        return opened
+
+    async def _question(self, state: RunState, w: Worker, settled: dict[str, str]) -> Question:
+        if not w.is_conflict_of_base:
+            return await landing_question(self._repo, state, w)
+        found = await base_question(self._repo, self._merger, state, w, settled=settled)
+        if isinstance(found, NothingLeft):
+            raise WorkspaceError(
+                f"what {w.id} builds on has no conflict any more", hint="Finish it, or retry."
+            )
+        return found
+
+    async def _make(
+        self, w: Worker, question: Question, written: Mapping[str, Any], *, settled: dict[str, str]
+    ) -> _Open:
+        review = await Review.begin(self._repo, self._merger, question.sides, question.names)
+        if "session" in written and written.get("is_of_base") is question.is_of_base:
+            await review.take_over(written)
+            onto = written.get("onto", question.onto)
+            review.moved = bool(review.session.journal or review.opened) and onto != question.onto
+        return _Open(attempt=w.attempt, question=question, review=review, settled=settled)
+
+    async def _shown(
+        self, state: RunState, w: Worker, opened: _Open, *, path: str = ""
+    ) -> ConflictView:
+        view = await opened.review.view(await self.memory.read(), path=path)
+        return replace(
+            view,
+            run=state.run,
+            worker=str(w.id),
+            attempt=w.attempt,
+            is_of_base=opened.question.is_of_base,
+            check=w.check if w.check and view.tree and w.check.speaks_for(view.tree) else None,
+        )
+
+    def _path(self, state: RunState, w: Worker) -> Path:
+        return self._layout.worker(state.run, w.id) / _FILE
+
+    async def _save(self, state: RunState, w: Worker, written: Mapping[str, Any]) -> None:
+        path = self._path(state, w)
+        data = json.dumps(written, separators=(",", ":")).encode()
+        await to_thread.run_sync(self._layout.make, path.parent)
+        await to_thread.run_sync(partial(write_atomically, path, data))
+
+
+def _data(opened: _Open, session: ResolutionSession) -> dict[str, Any]:
+    """What is written down of a review, as it is after a session."""
+    return {
+        "version": _VERSION,
+        "attempt": opened.attempt,
+        "is_of_base": opened.question.is_of_base,
+        "onto": opened.question.onto,
+        "settled": opened.settled,
+        **opened.review.written(session),
+    }
+
+
+def _read(path: Path, attempt: int) -> Mapping[str, Any]:
+    """What was written for this attempt; nothing where there is none, or another version's."""
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(
+            f"the decisions in {path} cannot be read: {error}",
+            hint="Move that file away to begin the resolution anew.",
+        ) from error
+    is_ours = isinstance(data, dict) and data.get("version") == _VERSION
+    return data if is_ours and data.get("attempt") == attempt else {}
+
+
+def _settled(written: Mapping[str, Any]) -> dict[str, str]:
+    return dict(written.get("settled") or {})

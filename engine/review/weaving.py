@@ -1,0 +1,317 @@
+"""Candidates beside each other, hunk by hunk, and the composite that is woven from them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.core.state import RunState, Worker, usages_of
+from engine.errors import WorkspaceError
+from engine.git.diff import changed_files
+from engine.git.merge3 import MergedTrees
+from engine.git.names import RefNames
+from engine.git.objects import Wording, set_refs, tree_of, write_commit
+from engine.git.runner import Repo
+from engine.ids import WOVEN, AttemptId, WorkerId
+from engine.limits import Usage, summed
+from engine.merge import (
+    CandidateHunk,
+    FileResult,
+    HunkKey,
+    Refused,
+    Version,
+    Weaving,
+    split_lines,
+    weave,
+)
+from engine.messages.results import Change, CheckResult, Outcome
+from engine.phases import Phase
+from engine.plan.model import PlannedStep
+from engine.review.change import in_figures
+from engine.review.conflicts import Conflicts
+from engine.review.reading import contents_of
+from engine.review.results import result_tree
+from engine.review.showing import shown, shown_path
+
+_SUBMODULE = "160000"
+_ABSENT = "000000"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateRow:
+    """One candidate in figures.
+
+    Attributes:
+        hunks: How many hunks its change has.
+        agreed: How many of them another candidate made alike.
+        is_comparable: It began where the others did, so its hunks can be woven with theirs.
+    """
+
+    worker: str
+    phase: Phase
+    outcome: Outcome
+    label: str = ""
+    agent: str = ""
+    check: CheckResult | None = None
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    worked_s: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    hunks: int = 0
+    agreed: int = 0
+    is_comparable: bool = True
+
+    @property
+    def consensus(self) -> float:
+        """The share of its hunks that another candidate made alike."""
+        return self.agreed / self.hunks if self.hunks else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateHunkView:
+    """One change that one or more candidates made; the same spot means: one of them.
+
+    Attributes:
+        line: Where it begins in the base's file, counted from 1.
+        old: The base's lines that give way to `new`; empty where the whole file changes.
+        candidates: Who made exactly this change; `alike` also those who made it but for blanks.
+        what: What it is if not lines: `created`, `deleted`, `mode 100755`, `whole file`.
+    """
+
+    key: str
+    path: str
+    spot: int
+    line: int
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    what: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateTable:
+    """The candidates of a step: figures of each, and every hunk of all."""
+
+    run: str
+    step: str
+    rows: tuple[CandidateRow, ...]
+    hunks: tuple[CandidateHunkView, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wove:
+    """What weaving came to.
+
+    Attributes:
+        worker: The composite, which waits for review; None where it was not accepted.
+        tree: What the chosen hunks make; None where they cannot stand together.
+        taken: How many hunks are whose.
+        reason: Why there is no composite.
+    """
+
+    worker: str | None = None
+    tree: str | None = None
+    check: CheckResult | None = None
+    taken: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Woven:
+    """A composite as objects: a commit on the candidates' base, put nowhere yet."""
+
+    base: str
+    head: str
+    tree: str
+    taken: Mapping[str, int]
+
+
+async def candidate_table(repo: Repo, state: RunState, step: PlannedStep) -> CandidateTable:
+    """The candidates of a step, for comparing."""
+    able = _able(state, step)
+    weaving = (await _weaving(repo, able))[0] if able else None
+    rows = tuple(_row(state, w, weaving, able) for w in state.workers_of(step.name))
+    hunks = tuple(_hunk_views(weaving)) if weaving else ()
+    return CandidateTable(run=state.run, step=step.name, rows=rows, hunks=hunks)
+
+
+def _able(state: RunState, step: PlannedStep) -> list[Worker]:
+    """The candidates with a commit that began at the same base as the first; no composite."""
+    found = [
+        w
+        for w in state.workers_of(step.name)
+        if w.id.index != WOVEN and w.change and w.change.head and w.change.base
+    ]
+    base = found[0].change.base if found and found[0].change else None
+    return [w for w in found if w.change and w.change.base == base]
+
+
+async def _weaving(repo: Repo, able: Sequence[Worker]) -> tuple[Weaving, dict[bytes, str]]:
+    """The hunks of all candidates, and the objects of files too big to be read."""
+    base: dict[bytes, tuple[str, str]] = {}
+    sides: dict[str, dict[bytes, tuple[str, str]]] = {}
+    for w in able:
+        change = w.change or Change()
+        before, after = await _versions(repo, change.base or "", change.head or "")
+        base.update(before)
+        sides[str(w.id)] = after
+    entries = [*base.values(), *(entry for side in sides.values() for entry in side.values())]
+    oids = {oid for mode, oid in entries if mode not in {_SUBMODULE, _ABSENT}}
+    contents = await contents_of(repo, sorted(oids))
+    named: dict[bytes, str] = {}
+
+    def version(entry: tuple[str, str]) -> Version | None:
+        mode, oid = entry
+        if mode == _ABSENT:
+            return None
+        content = contents.get(oid)
+        if content is None:  # a submodule, or too big: it goes by its name, as a whole
+            content = b"\0" + oid.encode()
+            named[content] = oid
+        return Version(content, mode)
+
+    trees = {name: {p: version(e) for p, e in side.items()} for name, side in sides.items()}
+    return weave({p: version(e) for p, e in base.items()}, trees), named
+
+
+async def _versions(
+    repo: Repo, base: str, head: str
+) -> tuple[dict[bytes, tuple[str, str]], dict[bytes, tuple[str, str]]]:
+    """Every path that a change touches, before and after: mode and object; a move is two paths."""
+    before: dict[bytes, tuple[str, str]] = {}
+    after: dict[bytes, tuple[str, str]] = {}
+    for file in await changed_files(repo, base, head):
+        old = file.old_path or file.path
+        before[old] = (file.old_mode, file.old_oid)
+        after[file.path] = (file.new_mode, file.new_oid)
+        if old != file.path:
+            before[file.path] = after[old] = (_ABSENT, "")
+    return before, after
+
+
+def _row(
+    state: RunState, w: Worker, weaving: Weaving | None, able: Sequence[Worker]
+) -> CandidateRow:
+    change, agent = w.change or Change(), state.agent_of(w.id)
+    hunks = weaving.of(str(w.id)) if weaving else ()
+    return CandidateRow(
+        worker=str(w.id),
+        phase=w.phase,
+        outcome=w.outcome,
+        label=state.label_of(w.id),
+        agent=agent.name if agent else "",
+        check=w.check,
+        files=change.files,
+        insertions=change.insertions,
+        deletions=change.deletions,
+        worked_s=w.worked_s,
+        usage=summed(usages_of(w)),
+        hunks=len(hunks),
+        agreed=sum(len(hunk.alike) > 1 for hunk in hunks),
+        is_comparable=w in able,
+    )
+
+
+def _hunk_views(weaving: Weaving) -> list[CandidateHunkView]:
+    return [
+        _hunk_view(weaving, hunk, number)
+        for number, spot in enumerate(weaving.spots)
+        for hunk in spot.hunks
+    ]
+
+
+def _hunk_view(weaving: Weaving, hunk: CandidateHunk, spot: int) -> CandidateHunkView:
+    before = weaving.base.get(hunk.path)
+    is_lines = not hunk.whole and hunk.mode is None
+    old = split_lines(before.content)[hunk.start : hunk.end] if before and is_lines else ()
+    return CandidateHunkView(
+        key=hunk.key,
+        path=shown_path(hunk.path),
+        spot=spot,
+        line=hunk.start + 1,
+        old=tuple(map(shown, old)),
+        new=tuple(map(shown, hunk.lines)),
+        candidates=hunk.candidates,
+        alike=hunk.alike,
+        what=_what(hunk, before),
+    )
+
+
+def _what(hunk: CandidateHunk, before: Version | None) -> str:
+    if hunk.mode is not None:
+        return f"mode {hunk.mode}"
+    if not hunk.whole:
+        return ""
+    if hunk.version is None:
+        return "deleted"
+    return "created" if before is None else "whole file"
+
+
+async def compose(
+    repo: Repo, state: RunState, step: PlannedStep, keys: Sequence[str]
+) -> Woven | str:
+    """The commit that these hunks make on the candidates' base; or why they make none.
+
+    Raises:
+        WorkspaceError: The step has no candidates with a change, or not these hunks.
+    """
+    able = _able(state, step)
+    if not able or able[0].change is None or able[0].change.base is None:
+        raise WorkspaceError(f"{step.name} has no candidates with a change to weave from")
+    base = able[0].change.base
+    weaving, named = await _weaving(repo, able)
+    try:
+        made = weaving.compose(map(HunkKey, keys))
+    except KeyError as error:
+        raise WorkspaceError(
+            f"no candidate of {step.name} has the hunk {error.args[0]}",
+            hint="Look at the candidates again: one of them may have been retried.",
+        ) from error
+    if isinstance(made, Refused):
+        return made.reason
+    results = [_result(path, version, named) for path, version in made.files.items()]
+    merged = MergedTrees(tree=await tree_of(repo, base))
+    tree = await result_tree(repo, merged, Conflicts(()), results)
+    who = ", ".join(f"{count} of {name}" for name, count in made.taken.items() if count)
+    author = repo.settings.sign(int(state.now or state.started_at or 0))
+    wording = Wording(message=f"Woven from hunks: {who}\n", author=author)
+    head = await write_commit(repo, tree, [base], wording)
+    return Woven(base=base, head=head, tree=tree, taken=made.taken)
+
+
+def _result(path: bytes, version: Version | None, named: Mapping[bytes, str]) -> FileResult:
+    if version is None:
+        return FileResult(path)
+    return FileResult(path, version.mode, version.content, named.get(version.content))
+
+
+async def keep(repo: Repo, state: RunState, woven: Woven, attempt: AttemptId) -> Change:
+    """The composite on refs like any other attempt's, so that nothing takes it away."""
+    names = RefNames(attempt, state.plan.runtime.branch_prefix)
+    refs = [(names.base, woven.base), (names.head, woven.head), (names.branch_ref, woven.head)]
+    await set_refs(repo, refs, say="plait: woven from candidates")
+    return await change_of(repo, base=woven.base, head=woven.head, tree=woven.tree)
+
+
+async def change_of(repo: Repo, *, base: str, head: str, tree: str) -> Change:
+    """A commit that was made of decisions, in figures."""
+    files = await changed_files(repo, base, head)
+    return await in_figures(repo, Change(head=head, base=base, tree=tree), files)
+
+
+def woven_attempt(state: RunState, step: PlannedStep) -> AttemptId:
+    """The attempt that a new composite is.
+
+    Raises:
+        WorkspaceError: There can be none now.
+    """
+    worker = WorkerId(step.name, WOVEN)
+    chosen = state.steps[step.name].chosen
+    if not step.has_candidates:
+        raise WorkspaceError(f"{step.name} has no candidates to weave from")
+    if chosen is not None and chosen != worker:
+        raise WorkspaceError(f"{chosen} is chosen already", hint=f"Reject {chosen} first.")
+    old = state.workers.get(worker)
+    if old is not None and old.phase is not Phase.REVIEWING:
+        raise WorkspaceError(f"{worker} is {old.phase}: it cannot be woven anew")
+    return AttemptId(state.run, worker, old.attempt + 1 if old else 1)

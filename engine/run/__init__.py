@@ -1,0 +1,1 @@
+"""Runs: the core's decisions performed, facts journalled, commands judged, questions answered."""

@@ -1,0 +1,419 @@
+"""Whether a command may be carried out: it becomes facts, or is refused with a reason."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.agents.contract import Steering
+from engine.agents.registry import adapters, heard
+from engine.core import facts as f
+from engine.core.outcome import candidates, must_land_first
+from engine.core.state import RunState, Worker, dependents
+from engine.ids import WOVEN, WorkerId, meant
+from engine.limits import Limits
+from engine.messages import commands as c
+from engine.messages.results import Badge, Moment, Outcome
+from engine.phases import HOLDING, Phase, StopCause
+from engine.plan.model import AgentChoice, PlannedStep, PolicyKind
+from engine.review.moments import clock_time, moment_at
+from engine.review.sight import is_seen, refused_unseen
+from engine.spec.nearest import unmeant
+
+_RETRIABLE = frozenset(
+    {
+        Phase.REVIEWING,
+        Phase.CONFLICTED,
+        Phase.BACKING_OFF,
+        Phase.FAILED,
+        Phase.CANCELLED,
+        Phase.DISCARDED,
+        Phase.SKIPPED,
+        Phase.FINISHED,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a command comes to."""
+
+    facts: tuple[f.Fact, ...]
+    note: str
+
+
+Verdict = Ruling | c.Refused
+_IS_STOPPED = c.Refused("the run was stopped", hint="Resume it first.")
+
+
+def judge(
+    state: RunState, command: c.Command, *, at: float, moments: Sequence[Moment] = ()
+) -> Verdict:
+    """The facts that carry a command out, or why not; a retry may name one of the moments."""
+    name = getattr(command, "worker", None)
+    if name is None:
+        return _RUN_COMMANDS[type(command)](state, command, at)
+    found = find_worker(state, name)
+    if isinstance(found, c.Refused):
+        return found
+    if not is_seen(found, getattr(command, "seen", None)):
+        return refused_unseen(found)
+    base = {"worker": found.id, "attempt": found.attempt, "at": at}
+    verdict = _WORKER_COMMANDS[type(command)](state, found, command, base)
+    if isinstance(command, c.RetryWorker) and isinstance(verdict, Ruling):
+        return _from_moment(verdict, command, moments)
+    return verdict
+
+
+def find_worker(state: RunState, name: str) -> Worker | c.Refused:
+    """The worker that a name means: `step/worker_1`, any unambiguous tail of it, or a label."""
+    name = name.removeprefix(f"{state.run}/").partition("@")[0]
+    with suppress(ValueError):
+        if exact := state.workers.get(WorkerId.parse(name)):
+            return exact
+    found = meant({worker: state.label_of(worker) for worker in state.workers}, name)
+    if len(found) == 1:
+        return state.workers[found[0]]
+    reason, hint = unmeant(name, found, state.workers)
+    return c.Refused(reason, hint=hint, choices=tuple(map(str, found or state.workers)))
+
+
+def _not_now(w: Worker, deed: str) -> c.Refused:
+    return c.Refused(f"{w.id} is {w.phase}: {deed}")
+
+
+def _stop(_: RunState, w: Worker, command: c.StopWorker, base: dict[str, Any]) -> Verdict:
+    if w.phase.is_settled:
+        return _not_now(w, "there is nothing to stop")
+    note = "its tree is killed" if command.is_kill else "it is asked to end, its work is kept"
+    return Ruling((f.StopRequested(**base, is_kill=command.is_kill),), note)
+
+
+def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, Any]) -> Verdict:
+    if w.phase not in _RETRIABLE:
+        return _not_now(w, "only work that has ended can be retried")
+    lost = _is_decided_without(state, w.id)
+    if lost is not None:
+        return lost
+    agent = command.agent
+    if isinstance(agent, str):
+        agent = agent_named(state, agent)
+        if agent is None:
+            return c.Refused(f"there is no agent {command.agent!r}")
+    fact = f.RetryRequested(
+        **base,
+        mode=command.mode,
+        feedback=command.feedback,
+        prompt=command.prompt,
+        limits=_merged(state.limits_of(w.id), command.limits),
+        agent=agent,
+        is_alone=True,
+    )
+    note = f"attempt {w.attempt + 1}, {command.mode}{_of_siblings(state, w.id)}"
+    return Ruling((fact,), note)
+
+
+def _of_siblings(state: RunState, worker: WorkerId) -> str:
+    """Say what becomes of the siblings that fail-fast stopped; nothing where it stopped none."""
+    if not state.steps[worker.step].has_failed_fast:
+        return ""
+    others = [w for w in state.workers_of(worker.step) if w.id != worker]
+    stopped = sum(w.cause is StopCause.FAIL_FAST for w in others)
+    failed = [str(w.id) for w in others if w.outcome is Outcome.FAILED]
+    if not stopped:
+        return ""
+    who = "the worker" if stopped == 1 else f"the {stopped} workers"
+    begin = "begins" if stopped == 1 else "begin"
+    when = f"it and {', '.join(failed)} have succeeded" if failed else "it has succeeded"
+    return f"; {who} that fail-fast stopped {begin} again once {when}"
+
+
+def _from_moment(ruling: Ruling, command: c.RetryWorker, moments: Sequence[Moment]) -> Verdict:
+    """A retry that begins from a moment, where one is named."""
+    if command.at is None:
+        return ruling
+    start = moment_at(moments, command, command.at)
+    if isinstance(start, c.Refused):
+        return start
+    facts = [replace(one, start=start) for one in ruling.facts if isinstance(one, f.RetryRequested)]
+    note = f"{ruling.note}, from attempt {start.attempt} as it was {clock_time(start.at)}"
+    return Ruling(tuple(facts), note)
+
+
+def _is_decided_without(state: RunState, worker: WorkerId) -> c.Refused | None:
+    """Why another attempt would be stopped at once: its step has all that it needs."""
+    step = state.plan.step(worker.step)
+    chosen = state.steps[step.name].chosen
+    if chosen is not None and chosen != worker and _succeeded(state.workers[chosen]):
+        return c.Refused(f"{chosen} is chosen", hint=f"Reject {chosen} first.")
+    successes = sum(
+        _succeeded(other) for other in state.workers_of(step.name) if other.id != worker
+    )
+    if step.policy.kind is PolicyKind.FIRST and successes >= step.policy.n:
+        return c.Refused(f"{step.name} has all the successes it needs")
+    return None
+
+
+def _succeeded(w: Worker) -> bool:
+    return w.outcome is Outcome.SUCCESS
+
+
+def agent_named(state: RunState, name: str) -> AgentChoice | None:
+    """The agent of that name among the run's, or an adapter of that name."""
+    for step in state.plan.steps:
+        for planned in step.workers:
+            if planned.agent is not None and planned.agent.name == name:
+                return planned.agent
+    return AgentChoice(name=name, adapter=name) if name in adapters() else None
+
+
+def _merged(old: Limits, new: Limits | None) -> Limits | None:
+    if new is None:
+        return None
+    return replace(old, **{k: v for k, v in vars(new).items() if v is not None})
+
+
+def _answer(_: RunState, w: Worker, command: c.Answer, base: dict[str, Any]) -> Verdict:
+    if not w.questions:
+        return _not_now(w, "it asks nothing")
+    wanted = command.question or w.questions[0].id
+    if all(q.id != wanted for q in w.questions):
+        return c.Refused(f"{w.id} no longer asks that", hint="Look at what it asks now.")
+    fact = f.HumanAnswered(
+        **base, question=wanted, answer=command.answer, is_for_run=command.is_for_run
+    )
+    return Ruling((fact,), f"{w.id} is told {command.answer!r}")
+
+
+_ON_THEIR_WAY = {
+    Steering.NOW: "the words are on their way",
+    Steering.AFTER_TURN: "it hears that after this turn",
+    Steering.BY_RESUME: "it hears that when it is taken up again, once it has done what it is at",
+    Steering.NO: "it hears nothing while it works, and is told at its next retry",
+}
+
+
+def _steer(state: RunState, w: Worker, command: c.Steer, base: dict[str, Any]) -> Verdict:
+    if w.phase is not Phase.RUNNING:
+        return _not_now(w, "it hears nothing; retry it with feedback instead")
+    agent = state.agent_of(w.id)
+    note = _ON_THEIR_WAY[heard(agent) if agent is not None else Steering.NO]
+    return Ruling((f.AgentSteered(**base, text=command.text),), note)
+
+
+def _interrupt(_: RunState, w: Worker, command: c.Interrupt, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase is not Phase.RUNNING:
+        return _not_now(w, "there is nothing to interrupt")
+    return Ruling((f.AgentInterrupted(**base),), "its turn is broken off")
+
+
+def _approve(_: RunState, w: Worker, command: c.Approve, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase is not Phase.REVIEWING:
+        return _not_now(w, "there is nothing to approve")
+    if Badge.APPROVED in w.badges:
+        return Ruling((), "it is approved already")
+    return Ruling((f.ApprovalNoted(**base),), "approved; landing moves it")
+
+
+def _reject(_: RunState, w: Worker, command: c.Reject, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
+        return _not_now(w, "there is nothing to reject")
+    return Ruling((f.Rejected(**base),), "given up; the change stays on its ref")
+
+
+def _choose(state: RunState, w: Worker, command: c.Choose, base: dict[str, Any]) -> Verdict:
+    del command
+    step = state.plan.step(w.id.step)
+    if not step.has_candidates:
+        return c.Refused(f"{step.name} has no candidates to choose between")
+    if w.id not in candidates(state, step):
+        return _not_now(w, "it has no finished change to choose")
+    if state.steps[step.name].chosen is not None:
+        return c.Refused(f"{state.steps[step.name].chosen} is chosen already")
+    return Ruling((f.Chosen(**base),), "chosen; its siblings are stopped or discarded")
+
+
+def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> Verdict:
+    if w.phase is Phase.LANDING:
+        return c.Refused(f"{w.id} is landing already")
+    if w.phase is not Phase.REVIEWING or w.outcome is not Outcome.SUCCESS:
+        return _not_now(w, "there is nothing to land")
+    below = must_land_first(state, w.id)
+    if below:
+        names = ", ".join(map(str, below))
+        return c.Refused(
+            f"{w.id} is stacked on {names}", hint=f"Land {names} first.", choices=(names,)
+        )
+    if Badge.VIOLATION in w.badges:
+        return c.Refused(
+            f"{w.id} reached outside its tree: {', '.join(w.violations)}",
+            hint=f"See what changed there. Its work is on {w.branch}, for you to merge by hand.",
+        )
+    fact = f.Approved(
+        **base,
+        to=command.to,
+        style=command.style,
+        is_despite_check=command.is_despite_check,
+        edits=str(command.edits),
+        result=command.seen.result if command.seen else None,
+    )
+    return Ruling((fact,), "merging, checking, then moving the target")
+
+
+def _undo(state: RunState, w: Worker, command: c.UndoLanding, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.is_undone:
+        return Ruling((), f"the landing of {w.id} is undone already")
+    if w.phase is not Phase.LANDED or w.prepared is None:
+        return _not_now(w, "there is no landing to undo")
+    above = [
+        str(other.id)
+        for other in state.workers.values()
+        if other.phase is Phase.LANDED and (w.id, w.attempt) in other.bases
+    ]
+    if above:
+        names = ", ".join(above)
+        return c.Refused(f"{names} landed on top of {w.id}", hint=f"Undo {names} first.")
+    return Ruling((f.UndoRequested(**base),), f"taking the landing of {w.id} back …")
+
+
+def _set_limits(state: RunState, w: Worker, command: c.SetLimits, base: dict[str, Any]) -> Verdict:
+    limits = _merged(state.limits_of(w.id), command.limits) or command.limits
+    return Ruling((f.LimitsSet(**base, limits=limits),), "from now on, and for later attempts")
+
+
+def _pause(state: RunState, command: c.Pause, at: float) -> Verdict:
+    del command
+    if state.is_paused:
+        return c.Refused("the run is paused already")
+    return Ruling((f.PauseRequested(at=at),), "nothing new is started; what runs goes on")
+
+
+def _resume(state: RunState, command: c.Resume, at: float) -> Verdict:
+    del command
+    is_held = state.is_paused or state.stop is not None
+    facts: tuple[f.Fact, ...] = (f.ResumeRequested(at=at),) if is_held else ()
+    facts += tuple(
+        f.BackoffElapsed(worker=w.id, attempt=w.attempt, at=at)
+        for w in state.workers.values()
+        if _wants_login(w)
+    )
+    return Ruling(facts, "goes on") if facts else c.Refused("the run is not paused")
+
+
+def _pause_worker(_: RunState, w: Worker, command: c.Pause, base: dict[str, Any]) -> Verdict:
+    del command
+    if w.phase is not Phase.RUNNING:
+        return _not_now(w, "only a running agent can be paused")
+    return Ruling((f.WorkerPaused(**base),), "frozen where it stands")
+
+
+def _resume_worker(_: RunState, w: Worker, command: c.Resume, base: dict[str, Any]) -> Verdict:
+    del command
+    if _wants_login(w):
+        return Ruling((f.BackoffElapsed(**base),), "goes on, by the login that is there now")
+    if Badge.PAUSED not in w.badges:
+        return _not_now(w, "it is not paused")
+    return Ruling((f.WorkerResumed(**base),), "goes on")
+
+
+def _wants_login(w: Worker) -> bool:
+    return w.phase is Phase.BACKING_OFF and Badge.NEEDS_LOGIN in w.badges
+
+
+def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:
+    if all(w.phase.is_settled for w in state.workers.values()):
+        return c.Refused("everything has settled already")
+    return Ruling(
+        (f.RunStopRequested(is_kill=command.is_kill, at=at, stops_landings=True),),
+        "everything that runs is stopped",
+    )
+
+
+def _set_cap(_: RunState, command: c.SetCap, at: float) -> Verdict:
+    if command.cap < 1:
+        return c.Refused("at least one worker must be allowed", hint="Pause the run instead.")
+    return Ruling((f.CapSet(cap=command.cap, at=at),), f"up to {command.cap} at once")
+
+
+def _add_step(state: RunState, command: c.AddStep, at: float) -> Verdict:
+    new = command.step
+    if new.name in state.steps:
+        return c.Refused(f"there is a step {new.name!r} already")
+    ids = [planned.id for planned in new.workers]
+    if not ids or len(set(ids)) < len(ids) or {one.step for one in ids} != {new.name}:
+        return c.Refused(f"{new.name!r} has no workers, or some of another step's name")
+    if state.stop is not None:
+        return _IS_STOPPED
+    unknown = [name for name in command.step.dependencies if name not in state.steps]
+    if unknown:
+        return c.Refused(f"{', '.join(unknown)} is no step of this run")
+    return Ruling((f.StepAdded(step=command.step, at=at),), "added")
+
+
+def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
+    if command.step not in state.steps:
+        return c.Refused(f"{command.step!r} is no step of this run")
+    if state.stop is not None:
+        return _IS_STOPPED
+    step = state.plan.step(command.step)
+    last = next(p for p in reversed(step.workers) if p.id.index != WOVEN)
+    agent = last.agent
+    if command.agent is not None:
+        agent = agent_named(state, command.agent)
+        if agent is None:
+            return c.Refused(f"there is no agent {command.agent!r}")
+    label = agent.name if agent else last.label
+    index = max(planned.id.index for planned in step.workers) + 1
+    new = replace(last, id=WorkerId(step.name, index), agent=agent, label=label)
+    refused = _is_decided_without(state, new.id) or _would_break_off(state, step)
+    if refused is not None:
+        return refused
+    return Ruling((f.WorkerAdded(planned=new, at=at),), f"{new.id} joins")
+
+
+def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:
+    """Why nobody joins: the step would be open again, and what builds on it would be stopped."""
+    if state.steps[step.name].has_failed_fast:
+        return c.Refused(f"{step.name} has failed", hint="Retry one of its workers; others follow.")
+    at_work = [
+        str(w.id)
+        for above in dependents(state.plan, step.name)
+        for w in state.workers_of(above.name)
+        if w.phase in HOLDING or (w.phase is Phase.BACKING_OFF and w.ran)
+    ]
+    if not at_work:
+        return None
+    names = ", ".join(at_work)
+    return c.Refused(
+        f"{names} already builds on {step.name} and would be stopped",
+        hint="Wait for its end, or add a step of its own.",
+    )
+
+
+_RUN_COMMANDS: dict[type[Any], Callable[[RunState, Any, float], Verdict]] = {
+    c.StopRun: _stop_run,
+    c.Pause: _pause,
+    c.Resume: _resume,
+    c.SetCap: _set_cap,
+    c.AddStep: _add_step,
+    c.AddWorker: _add_worker,
+}
+_WORKER_COMMANDS: dict[type[Any], Callable[[RunState, Worker, Any, dict[str, Any]], Verdict]] = {
+    c.StopWorker: _stop,
+    c.RetryWorker: _retry,
+    c.Answer: _answer,
+    c.Steer: _steer,
+    c.Interrupt: _interrupt,
+    c.Approve: _approve,
+    c.Reject: _reject,
+    c.Choose: _choose,
+    c.Land: _land,
+    c.UndoLanding: _undo,
+    c.SetLimits: _set_limits,
+    c.Pause: _pause_worker,
+    c.Resume: _resume_worker,
+}

@@ -1,0 +1,373 @@
+"""From an effect to what is really done, and from its end to a fact."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from engine.core import effects as e
+from engine.core import facts as f
+from engine.core.state import Worker
+from engine.errors import EngineBug, EngineError, HostLost
+from engine.host.threads import REPORT
+from engine.ids import AttemptId
+from engine.limits import Enforcement
+from engine.messages.diffs import ChangeDiff
+from engine.messages.logs import LogKind
+from engine.messages.results import CheckResult
+from engine.phases import Phase, StopCause
+from engine.proof.tampering import tell
+from engine.review.comparing import Wanted
+from engine.run.stalls import is_stall_question
+from engine.site.in_thread import is_in_thread
+from engine.site.shelter import Job
+from engine.work.activities import Activities, Activity
+from engine.work.agent_work import run_agent
+from engine.work.briefing import feedback_for, prompt_for, wants_prior_diff
+from engine.work.checking import Checking
+from engine.work.landing_work import LandingWork
+from engine.work.replay import story_before
+from engine.work.run_ports import RunPort
+from engine.work.tools import Tools
+from engine.work.watch import Watch
+from engine.work.workshop import BaseClash, Made
+
+_AGAIN_S = 2.0
+_NOT_AGAIN = e.StartTimer | e.ReleaseWorkspace
+"""A timer is no deed; a workspace that cannot be released now is taken away by the next clean."""
+
+
+class Performer:
+    """Performs the effects of one run."""
+
+    def __init__(self, run: RunPort, tools: Tools, activities: Activities) -> None:
+        self._run = run
+        self._tools = tools
+        self._activities = activities
+        self._landings = LandingWork(run, tools)
+
+    def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
+        """Start performing an effect."""
+        if isinstance(effect, e.UndoLanding):
+            self._aside(effect, partial(self._landings.undo, effect))
+        elif isinstance(effect, e.StopActivity):
+            # What is meant is what runs now, not what may have begun before it is this task's turn.
+            self._aside(effect, partial(self._stop, effect, self._activities.of(effect.worker)))
+        elif isinstance(effect, e.EntryEffect):
+            self._activities.begin(effect, self._perform)
+        else:
+            self._aside(effect, partial(self._say, effect))
+
+    async def _perform(self, activity: Activity) -> None:
+        effect = activity.effect
+        try:
+            await _tried(
+                partial(self._do, activity),
+                partial(self._fail, effect),
+                partial(self._is_to_be_tried_again, activity),
+            )
+        finally:
+            self._run.troubles.passed(activity)
+
+    async def _is_to_be_tried_again(self, activity: Activity, error: Exception) -> bool:
+        """Wait a moment where only the storage kept an effect from being performed."""
+        if isinstance(activity.effect, _NOT_AGAIN):
+            return False
+        trouble = await self._tools.trouble_behind(error)
+        if trouble is None:
+            return False
+        self._run.troubles.met(activity, trouble)
+        await self._tools.clock.sleep(_AGAIN_S)
+        return True
+
+    def _aside(
+        self, effect: e.EntryEffect | e.SmallEffect, act: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._activities.aside(partial(_tried, act, partial(self._regret, effect)))
+
+    async def _regret(self, effect: e.EntryEffect | e.SmallEffect, error: Exception) -> None:
+        """Say that something small could not be done: it ends nobody."""
+        why = f"{error} {getattr(error, 'hint', '')}".strip() or type(error).__name__
+        if isinstance(effect, e.UndoLanding):
+            self._run.feed(f.UndoRefused(**self._base(effect), reason=why))
+            return
+        activity = self._activities.of(effect.worker)
+        if activity is not None and activity.watch is not None:
+            note = f"{type(effect).__name__} could not be done: {why}"
+            activity.watch.logbook.remark(LogKind.ERROR, note, self._tools.clock.now())
+
+    async def _fail(self, effect: e.EntryEffect, error: Exception) -> None:
+        """Say that an effect could not be performed, unless its end has been told already."""
+        if isinstance(effect, (e.StartAgent, e.StopActivity)):
+            w = self._worker(effect)
+            if w.attempt != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
+                return
+            # An agent whose output cannot be followed must not work on behind its own retry.
+            await self._tools.starter.end(AttemptId(self._run.state.run, w.id, w.attempt))
+        if isinstance(effect, e.PrepareWorkspace):
+            await self._abandon(effect)
+        fact = _failure(effect, error, at=self._tools.clock.now())
+        if fact is not None:
+            self._run.feed(fact)
+
+    async def _do(self, activity: Activity) -> None:
+        acts: dict[type[Any], Callable[[Any], Awaitable[None]]] = {
+            e.PrepareWorkspace: self._prepare,
+            e.Collect: self._collect,
+            e.RunCheck: self._check,
+            e.Land: self._landings.land,
+            e.StartTimer: self._wait,
+            e.ReleaseWorkspace: self._release,
+        }
+        effect = activity.effect
+        if isinstance(effect, e.StartAgent):
+            await run_agent(self._tools, self._run, activity, adopt=False)
+        else:
+            await acts[type(effect)](effect)
+
+    def _worker(self, effect: e.EntryEffect | e.SmallEffect) -> Worker:
+        return self._run.state.workers[effect.worker]
+
+    def _attempt(self, effect: e.EntryEffect) -> AttemptId:
+        return AttemptId(self._run.state.run, effect.worker, effect.attempt)
+
+    def _base(self, effect: e.EntryEffect | e.SmallEffect) -> dict[str, Any]:
+        return {
+            "worker": effect.worker,
+            "attempt": effect.attempt,
+            "at": self._tools.clock.now(),
+        }
+
+    async def _prepare(self, effect: e.PrepareWorkspace) -> None:
+        made = await self._tools.workshop.prepare(self._run.state, effect)
+        if isinstance(made, BaseClash):
+            self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
+            return
+        if made.path != self._worker(effect).workspace:
+            error = await self._set_up(effect, made)
+            if error is not None:
+                await self._abandon(effect)
+                self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
+                return
+        for note in made.notes:
+            self._run.note(effect.worker, effect.attempt, note)
+        w = self._worker(effect)
+        story = await story_before(self._tools, self._run.state, w)
+        feedback = feedback_for(w, await self._prior_diff(effect), story)
+        await self._tools.logins.keep_fresh(self._run.state.agent_of(effect.worker))
+        await self._tools.proof.begin(self._run.state, self._attempt(effect))
+        self._run.feed(
+            f.WorkspaceReady(
+                **self._base(effect),
+                workspace=made.path,
+                prompt=prompt_for(self._run.state, effect.worker),
+                feedback=feedback,
+                branch=made.branch,
+                base=made.base,
+                enforcement=await self._enforcement(effect, made.path),
+            )
+        )
+
+    async def _abandon(self, effect: e.EntryEffect) -> None:
+        """Take away a workspace that no agent has come to: nobody would know of it again."""
+        if self._worker(effect).ran < effect.attempt:
+            with suppress(EngineError, OSError):
+                await self._tools.workshop.abandon(self._run.state, effect)
+
+    async def _set_up(self, effect: e.PrepareWorkspace, made: Made) -> str | None:
+        """Run the manifest's setup, on top of what it made before of the user's own files."""
+        plan = self._run.state.plan
+        command = plan.workspace.setup
+        if command is None:
+            return None
+        seeds = self._tools.seeds
+        sow = partial(seeds.sow, Path(made.path), command, base=plan.runtime.base)
+        seedling = await anyio.to_thread.run_sync(partial(sow, is_users=made.is_users))
+        error: str | None = "it was broken off"
+        try:
+            error = await Checking(self._run, self._tools, effect).setup(made.path)
+        finally:
+            if seedling is not None:
+                keep = partial(seeds.keep, seedling, is_well=error is None)
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(keep)
+        return error
+
+    async def _enforcement(self, effect: e.PrepareWorkspace, path: str) -> tuple[Enforcement, ...]:
+        state = self._run.state
+        if is_in_thread(state, effect.worker):
+            return REPORT
+        job = Job(
+            attempt=AttemptId(state.run, effect.worker, effect.attempt),
+            workspace=path,
+            limits=state.limits_of(effect.worker),
+            git=self._tools.workshop.git_places(state, effect.worker),
+        )
+        return await self._tools.starter.shelter.report_for(state, job)
+
+    async def _prior_diff(self, effect: e.PrepareWorkspace) -> ChangeDiff | None:
+        w = self._worker(effect)
+        if not wants_prior_diff(w) or w.next.previous is None:
+            return None
+        with suppress(EngineError):
+            wanted = Wanted(attempt=w.next.previous)
+            return await self._tools.workshop.diff(self._run.state, w, wanted)
+        return None
+
+    async def _collect(self, effect: e.Collect) -> None:
+        attempt = self._attempt(effect)
+        found = await self._tools.proof.end(self._run, attempt)
+        tell(self._run, found, attempt, at=self._tools.clock.now())
+        kept = await self._tools.workshop.collect(self._run.state, effect)
+        self._run.feed(f.Collected(**self._base(effect), change=kept.change, error=kept.error))
+
+    async def _check(self, effect: e.RunCheck) -> None:
+        w = self._worker(effect)
+        tree = w.change.tree if w.change else None
+        checker = Checking(self._run, self._tools, effect)
+        result = await checker.check(w.workspace or "", tree or "")
+        fact = f.CheckPassed if result.passed else f.CheckFailed
+        self._run.feed(fact(**self._base(effect), check=result))
+
+    async def _wait(self, effect: e.StartTimer) -> None:
+        if effect.is_for_login:
+            w = self._worker(effect)
+            agent = self._run.state.agent_of(w.id)
+            await self._tools.logins.wait_renewed(agent, since=w.attempt_since or 0.0)
+        else:
+            await self._tools.clock.sleep_until(effect.until)
+        if self._worker(effect).phase is Phase.BACKING_OFF:  # else a human was quicker
+            self._run.feed(f.BackoffElapsed(**self._base(effect)))
+
+    async def _release(self, effect: e.ReleaseWorkspace) -> None:
+        w = self._worker(effect)
+        self._tools.ports.release(f"{self._run.state.run}/{w.id}")
+        with suppress(EngineError, OSError):
+            has_teardown = self._run.state.plan.workspace.teardown is not None
+            if has_teardown and w.workspace and await anyio.Path(w.workspace).is_dir():
+                await Checking(self._run, self._tools, effect).teardown(w.workspace)
+            await self._tools.workshop.release(self._run.state, effect)
+
+    async def put_away(self, activity: Activity) -> None:
+        """Give a workspace back that nothing works in, whatever its work still waits for."""
+        w = self._worker(activity.effect)
+        effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt)
+        if not w.phase.holds_slot and w.phase is not Phase.LANDING:
+            with suppress(EngineError, OSError):
+                await self._tools.workshop.put_away(self._run.state, effect)
+
+    async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:
+        """End what runs for a worker; an agent reports its own end, the rest is reported here."""
+        w = self._worker(effect)
+        if w.attempt != effect.attempt:
+            return
+        if w.phase is not Phase.STOPPING:
+            if activity is not None:
+                await activity.end()
+            return
+        if w.ran == w.attempt and w.collected < w.attempt:
+            await self._stop_agent(effect, activity)
+            return
+        if activity is not None:
+            await activity.end()
+        await self._abandon(effect)  # only now: it may have been made whole, too late to be told
+        self._run.feed(f.ActivityEnded(**self._base(effect)))
+
+    async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:
+        if activity is None:
+            activity = self._activities.begin(effect, self._adopt)
+        await activity.wait_watched()
+        if activity.watch is not None:
+            with suppress(HostLost):
+                await activity.watch.stop(effect.cause, is_kill=effect.is_kill)
+
+    async def _adopt(self, activity: Activity) -> None:
+        await run_agent(self._tools, self._run, activity, adopt=True)
+
+    async def _say(self, effect: e.SmallEffect) -> None:
+        """Small acts on an agent that may be gone by now: then they have no object any more."""
+        activity = self._activities.of(effect.worker)
+        watch = activity.watch if activity else None
+        if watch is None or watch.attempt.number != effect.attempt:
+            self._keep_words(effect)
+            return
+        if not watch.is_started and not isinstance(effect, e.SendSteer):
+            return
+        with suppress(HostLost):
+            await self._say_to(effect, watch)
+            match effect:
+                case e.SendAnswer() if not is_stall_question(effect.question):
+                    await watch.answer(effect.question, effect.answer)
+                case e.SendSteer():
+                    await watch.steer(effect.text)
+                case e.SendInterrupt():
+                    await watch.interrupt()
+                case _:
+                    return
+
+    def _keep_words(self, effect: e.SmallEffect) -> None:
+        if isinstance(effect, e.SendSteer):
+            self._run.feed(f.SteerUnheard(**self._base(effect), text=effect.text))
+
+    async def _say_to(self, effect: e.SmallEffect, watch: Watch) -> None:
+        host, attempt = watch.host, watch.attempt
+        match effect:
+            case e.SendAnswer() if is_stall_question(effect.question):
+                if effect.answer == "stop":
+                    self._run.feed(f.StopRequested(**self._base(effect), cause=StopCause.STALLED))
+            case e.HoldClocks():
+                await host.hold_clock(attempt, held=effect.is_held)
+            case e.FreezeAttempt():
+                await host.freeze(attempt)
+            case e.ThawAttempt():
+                await host.thaw(attempt)
+            case e.ChangeLimits():
+                await watch.set_limits(effect.limits)
+            case _:
+                return
+
+
+async def _tried(
+    act: Callable[[], Awaitable[None]],
+    failed: Callable[[Exception], Awaitable[None]],
+    is_passing: Callable[[Exception], Awaitable[bool]] | None = None,
+) -> None:
+    """Do it; what goes wrong in doing it is told like anything else, a bug of ours is not.
+
+    What `is_passing` says of an error decides if it is done once more.
+    """
+    while True:
+        try:
+            return await act()
+        except EngineBug:
+            raise
+        except Exception as error:  # noqa: BLE001  the one place: no failure ends an engine
+            if is_passing is None or not await is_passing(error):
+                return await failed(error)
+
+
+def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | None:
+    """The fact that an effect could not be performed, and why; None if nobody waits for it."""
+    base: dict[str, Any] = {"worker": effect.worker, "attempt": effect.attempt, "at": at}
+    hint = getattr(error, "hint", "")
+    why = f"{error} {hint}".strip() or type(error).__name__
+    match effect:
+        case e.PrepareWorkspace():
+            return f.PrepareFailed(**base, error=why)
+        case e.StartAgent() | e.StopActivity():
+            return f.AttemptEnded(**base, ok=False, error=why)
+        case e.Collect():
+            return f.Collected(**base, error=f"the work could not be collected: {why}")
+        case e.RunCheck():
+            result = CheckResult(command="", passed=False, summary=f"could not be run: {why}")
+            return f.CheckFailed(**base, check=result)
+        case e.Land():
+            return f.LandRefused(**base, reason=why)
+        case e.StartTimer():
+            return f.BackoffElapsed(**base)
+        case e.ReleaseWorkspace():
+            return None

@@ -1,0 +1,53 @@
+"""Noticing that nothing moves: first a badge, and after twice the time a question."""
+
+from typing import Any
+
+from engine.core import facts as f
+from engine.core.state import Worker
+from engine.messages.results import Badge, Question
+from engine.phases import Phase
+from engine.work.watch import Watch
+
+_PREFIX = "stall-"
+
+
+def is_stall_question(question: str) -> bool:
+    """Whether a question is the engine's own and not the agent's."""
+    return question.startswith(_PREFIX)
+
+
+def stall_facts(w: Worker, watch: Watch, *, stall_s: float) -> list[f.Fact]:
+    """What is to be said of a worker that has not moved for `stall_s`, or moves again.
+
+    The clock stands still while a human is awaited, and while the worker is paused.
+    """
+    if w.phase is not Phase.RUNNING:
+        return []
+    now = watch.clock.monotonic()
+    own = [q.id for q in w.questions if is_stall_question(q.id)]
+    moved_at = watch.logbook.moved_at
+    is_held = Badge.PAUSED in w.badges or len(w.questions) > len(own)
+    if moved_at is None or is_held:
+        watch.logbook.last_progress = now
+        return []
+    still = now - moved_at
+    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": watch.clock.now()}
+    is_shown = Badge.STALLED in w.badges
+    if still < stall_s:
+        gone: list[f.Fact] = [f.QuestionWithdrawn(**base, question=q) for q in own]
+        return [*gone, f.StallSeen(**base, is_stalled=False)] if is_shown else gone
+    if not is_shown:
+        return [f.StallSeen(**base)]
+    if still >= 2 * stall_s and not own:
+        return [f.AgentAsked(**base, question=_question(w, still, watch.clock.now()))]
+    return []
+
+
+def _question(w: Worker, still_s: float, at: float) -> Question:
+    asked = sum(is_stall_question(said.question or "") for said in w.said)
+    return Question(
+        id=f"{_PREFIX}{w.attempt}-{asked + 1}",
+        text=f"nothing has moved for {still_s / 60:.0f} minutes: wait, or stop it?",
+        choices=("wait", "stop"),
+        asked_at=at,
+    )

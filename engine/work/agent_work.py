@@ -1,0 +1,172 @@
+"""An agent's attempt from launch to end: adapter, surroundings and watch put together."""
+
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+
+from engine.agents.command import shell_launch, shell_parser
+from engine.agents.contract import Launch, LaunchRequest, StreamParser
+from engine.agents.registry import adapter_named, heard
+from engine.core import facts as f
+from engine.core.state import RunState, Worker
+from engine.errors import EngineError
+from engine.ids import AttemptId
+from engine.limits import Usage
+from engine.plan.model import AgentChoice, RetryMode
+from engine.plan.prompts import command_environment
+from engine.site.in_thread import is_in_thread
+from engine.site.shelter import Job, user_home
+from engine.work.activities import Activity
+from engine.work.notebook import Notebook
+from engine.work.run_ports import RunPort
+from engine.work.thread_work import run_in_thread
+from engine.work.tools import Tools
+from engine.work.watch import Watch
+
+_SHELL = AgentChoice(name="command", adapter="command")
+
+
+def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
+    """What the adapter is told of this attempt."""
+    planned = state.planned(w.id)
+    choice = state.agent_of(w.id) or _SHELL
+    mode = w.next.mode
+    if w.next.is_turn:  # asked something new: its session goes on, or there is nothing to tell
+        mode = RetryMode.CONTINUE if w.session else RetryMode.FRESH
+    return LaunchRequest(
+        choice=choice,
+        prompt=w.prompt,
+        workspace=w.workspace or "",
+        home=str(tools.layout.home(state.run, w.id)),
+        worker=str(w.id),
+        attempt=w.attempt,
+        persona_prompt=planned.persona_prompt,
+        hint=planned.hint,
+        permissions=planned.permissions,
+        mode=mode,
+        session=w.session if mode is not RetryMode.FRESH else None,
+        session_workspace=w.session_workspace if mode is not RetryMode.FRESH else "",
+        used_before=(w.session_usage if mode is not RetryMode.FRESH else None) or Usage(),
+        feedback=w.feedback,
+        environment=tools.starter.shelter.environ,
+        user_home=user_home(tools.environ),
+        folder=str(tools.project),
+        is_confined=tools.starter.shelter.can_confine and not is_in_thread(state, w.id),
+        budget_usd=state.limits_of(w.id).budget_usd,
+    )
+
+
+def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[Launch, StreamParser]:
+    step = state.plan.step(w.id.step)
+    if step.run is not None:
+        return shell_launch(step.run), shell_parser(request)
+    adapter = adapter_named(request.choice.adapter)
+    return adapter.launch(request), adapter.parser(request)
+
+
+async def _launched(
+    tools: Tools, state: RunState, w: Worker, request: LaunchRequest
+) -> tuple[Launch, StreamParser]:
+    """Adapters look at files; a command step has nothing to look for."""
+    if state.plan.step(w.id.step).run is not None:
+        return _launch(state, w, request)
+    home = tools.layout.home(state.run, w.id)
+
+    def launch() -> tuple[Launch, StreamParser]:
+        tools.layout.make(home)
+        return _launch(state, w, request)
+
+    return await anyio.to_thread.run_sync(launch)
+
+
+def parser_for(tools: Tools, state: RunState, w: Worker) -> StreamParser:
+    """A parser for what this worker's agent wrote or will write."""
+    return _launch(state, w, launch_request(tools, state, w))[1]
+
+
+async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bool) -> None:
+    """Start the agent, or find it running, and report its end.
+
+    Args:
+        tools: The rooms.
+        run: The run it belongs to.
+        activity: What is being performed; it gets the watch, so that a stop reaches the agent.
+        adopt: Only follow an attempt that was started before; never start one.
+    """
+    effect = activity.effect
+    state = run.state
+    w = state.workers[effect.worker]
+    attempt = AttemptId(state.run, w.id, w.attempt)
+    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": tools.clock.now()}
+    request = launch_request(tools, state, w)
+    if is_in_thread(state, w.id):
+        await run_in_thread(tools, run, activity, request, adopt=adopt)
+        return
+    if adopt and not await tools.starter.is_known(attempt):
+        cause = w.stop.cause if w.stop else None
+        run.feed(f.AttemptEnded(**base, ok=False, cause=cause))
+        return
+    try:
+        launch, parser = await _launched(tools, state, w, request)
+    except EngineError as error:
+        if await tools.trouble_behind(error) is not None:
+            raise
+        run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
+        return
+    if (agent := state.agent_of(w.id)) is not None:
+        await tools.ledger.share([agent])
+    logbook = run.new_logbook(w.id, w.attempt)
+    logbook.hears = heard(request.choice) if agent is not None else ""
+    watch = Watch(
+        attempt=attempt,
+        host=tools.starter.host,
+        parser=parser,
+        request=request,
+        logbook=logbook,
+        notebook=Notebook(tools.layout.agent_db(state.run, w.id), w.attempt),
+        clock=tools.clock,
+        limits=state.limits_of(w.id),
+        feed=run.feed,
+        mention=run.mention,
+        keeps_stdin=launch.keeps_stdin,
+        count_spent=partial(tools.ledger.spend, request.choice, attempt),
+        started_at=w.attempt_since or tools.clock.now(),
+    )
+    await run.recall(watch.logbook, w.id)
+    activity.watch = watch
+    activity.watched.set()
+    await _follow(tools, run, activity, launch)
+
+
+async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: Launch) -> None:
+    """Start what is watched and follow it to its end; its surroundings are taken away after."""
+    watch, state = activity.watch, run.state
+    if watch is None:
+        return
+    w = state.workers[activity.effect.worker]
+    job = Job(
+        attempt=watch.attempt,
+        workspace=w.workspace or "",
+        limits=watch.limits,
+        git=tools.workshop.git_places(state, w.id),
+        env=_env(tools, state, w),
+    )
+    sheltered = await tools.starter.start(state, job, launch)
+    watch.change_kernel_limits = partial(tools.starter.shelter.change_limits, sheltered)
+    try:
+        ended = await watch.follow(lambda: run.state.workers[w.id])
+    finally:
+        activity.watch = None
+    run.feed(ended)
+    activity.done.set()  # it is dead: its work may be collected while its notes are written down
+    await tools.starter.host.forget(watch.attempt)
+    await tools.starter.shelter.release(sheltered)
+    await tools.ledger.share([])
+    await watch.put_away()
+
+
+def _env(tools: Tools, state: RunState, w: Worker) -> dict[str, str]:
+    step = state.plan.step(w.id.step)
+    ports = tools.ports.lease(f"{state.run}/{w.id}", state.plan.workspace.ports)
+    return {**command_environment(step, state.planned(w.id), run=state.run), **ports}

@@ -1,0 +1,206 @@
+"""Asking an agent about one conflict: the three texts and the prompts go in, a text comes out.
+
+It is an attempt like any other, under a keeper and in the worker's own surroundings, but in an
+empty folder: whatever it writes there is thrown away. What it answers is only ever offered.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from secrets import token_hex
+
+import anyio
+from anyio import to_thread
+
+from engine.agents import agent_events as a
+from engine.agents.contract import Ending, Launch, LaunchRequest, StreamParser
+from engine.agents.registry import adapter_named
+from engine.core.state import RunState, Worker
+from engine.errors import AgentError
+from engine.host.seam import Stream
+from engine.ids import AttemptId
+from engine.phases import Phase, StopCause
+from engine.plan.model import AgentChoice
+from engine.private import private_folder
+from engine.review.inquiry import Inquiry
+from engine.site.attempts import with_role
+from engine.site.shelter import Job, user_home
+from engine.work.logbook import Logbook
+from engine.work.tools import Tools
+
+_ANSWER = re.compile(r"^<<<ANSWER[^\n]*\n(.*?)^ANSWER>>>", re.MULTILINE | re.DOTALL)
+_TASK = """Two changes of the same lines of {path} have to be made one. {base}
+
+--- {target} has:
+{ours}
+--- {incoming} has:
+{theirs}
+---
+{about}{words}
+Say which lines should stand there so that both intentions are kept. Change no files. Answer with
+exactly those lines, without line numbers and without fences, between two lines that read
+<<<ANSWER
+ANSWER>>>
+"""
+
+
+async def ask_agent(
+    tools: Tools, state: RunState, w: Worker, *, choice: AgentChoice, inquiry: Inquiry
+) -> str:
+    """The text that an agent proposes for a hunk.
+
+    Raises:
+        EngineError: It could not be asked, or gave no answer.
+    """
+    attempt = with_role(AttemptId(state.run, w.id, w.attempt), f"ask-{token_hex(4)}")
+    if w.workspace is None:
+        raise AgentError(f"{w.id} has no place where an agent could be asked")
+    folder = folder_of(state, attempt)
+    place = folder / state.plan.workspace.cwd
+    await to_thread.run_sync(private_folder, place)
+    try:
+        prompt = prompt_of(state, inquiry)
+        return _answer(await _asked(tools, state, attempt, choice=choice, prompt=prompt))
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def prompt_of(state: RunState, inquiry: Inquiry) -> str:
+    """What the agent is asked: the three texts, and what each side was asked to do."""
+    base = inquiry.base
+    said = f"Before both, they were:\n{base}" if base else "Before both, there was nothing."
+    sides = {inquiry.incoming, inquiry.target}
+    prompts = [
+        f"{worker.id} was asked: {worker.prompt.strip()}"
+        for worker in state.workers.values()
+        if worker.prompt and (str(worker.id) in sides or worker.phase is Phase.LANDED)
+    ]
+    subjects = [f"{inquiry.target} says: {subject}" for subject in inquiry.subjects]
+    about = "".join(f"{line}\n" for line in (*prompts, *subjects))
+    words = f"{inquiry.around}\n" if inquiry.around else ""
+    words += f"The reviewer says: {inquiry.words}\n" if inquiry.words else ""
+    return _TASK.format(
+        path=inquiry.path,
+        base=said,
+        target=inquiry.target,
+        incoming=inquiry.incoming,
+        ours=inquiry.ours,
+        theirs=inquiry.theirs,
+        about=about,
+        words=words,
+    )
+
+
+def _answer(said: str) -> str:
+    found = _ANSWER.findall(said)
+    if not found:
+        raise AgentError("its answer had no lines between the two marks")
+    return str(found[-1])
+
+
+async def _asked(
+    tools: Tools, state: RunState, attempt: AttemptId, *, choice: AgentChoice, prompt: str
+) -> str:
+    home = tools.layout.home(state.run, attempt.worker)
+    request = LaunchRequest(
+        choice=choice,
+        prompt=prompt,
+        workspace=str(folder_of(state, attempt)),
+        home=str(home),
+        worker=str(attempt.worker),
+        attempt=attempt.number,
+        permissions=state.planned(attempt.worker).permissions,
+        environment=tools.starter.shelter.environ,
+        user_home=user_home(tools.environ),
+        folder=str(tools.project),
+        is_confined=tools.starter.shelter.can_confine,
+        budget_usd=state.limits_of(attempt.worker).budget_usd,
+    )
+
+    def launch() -> tuple[Launch, StreamParser]:
+        tools.layout.make(home)
+        adapter = adapter_named(choice.adapter)
+        return adapter.launch(request), adapter.parser(request)
+
+    await tools.logins.keep_fresh(choice)
+    launched, parser = await to_thread.run_sync(launch)
+    job = Job(attempt=attempt, workspace=request.workspace, limits=state.limits_of(attempt.worker))
+    sheltered = await tools.starter.start(state, job, launched)
+    try:
+        return await _Listening(tools, attempt, parser, keeps_stdin=launched.keeps_stdin).to_end()
+    finally:
+        await tools.starter.end(attempt)
+        with anyio.CancelScope(shield=True):
+            await tools.starter.shelter.release(sheltered)
+
+
+def folder_of(state: RunState, attempt: AttemptId) -> Path:
+    """The folder in which an agent is asked: beside the worker's own."""
+    workspace = state.workers[attempt.worker].workspace or ""
+    return Path(workspace).with_name(attempt.role)
+
+
+class _Listening:
+    """One question being answered; nobody is there to be asked back, so permissions are denied."""
+
+    def __init__(
+        self, tools: Tools, attempt: AttemptId, parser: StreamParser, *, keeps_stdin: bool
+    ) -> None:
+        self._host = tools.starter.host
+        self._attempt = attempt
+        self._parser = parser
+        self._keeps_stdin = keeps_stdin
+        self._logbook = Logbook(attempt.number)
+        self._sent = 0
+
+    async def to_end(self) -> str:
+        """Its last message.
+
+        Raises:
+            AgentError: It did not end well.
+        """
+        offset = 0
+        while True:
+            chunk = await self._host.read(self._attempt, offset)
+            for frame in chunk.frames:
+                if frame.stream is not Stream.NOTE:
+                    await self._take(self._parser.feed(frame.stream, frame.data))
+            offset = chunk.next_offset
+            if chunk.end is None:
+                continue
+            end = chunk.end
+            outcome = self._parser.finish(
+                Ending(
+                    exit_code=end.exit_code,
+                    signal=end.signal,
+                    not_started=end.not_started,
+                    cause=end.cause,
+                )
+            )
+            if not outcome.ok or end.cause is not None:
+                raise AgentError(outcome.error or f"it was stopped ({end.cause})")
+            return outcome.text
+
+    async def _take(self, events: Sequence[a.AgentEvent]) -> None:
+        for event in events:
+            self._logbook.note(event, 0.0)
+            match event:
+                case a.Reply():
+                    await self._send(event.data)
+                case a.Asked():
+                    answer = self._parser.answer(event.id, "deny")
+                    if answer is None:
+                        await self._host.cancel(self._attempt, StopCause.USER)
+                    else:
+                        await self._send(answer)
+                case _:
+                    pass
+        if self._keeps_stdin and self._logbook.is_turn_over:
+            self._keeps_stdin = False
+            await self._send(None)
+
+    async def _send(self, data: bytes | None) -> None:
+        self._sent += 1
+        await self._host.send(self._attempt, self._sent, data)

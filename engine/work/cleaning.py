@@ -1,0 +1,244 @@
+"""What can be taken away safely, what cannot and why; and getting back what was taken away."""
+
+import os
+from collections.abc import Container, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+
+from engine.beneath import remove_tree
+from engine.core.effects import ReleaseWorkspace
+from engine.core.state import RunState, Worker
+from engine.errors import EngineError, StoreError, WorkspaceError
+from engine.git.checkout import COPIES, copied, put_back
+from engine.git.removal import Removed, drop_missing, restore
+from engine.git.runner import Repo
+from engine.git.strays import examine_stray
+from engine.git.unfinished import let_go
+from engine.ids import AttemptId
+from engine.phases import Phase
+from engine.site.trash import LABEL, discard
+from engine.store.codec import from_json
+from engine.store.layout import check_root
+from engine.work.tools import Tools
+
+KEPT_S = 30 * 24 * 3600.0
+"""How long the trash keeps what was put there."""
+_GOING = ".going-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanItem:
+    """One workspace: whether it may go, why it stays if it stays, and whether it went.
+
+    Attributes:
+        branch: The worker's branch, where that is what goes.
+    """
+
+    run: str
+    worker: str
+    path: str
+    reasons: tuple[str, ...] = ()
+    was_removed: bool = False
+    branch: str = ""
+
+    @property
+    def is_safe(self) -> bool:
+        """Every byte of it is kept elsewhere."""
+        return not self.reasons
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrashItem:
+    """Something in the trash that can be brought back."""
+
+    id: str
+    origin: str
+    at: float
+
+
+async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> list[CleanItem]:
+    """Every workspace of these runs, and of runs that are gone; those that are provably safe go.
+
+    With `dry_run` it is only said what would go.
+    """
+    items = [
+        await _clean_one(tools, state, w, dry_run=dry_run)
+        for state in states
+        for w in [each for known in state.workers.values() for each in _attempts(known)]
+        if await anyio.Path(w.workspace or "").is_dir()
+    ]
+    items += await _clean_strays(tools, dry_run=dry_run)
+    if not dry_run and tools.repo is not None:
+        await let_go(tools.repo)
+    going = {item.path for item in items if item.is_safe} if dry_run else None
+    items += await _drop_branches(tools, states, going=going)
+    if not dry_run:
+        for state in states:
+            if all(w.phase.is_settled for w in state.workers.values()):
+                checked = check_root(tools.workspaces, state.run)
+                for folder in (checked, tools.layout.radar(state.run)):
+                    await anyio.to_thread.run_sync(remove_tree, folder)
+                await anyio.to_thread.run_sync(_drop_empty, tools.workspaces / state.run)
+        now = tools.clock.now()
+        await anyio.to_thread.run_sync(partial(_purge, tools.layout.trash, now))
+    return items
+
+
+def _drop_empty(folder: Path) -> None:
+    """Remove a folder and those below it that hold nothing at all."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):  # something is in it
+            Path(path).rmdir()
+
+
+async def _clean_strays(tools: Tools, *, dry_run: bool) -> list[CleanItem]:
+    """Workspaces of runs that are gone, and registered worktrees whose folder is gone."""
+    if tools.repo is None:
+        return []
+    items = []
+    strays = await anyio.to_thread.run_sync(_strays, tools.workspaces, tools.layout.runs)
+    for attempt, path in strays:
+        verdict = await examine_stray(tools.repo, attempt, path)
+        is_going = verdict.is_safe and not dry_run
+        if is_going:
+            await discard(tools.repo, tools.layout, verdict)
+            await anyio.to_thread.run_sync(_drop_empty, tools.workspaces / attempt.run)
+        items.append(
+            CleanItem(
+                run=attempt.run,
+                worker=str(attempt.worker),
+                path=str(path),
+                reasons=verdict.reasons,
+                was_removed=is_going,
+            )
+        )
+    if not dry_run:
+        await drop_missing(tools.repo, tools.workspaces)
+    return items
+
+
+def _strays(root: Path, runs: Path) -> list[tuple[AttemptId, Path]]:
+    found = []
+    for path in sorted(root.glob("*/*/worker_*/attempt_*")):
+        run, step, worker, attempt = path.relative_to(root).parts
+        number = attempt.removeprefix("attempt_")
+        is_known = (runs / run).is_dir()
+        if not is_known and number.isdigit() and path.is_dir() and not path.is_symlink():
+            found.append((AttemptId.parse(f"{run}/{step}/{worker}@{number}"), path))
+    return found
+
+
+async def _drop_branches(
+    tools: Tools, states: Sequence[RunState], *, going: Container[str] | None
+) -> list[CleanItem]:
+    """Branches of settled workers whose work is in the target; the others stay.
+
+    Where it is only to be said, `going` are the workspaces that would be gone by then.
+    """
+    items = []
+    for state in states:
+        for w in state.workers.values():
+            if not w.phase.is_settled or w.branch is None or not w.attempt:
+                continue
+            is_gone = going is not None and w.workspace in going
+            if not is_gone and await anyio.Path(w.workspace or "").is_dir():
+                continue
+            if await tools.workshop.drop_branch(state, w, going=going) == "":
+                items.append(
+                    CleanItem(
+                        run=state.run,
+                        worker=str(w.id),
+                        path=w.workspace or "",
+                        was_removed=going is None,
+                        branch=w.branch,
+                    )
+                )
+    return items
+
+
+def _attempts(w: Worker) -> list[Worker]:
+    """The worker as it is, and as it was at each attempt before, in that attempt's workspace."""
+    if w.workspace is None:
+        return []
+    place = Path(w.workspace)
+    older = [
+        replace(w, attempt=n, workspace=str(place.with_name(f"attempt_{n}")), phase=Phase.FAILED)
+        for n in range(1, w.attempt)
+        if place.name != f"attempt_{n}"
+    ]
+    return [*older, w]
+
+
+async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool) -> CleanItem:
+    path = w.workspace or ""
+    item = partial(CleanItem, run=state.run, worker=str(w.id), path=path)
+    if not w.phase.is_settled:
+        return item(reasons=(f"{w.id} is {w.phase}",))
+    state = replace(state, workers={**state.workers, w.id: w})
+    effect = ReleaseWorkspace(worker=w.id, attempt=w.attempt)
+    try:
+        reasons = await tools.workshop.examine(state, effect)
+    except (EngineError, OSError) as error:  # one that cannot be read must not keep the others
+        reasons = (f"it could not be read: {error}",)
+    if reasons or dry_run:
+        return item(reasons=reasons)
+    await tools.workshop.put_away(state, effect)
+    if await anyio.Path(path).exists():
+        return item(reasons=("it could not be moved to the trash",))
+    return item(was_removed=True)
+
+
+def trash_items(trash: Path) -> list[TrashItem]:
+    """What the trash holds, the newest first."""
+    items = []
+    there = trash.iterdir() if trash.is_dir() else ()
+    for folder in (one for one in there if not one.name.startswith(_GOING)):
+        label, copies = folder / LABEL, folder / COPIES
+        if label.is_file():
+            origin, at = from_json(Removed, label.read_text()).workspace.path, label.stat().st_mtime
+            items.append(TrashItem(id=folder.name, origin=origin, at=at))
+        elif copies.is_file():
+            with suppress(WorkspaceError):  # what is unreadable is for whoever opens the folder
+                worktree, paths = copied(folder)
+                origin = f"edits of {', '.join(paths)} in {worktree}"
+                items.append(TrashItem(id=folder.name, origin=origin, at=copies.stat().st_mtime))
+    return sorted(items, key=lambda item: item.at, reverse=True)
+
+
+async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
+    """Put a workspace back where it was, or edits in the files they were of; the paths.
+
+    Raises:
+        WorkspaceError: There is none of that name, or something else is in its place now.
+    """
+    folder = trash / Path(name).name
+    if await anyio.Path(folder / COPIES).is_file():
+        back = await anyio.to_thread.run_sync(put_back, folder)
+        await anyio.to_thread.run_sync(remove_tree, folder)
+        return ", ".join(back)
+    if repo is None or not await anyio.Path(folder / LABEL).is_file():
+        raise WorkspaceError(
+            f"the trash holds nothing called {name!r}", hint="`plait restore` lists what it holds."
+        )
+    text = await anyio.Path(folder / LABEL).read_text()
+    try:
+        removed = from_json(Removed, text)
+    except StoreError as error:
+        raise WorkspaceError(f"{folder / LABEL} cannot be read: {error}") from error
+    await restore(repo, removed)
+    await anyio.to_thread.run_sync(remove_tree, folder)
+    return removed.workspace.path
+
+
+def _purge(trash: Path, now: float) -> None:
+    """Let go of what has been in the trash for long enough, and of what an earlier purge left."""
+    for item in trash_items(trash):
+        if now - item.at > KEPT_S:
+            # Renamed first: half of it must never look like something that could be restored.
+            (trash / item.id).rename(trash / f"{_GOING}{item.id}")
+    for folder in trash.glob(f"{_GOING}*"):
+        remove_tree(folder)  # the next clean tries again where something stays

@@ -1,0 +1,55 @@
+"""How a human gets into a worker's sandbox: the words, the environment, what to know beforehand.
+
+The program is the human's, not the agent's: it has no limits of its own and is no attempt, but it
+sees what the agent sees and may write what the agent may write.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from engine.core.state import RunState, Worker
+from engine.errors import WorkspaceError
+from engine.ids import AttemptId
+from engine.messages.results import Entrance
+from engine.phases import Phase
+from engine.site.shelter import Job
+from engine.work.tools import Tools
+
+_WORKS_ON = {Phase.PREPARING, Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING}
+
+
+async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
+    """What starts a program inside a worker's sandbox.
+
+    Raises:
+        WorkspaceError: Its workspace is not there, or nothing would hold the program in.
+    """
+    if w.workspace is None or not await anyio.Path(w.workspace).is_dir():
+        raise WorkspaceError(
+            f"{w.id} has no workspace now", hint="Its work, if there is any, is on its branch."
+        )
+    job = Job(
+        attempt=AttemptId(state.run, w.id, w.attempt, role="shell"),
+        workspace=w.workspace,
+        limits=state.limits_of(w.id),
+        git=await tools.workshop.find_places(state, w),
+    )
+    enter = partial(tools.starter.shelter.enter, state, job)
+    argv, env = await anyio.to_thread.run_sync(enter)
+    note = ""
+    if w.phase not in _WORKS_ON:
+        env = (*env, *(() if tools.starter.shelter.mounts else _git_of(job)))
+        note = "Its work was collected already: what you change here is not part of its change."
+    folder = str(anyio.Path(w.workspace) / state.plan.workspace.cwd)
+    return Entrance(argv=argv, env=dict(env), folder=folder, note=note)
+
+
+def _git_of(job: Job) -> Sequence[tuple[str, str]]:
+    """Name the private repository where the workspace's `.git` leads out of the sandbox again."""
+    git = job.git
+    if git is None or git.private.is_relative_to(job.workspace):
+        return ()
+    return (("GIT_DIR", str(git.private)), ("GIT_WORK_TREE", job.workspace))

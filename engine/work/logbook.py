@@ -1,0 +1,285 @@
+"""A worker's log as a console reads it: the last lines of one attempt, and what it does now.
+
+Made from the attempt's events as they come; it can always be made again from the recording.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import singledispatchmethod
+from typing import NamedTuple
+
+from engine.agents import agent_events as a
+from engine.limits import Usage
+from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines, LogPiece
+
+TAIL_LINES = 12
+_FOCUS_S = 2.0
+_SHOWN = 60
+AT_ITS_CAP = "the recording met its cap: what follows was not kept"
+_Piece = tuple[float, LogKind, str, int]
+"""Lines as they came, as one text, and how many: taken apart only if they are read at all."""
+
+
+class Remark(NamedTuple):
+    """Something that did not come from the agent."""
+
+    at: float
+    kind: LogKind
+    text: str
+
+
+@dataclass
+class Logbook:
+    """What is known of one attempt beyond the journal.
+
+    Attributes:
+        most: How many lines are kept.
+        first: The number of the oldest line still kept; numbers only grow.
+        is_turn_over: The agent has nothing more to do, well or not, and waits for its input to end.
+        last_progress: When it last told of something it did, on the monotonic clock.
+        last_raw: When it last wrote a plain line, likewise.
+        hears: When its agent hears what is said to it; empty where no agent works.
+        last_read: When somebody last read it line by line, likewise.
+        on_remark: Called with each new remark, so that it can be kept.
+    """
+
+    attempt: int
+    most: float = KEPT_LINES
+    first: int = 0
+    tool: str | None = None
+    progress: float | None = None
+    usage: Usage = field(default_factory=Usage)
+    last_output_at: float | None = None
+    last_progress: float | None = None
+    last_raw: float | None = None
+    last_read: float | None = None
+    sub_agents: int = 0
+    hears: str = ""
+    cached_tokens: int = 0
+    is_ended: bool = False
+    is_turn_over: bool = False
+    on_remark: Callable[[Remark], None] | None = None
+    _is_open: bool = False
+    _next: int = 0
+    _earlier: deque[Remark] = field(default_factory=deque)
+    _recalled: set[str] = field(default_factory=set)
+    _kept: deque[_Piece] = field(default_factory=deque)
+
+    @property
+    def next(self) -> int:
+        """The number of the line that is written next."""
+        return self._next
+
+    def is_focused(self, monotonic: float) -> bool:
+        """Somebody reads it now, so that what it writes should be seen at once."""
+        return self.last_read is not None and monotonic - self.last_read < _FOCUS_S
+
+    def write(self, kind: LogKind, text: str, at: float) -> None:
+        """Add a text of one kind, a line a row."""
+        self._is_open = False
+        self._add(text, kind, at)
+
+    def remark(self, kind: LogKind, text: str, at: float, *, is_once: bool = False) -> None:
+        """Add what did not come from the agent, and will not be found in its recording."""
+        if is_once and text in self._recalled:
+            return
+        self.write(kind, text, at)
+        if self.on_remark is not None:
+            self.on_remark(Remark(at, kind, text))
+
+    def recall(self, remarks: Iterable[Remark]) -> None:
+        """Take in the remarks of an engine before: each has its place before the next line."""
+        self._earlier.extend(remarks)
+        self._recalled.update(said.text for said in self._earlier)
+
+    def write_raw(self, text: str, at: float, *, monotonic: float) -> None:
+        """Add many lines of plain output at once; none of them is looked at."""
+        self._is_open = False
+        self.last_raw = monotonic
+        self._add(text, LogKind.OUTPUT, at)
+
+    def _go_on(self, kind: LogKind, text: str, at: float) -> None:
+        if self._is_open and self._kept and self._kept[-1][1] is kind:
+            head, *rest = text.split("\n", 1)
+            began, _, said, count = self._kept[-1]
+            self._kept[-1] = (began, kind, said + head, count)
+            for more in rest:
+                self._add(more, kind, at)
+        else:
+            self.write(kind, text, at)
+        self._is_open = True
+
+    def _add(self, text: str, kind: LogKind, at: float) -> None:
+        if self._earlier:
+            self._insert(until=at)
+        self._append(text, kind, at)
+
+    def _insert(self, until: float) -> None:
+        while self._earlier and self._earlier[0].at <= until:
+            said = self._earlier.popleft()
+            self._append(said.text, said.kind, said.at)
+
+    def _append(self, text: str, kind: LogKind, at: float) -> None:
+        count = text.count("\n") + 1
+        self._kept.append((at, kind, text, count))
+        self._next += count
+        while self._next - self.first - self._kept[0][3] >= self.most:
+            self.first += self._kept.popleft()[3]
+
+    def _from(self, number: int) -> LogLines:
+        """The lines from one that is still kept on."""
+        pieces: list[LogPiece] = []
+        begin = self._next
+        for at, kind, text, count in reversed(self._kept):
+            if begin <= number:
+                break
+            begin -= count
+            if begin < number:
+                text = text.split("\n", number - begin)[-1]  # noqa: PLW2901 - its end alone
+            pieces.append(LogPiece(at, kind, text))
+        return LogLines(tuple(reversed(pieces)))
+
+    @singledispatchmethod
+    def note(self, event: a.AgentEvent, at: float) -> None:
+        """Take an event of the agent into the log; kinds not named below leave no trace."""
+
+    @note.register
+    def _(self, event: a.Said, at: float) -> None:
+        self._speak(LogKind.SAYS, event.text, at, is_delta=event.is_delta)
+
+    @note.register
+    def _(self, event: a.Thought, at: float) -> None:
+        self._speak(LogKind.THOUGHT, event.text, at, is_delta=event.is_delta)
+
+    @note.register
+    def _(self, event: a.ToolCalled, at: float) -> None:
+        self.tool = f"{event.name}  {event.title}".rstrip()
+        self.write(LogKind.TOOL, self.tool, at)
+
+    @note.register
+    def _(self, event: a.ToolEnded, at: float) -> None:
+        self.tool = None
+        kind = LogKind.TOOL_END if event.state == "done" else LogKind.ERROR
+        if event.output:
+            self.write(kind, event.output, at)
+        elif event.state != "done":
+            self.write(kind, f"the tool {event.state}", at)
+
+    @note.register
+    def _(self, event: a.Progressed, at: float) -> None:
+        self.progress = event.fraction
+        if event.note:
+            self.write(LogKind.NOTE, event.note, at)
+
+    @note.register
+    def _(self, event: a.UsageSeen, at: float) -> None:
+        del at
+        self.cached_tokens = event.cached_tokens or self.cached_tokens
+        self.usage = replace(
+            self.usage,
+            input_tokens=_newer(event.input_tokens, self.usage.input_tokens),
+            output_tokens=_newer(event.output_tokens, self.usage.output_tokens),
+            usd=event.usd if event.usd is not None else self.usage.usd,
+        )
+
+    @note.register
+    def _(self, event: a.SubAgents, at: float) -> None:
+        del at
+        self.sub_agents = event.count
+
+    @note.register
+    def _(self, event: a.Asked, at: float) -> None:
+        self.write(LogKind.NOTE, f"asks: {event.text}", at)
+
+    @note.register
+    def _(self, event: a.Heard, at: float) -> None:
+        self.write(LogKind.NOTE, heard_note(event.text), at)
+
+    @note.register
+    def _(self, event: a.Decided, at: float) -> None:
+        word = "allowed" if event.is_allowed else "denied"
+        what = f"{event.tool} {event.detail}".strip()
+        self.write(LogKind.NOTE, f"{word} by {event.rule}" + (f": {what}" if what else ""), at)
+
+    @note.register
+    def _(self, event: a.Retrying, at: float) -> None:
+        text = f"tries its model again ({event.attempt}) {event.status}"
+        self.write(LogKind.NOTE, text.rstrip(), at)
+
+    @note.register
+    def _(self, event: a.RateLimited, at: float) -> None:
+        del event
+        self.write(LogKind.NOTE, "the vendor's rate limit is met", at)
+
+    @note.register
+    def _(self, event: a.TurnEnded, at: float) -> None:
+        del at
+        self.is_turn_over = not event.is_interrupted
+
+    @note.register
+    def _(self, event: a.Started, at: float) -> None:
+        if event.model:
+            self.write(LogKind.NOTE, f"model {event.model}", at)
+
+    def _speak(self, kind: LogKind, text: str, at: float, *, is_delta: bool) -> None:
+        if is_delta:
+            self._go_on(kind, text, at)
+        else:
+            self.write(kind, text, at)
+
+    def sample(self, usage: Usage) -> None:
+        """Take what the keeper measured."""
+        self.usage = replace(
+            usage,
+            input_tokens=self.usage.input_tokens,
+            output_tokens=self.usage.output_tokens,
+            usd=self.usage.usd,
+        )
+
+    @property
+    def moved_at(self) -> float | None:
+        """When it last got on: output counts as getting on only where there is nothing better."""
+        return self.last_raw if self.last_progress is None else self.last_progress
+
+    def end(self, last_words: str, at: float) -> None:
+        """Nothing more comes; what the agent closed with is shown if it was not said before."""
+        self._insert(until=math.inf)
+        self.is_ended = True
+        self.tool = None
+        words = last_words.strip()
+        end = "\n".join(words.split("\n")[-TAIL_LINES:])  # the rest may be kept no longer
+        if words and end not in "\n".join(text for _, _, text, _ in self._kept):
+            self.write(LogKind.SAYS, words, at)
+
+    def read(self, after: int, *, most: int | None = None) -> LogChunk:
+        """The lines from number `after` on, or the newest of them, as far as they are kept."""
+        first = max(after, self.first, 0 if most is None else self.next - most)
+        return LogChunk(
+            lines=self._from(first),
+            first=min(first, self.next),
+            next_offset=self.next,
+            is_end=self.is_ended,
+        )
+
+    def tail(self) -> tuple[str, ...]:
+        """The last lines, for a tile."""
+        newest = self._from(max(self.first, self._next - TAIL_LINES))
+        return tuple(line.text for line in newest)
+
+
+def raw_text(events: Iterable[a.AgentEvent]) -> str:
+    """The lines of plain output as one text."""
+    plain = (event for event in events if isinstance(event, (a.Raw, a.Printed)))
+    return "\n".join(e.line if isinstance(e, a.Raw) else e.text for e in plain)
+
+
+def _newer(new: int | None, old: int | None) -> int | None:
+    return old if new is None else new
+
+
+def heard_note(text: str) -> str:
+    """That words have reached an agent, as one line."""
+    first, *more = text.splitlines() or [""]
+    return f"it has heard: {first[:_SHOWN]}{'…' if more or len(first) > _SHOWN else ''}"

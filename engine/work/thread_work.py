@@ -1,0 +1,69 @@
+"""Python functions as agents in threads of this process, where a run's execution mode says so."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from engine.agents.calling import about_call, function_of
+from engine.agents.contract import LaunchRequest
+from engine.agents.own_stream import OwnStream
+from engine.core import facts as f
+from engine.core.state import Worker
+from engine.host.threads import ThreadHost, was_begun
+from engine.ids import AttemptId
+from engine.work.activities import Activity
+from engine.work.notebook import Notebook
+from engine.work.run_ports import RunPort
+from engine.work.tools import Tools
+from engine.work.watch import Watch
+
+
+async def run_in_thread(
+    tools: Tools, run: RunPort, activity: Activity, request: LaunchRequest, *, adopt: bool
+) -> None:
+    """Call the function and report its end; one that another engine began is gone with it."""
+    state = run.state
+    w = state.workers[activity.effect.worker]
+    attempt = AttemptId(state.run, w.id, w.attempt)
+    folder = Path(tools.starter.directory(attempt))
+    if adopt or await anyio.to_thread.run_sync(was_begun, folder):
+        run.feed(_gone(tools, w))
+        return
+    options = request.choice.options
+    names = [options.get("call", ""), *options.get("tools", "").split()]
+    host = ThreadHost(lambda: tuple(map(function_of, names)), limits=state.limits_of(w.id))
+    watch = Watch(
+        attempt=attempt,
+        host=host,
+        parser=OwnStream(request, speaks=True),
+        request=request,
+        logbook=run.new_logbook(w.id, w.attempt),
+        notebook=Notebook(tools.layout.agent_db(state.run, w.id), w.attempt),
+        clock=tools.clock,
+        limits=state.limits_of(w.id),
+        feed=run.feed,
+        mention=run.mention,
+        keeps_stdin=True,
+        count_spent=partial(tools.ledger.spend, request.choice, attempt),
+        started_at=w.attempt_since or tools.clock.now(),
+    )
+    activity.watch = watch
+    activity.watched.set()
+    host.begin(about_call(request), folder)
+    try:
+        ended = await watch.follow(lambda: run.state.workers[w.id])
+    finally:
+        host.let_go()
+        activity.watch = None
+    run.feed(ended)
+    await tools.ledger.share([])
+    await watch.put_away()
+
+
+def _gone(tools: Tools, w: Worker) -> f.AttemptEnded:
+    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": tools.clock.now()}
+    cause = w.stop.cause if w.stop else None
+    error = "the function ran in the engine's own process, and ended with it"
+    return f.AttemptEnded(**base, ok=False, cause=cause, error=error)

@@ -1,0 +1,50 @@
+"""What a run works with: the rooms of one engine, handed down together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from engine.bus import Bus
+from engine.clock import Clock
+from engine.git.runner import Repo
+from engine.messages.results import Trouble
+from engine.proof.tampering import Proof
+from engine.site.attempts import Starter
+from engine.site.ports import Ports
+from engine.site.seeds import Seeds
+from engine.store.layout import Layout
+from engine.work.ledger import Ledger
+from engine.work.logins import Logins
+from engine.work.trouble import storage_trouble
+from engine.work.workshop import Workshop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """The rooms a run works with; `landing` lets one landing at a time touch the repository."""
+
+    starter: Starter
+    workshop: Workshop
+    layout: Layout
+    bus: Bus
+    clock: Clock
+    project: Path
+    workspaces: Path
+    environ: Mapping[str, str]
+    logins: Logins
+    ledger: Ledger
+    seeds: Seeds
+    proof: Proof
+    repo: Repo | None = None
+    landing: anyio.Lock = field(default_factory=anyio.Lock)
+    ports: Ports = field(default_factory=Ports)
+
+    async def trouble_behind(self, error: BaseException) -> Trouble | None:
+        """Return what is wrong with the storage, if that is what an error comes from."""
+        folders = [self.layout.root, self.workspaces, self.project]
+        look = partial(storage_trouble, error, folders, at=self.clock.now())
+        return await anyio.to_thread.run_sync(look)

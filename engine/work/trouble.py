@@ -1,0 +1,131 @@
+"""Storage that cannot be written: what is wrong, since when, and what helps.
+
+Such trouble ends by itself once somebody makes room, so nothing fails because of it: what could not
+be written is tried again until it can be. Told apart from other errors by what the error says, and,
+where git could say nothing (its words go to the same full disk), by a look at the disk.
+"""
+
+import errno
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from engine.errors import EngineError, GitFailed, OutOfRoom, StoreError
+from engine.messages.results import Trouble
+from engine.storage import FULL, LITTLE_FOR_GIT, WORDS, Disk
+
+_LITTLE = 1 << 20
+_OF_SQLITE = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+}
+_HELP = {
+    errno.ENOSPC: "Free some space there.",
+    errno.EDQUOT: "Free some space there, or have the quota raised.",
+    errno.EROFS: "Make it writable again.",
+    errno.EIO: "Look at the disk: the kernel's log says more.",
+}
+_KEPT = "Nothing is lost: what waits is written as soon as that is possible."
+
+
+def storage_trouble(error: BaseException, folders: Sequence[Path], *, at: float) -> Trouble | None:
+    """Return what is wrong with the storage, if that is what an error comes from.
+
+    It asks the file systems, so it belongs in a thread.
+    """
+    number = next(filter(None, map(_number_in, _chain(error))), None)
+    disks = [disk for disk in map(Disk.of, folders) if disk is not None]
+    if number is None:
+        number = _number_seen(error, disks)
+    if number is None:
+        return None
+    return Trouble(what=_what(number, disks, error), help=f"{_HELP[number]} {_KEPT}", since=at)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        if isinstance(seen, BaseExceptionGroup):
+            for inner in seen.exceptions:
+                yield from _chain(inner)
+        seen = seen.__cause__ or seen.__context__
+
+
+def _number_in(error: BaseException) -> int | None:
+    """Return the number of the kernel's error that an error carries or quotes."""
+    if isinstance(error, OSError) and error.errno in WORDS:
+        return error.errno
+    if isinstance(error, sqlite3.Error):
+        return _OF_SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    if isinstance(error, EngineError):
+        said = str(error)
+        return next((number for number, words in WORDS.items() if words in said), None)
+    return None
+
+
+def _number_seen(error: BaseException, disks: Sequence[Disk]) -> int | None:
+    """Return why an error that does not say so came from the disk, as far as one look tells."""
+    if isinstance(error, OutOfRoom):
+        return errno.ENOSPC
+    if not isinstance(error, GitFailed | StoreError | OSError):
+        return None
+    is_silent = isinstance(error, GitFailed) and not error.stderr.strip()
+    wanted = LITTLE_FOR_GIT if is_silent else _LITTLE
+    if any(disk.is_full_for(wanted) for disk in disks):
+        return errno.ENOSPC
+    return errno.EROFS if any(disk.is_read_only for disk in disks) else None
+
+
+def _what(number: int, disks: Sequence[Disk], error: BaseException) -> str:
+    tightest = min(disks, key=lambda disk: (not disk.is_read_only, disk.free), default=None)
+    fullest = min(disks, key=lambda disk: 0 if disk.inodes == 0 else disk.free, default=None)
+    if number in FULL and fullest is not None and fullest.is_full_for(LITTLE_FOR_GIT):
+        left = "no more files fit" if fullest.inodes == 0 else f"{_bytes(fullest.free)} free"
+        why = "its quota is used up" if number == errno.EDQUOT else "is full"
+        return f"{fullest.mount} {why}: {left}"
+    if number == errno.EROFS and tightest is not None and tightest.is_read_only:
+        return f"{tightest.mount} can only be read"
+    said = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
+    return said if WORDS[number] in said else f"{WORDS[number]}: {said}"
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("MB", 1_000_000), ("kB", 1_000)):
+        if count >= size:
+            return f"{count / size:.0f} {unit}"
+    return f"{count} bytes"
+
+
+class Troubles:
+    """What keeps one run from going on: by whom it was met, each until it has passed.
+
+    Attributes:
+        told: The one that observers were told of last.
+    """
+
+    def __init__(self, tell: Callable[[Trouble | None], None]) -> None:
+        self._tell = tell
+        self._met: dict[object, Trouble] = {}
+        self.told: Trouble | None = None
+
+    def met(self, who: object, trouble: Trouble) -> None:
+        """Somebody cannot go on; what is known since before keeps its time."""
+        before = self._met.pop(who, None)
+        since = before.since if before is not None else trouble.since
+        self._met[who] = Trouble(what=trouble.what, help=trouble.help, since=since)
+        self._changed()
+
+    def passed(self, who: object) -> None:
+        """Somebody goes on."""
+        if self._met.pop(who, None) is not None:
+            self._changed()
+
+    def _changed(self) -> None:
+        first = min((trouble.since for trouble in self._met.values()), default=0.0)
+        newest = next(reversed(self._met.values()), None)
+        now = Trouble(what=newest.what, help=newest.help, since=first) if newest else None
+        if now != self.told:
+            self.told = now
+            self._tell(now)

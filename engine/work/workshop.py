@@ -1,0 +1,119 @@
+"""The seam between a run and each way of making a workspace."""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.core import effects as e
+from engine.core.state import RunState, Worker
+from engine.ids import WorkerId
+from engine.messages.diffs import ChangeDiff
+from engine.messages.results import Change, CheckResult
+from engine.plan.model import Plan
+from engine.review.comparing import Wanted
+from engine.review.desk import MergeDesk
+from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.site.shelter import GitPlaces
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A workspace that is there and filled, but not yet set up.
+
+    `is_users` where every file of it is the user's: their commit, and what they let be copied.
+    """
+
+    path: str
+    branch: str | None = None
+    base: str | None = None
+    notes: tuple[str, ...] = ()
+    is_users: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseClash:
+    """The changes to build on conflict with each other."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What an attempt left, kept; or why it could not be imported, and where it still lies."""
+
+    change: Change | None = None
+    error: str | None = None
+
+
+class Workshop(Protocol):
+    """One way of making workspaces and keeping what is done in them."""
+
+    async def begin(self, plan: Plan) -> Plan:
+        """The plan with everything pinned that must not move while it runs.
+
+        Raises:
+            WorkspaceError: It cannot run here.
+        """
+
+    async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
+        """Make and fill the workspace of an attempt; making it again is harmless."""
+
+    async def collect(self, state: RunState, effect: e.Collect) -> Kept:
+        """Keep everything the attempt left; keeping it again gives the same."""
+
+    async def prepare_landing(
+        self, state: RunState, effect: e.Land, check: Checker | None
+    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
+        """Merge in memory and check the exact tree; a CheckResult is one that failed."""
+
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Whether edits of the user's in these files still keep a landing from its target."""
+
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """The check once more, on the exact tree that would land or on the worker's own."""
+
+    async def check_commit(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """The check on a commit's files, in a tree that is warm from the checks before."""
+
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+        """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
+
+    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+        """Take a landing back, or say why it stays."""
+
+    async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Give back what nobody needs any more, as far as that is provable."""
+
+    async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
+        """Take away what was made of a workspace in which nothing has worked yet."""
+
+    async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
+        """Why a workspace has to stay; nothing where it may go."""
+
+    async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Give it back although its work still waits for a human; what is unproved stays."""
+
+    async def drop_branch(
+        self, state: RunState, w: Worker, *, going: Container[str] | None = None
+    ) -> str | None:
+        """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
+
+    async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
+        """What an attempt has changed; of one that runs, so far."""
+
+    def merging(self, state: RunState) -> MergeDesk:
+        """Where humans decide about merges.
+
+        Raises:
+            WorkspaceError: Nothing is merged here.
+        """
+
+    def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
+        """Where the newest attempt's private repository lies, if it has one."""
+
+    async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
+        """The same, looked up for a worker of which this engine has seen nothing yet."""

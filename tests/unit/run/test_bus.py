@@ -1,0 +1,85 @@
+"""The stream of events: whole for whoever reads late or slowly, and not all of it in memory."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio import to_thread
+
+from engine.bus import Bus
+from engine.core import facts as f
+from engine.ids import RunId
+from engine.messages.events import StepSettled, Told
+from engine.messages.results import Outcome
+from engine.run.journal import Journal, read_told
+from engine.store.layout import Layout
+from tests.support.plans import a_plan, a_step
+
+pytestmark = pytest.mark.anyio
+
+KEPT, ALL = 10, 120
+RUNS = (RunId("r1"), RunId("r2"))
+
+
+class Stream:
+    """Two runs that tell by turns, their journals, and a bus that keeps few."""
+
+    def __init__(self, root: Path) -> None:
+        layout = Layout(root)
+        self.journals = []
+        for run in RUNS:
+            layout.make(layout.run(run))
+            path = layout.run_db(run)
+            self.journals.append(Journal.create(run, path, a_plan(a_step("a")), {}))
+        self.bus = Bus(lambda run, after, until: read_told(layout, run, after, until), kept=KEPT)
+
+    def tell(self, count: int) -> None:
+        for n in range(count):
+            event = StepSettled(step="a", outcome=Outcome.SUCCESS)
+            fact = f.PauseRequested(at=float(n))
+            self.bus.tell(self.journals[n % 2].append(fact, [event], at=float(n)))
+
+
+@pytest.fixture
+async def stream(tmp_path: Path) -> AsyncIterator[Stream]:
+    made = await to_thread.run_sync(Stream, tmp_path)
+    yield made
+    for journal in made.journals:
+        journal.close()
+
+
+def numbers(told: list[Told], run: str) -> list[int | None]:
+    return [each.seq for each in told if each.run == run]
+
+
+async def test_a_late_subscriber_gets_every_event_and_few_are_in_memory(stream: Stream):
+    stream.tell(ALL)
+    stream.bus.close()
+    assert len(stream.bus.journalled) == KEPT
+    told = [each async for each in stream.bus.subscribe()]
+    for run in RUNS:
+        assert numbers(told, run) == list(range(1, ALL // 2 + 1))
+    one = [each async for each in stream.bus.subscribe(RUNS[1], after_seq=20)]
+    assert numbers(one, RUNS[1]) == list(range(21, ALL // 2 + 1))
+    assert numbers(one, RUNS[0]) == []
+
+
+async def test_a_slow_subscriber_that_is_overtaken_misses_nothing(stream: Stream):
+    got: list[Told] = []
+
+    async def read() -> None:
+        async for each in stream.bus.subscribe():
+            got.append(each)
+            if len(got) % 7 == 0:
+                await anyio.wait_all_tasks_blocked()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        for _ in range(12):
+            stream.tell(ALL)
+            await anyio.lowlevel.checkpoint()
+        stream.bus.close()
+    for run in RUNS:
+        assert numbers(got, run) == list(range(1, 12 * ALL // 2 + 1))
