@@ -1,0 +1,154 @@
+"""Ratchets on the cut of the house: each figure may fall and never rise.
+
+A limit is the figure of today. Whoever lowers a figure lowers the limit beside it.
+"""
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MOST_ROOM_FILES, MOST_ROOM_LINES = 35, 6500
+LARGE_ROOMS = {"engine/git": "git and its plumbing: one world, hardened call by call"}
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Return every module of engine and tui, parsed, by its dotted name."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text())
+        for room in ("engine", "tui")
+        for path in (ROOT / room).rglob("*.py")
+        if "demo/project" not in path.as_posix()
+    }
+
+
+def classes() -> Iterator[tuple[str, ast.ClassDef]]:
+    """Yield every class at the top of a module, with the module's name."""
+    for name, tree in modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                yield name, node
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield every function and method, with the module's name."""
+    for name, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield name, node
+
+
+def importers() -> dict[str, set[str]]:
+    """Return by whom each module is imported; also where only types are meant."""
+    by_whom: dict[str, set[str]] = defaultdict(set)
+    for name, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for found in (node.module, *(f"{node.module}.{one.name}" for one in node.names)):
+                    if found in modules():
+                        by_whom[found].add(name)
+            elif isinstance(node, ast.Import):
+                for one in node.names:
+                    by_whom[one.name].add(name)
+    return by_whom
+
+
+def falls(found: set[str] | list[str], most: int, what: str) -> None:
+    """Hold a figure at its limit, and the limit at the figure."""
+    listed = "\n  ".join(sorted(found))
+    assert len(found) <= most, f"{len(found)} {what}, at most {most}:\n  {listed}"
+    assert len(found) == most, f"only {len(found)} {what} are left: lower the limit of {most}"
+
+
+def test_single_importer_siblings():
+    """A module that one neighbor alone imports is a slice of it. A front door is no neighbor."""
+    slices = {
+        f"{name} <- {next(iter(by))}"
+        for name, by in importers().items()
+        if name.startswith("engine.")
+        and len(by) == 1
+        and next(iter(by)).rpartition(".")[0] == name.rpartition(".")[0]
+        and not next(iter(by)).endswith(".__init__")
+    }
+    falls(slices, 49, "modules with a single importer beside them")
+
+
+def test_class_names_mean_one_thing():
+    named = Counter(node.name for name, node in classes() if name.startswith("engine."))
+    falls({name for name, n in named.items() if n > 1}, 58, "class names defined twice")
+
+
+def test_chains_of_own_classes_are_short():
+    own = {node.name: [ast.unparse(base) for base in node.bases] for _, node in classes()}
+
+    def depth(name: str) -> int:
+        bases = own.get(name.partition("[")[0], [])
+        return 1 + max((depth(b) for b in bases if b.partition("[")[0] in own), default=0)
+
+    long = {
+        f"{name} {depth(name)}"
+        for n, c in classes()
+        if n.startswith("engine.") and depth(name := c.name) > 3
+    }
+    falls(long, 0, "classes with more than three of their own in a chain")
+
+
+def _hands_on(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Say if a function only calls one other with what it was given."""
+    body = [
+        one
+        for one in node.body
+        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+    ]
+    if len(body) != 1 or node.decorator_list or not isinstance(body[0], ast.Return | ast.Expr):
+        return False
+    call = body[0].value
+    call = call.value if isinstance(call, ast.Await) else call
+    if not isinstance(call, ast.Call):
+        return False
+    mine = {arg.arg for arg in (*node.args.args, *node.args.kwonlyargs)} - {"self", "cls"}
+    given = [*call.args, *(word.value for word in call.keywords)]
+    names = {one.id for one in given if isinstance(one, ast.Name)}
+    return bool(mine) and names == mine and len(given) == len(mine)
+
+
+def test_nothing_only_hands_on():
+    found = [
+        f"{name}.{node.name}"
+        for name, node in functions()
+        if name.startswith("engine.") and _hands_on(node)
+    ]
+    falls(found, 59, "functions that only hand on what they were given")
+
+
+def test_the_core_knows_its_types():
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in modules().items()
+        if name.startswith("engine.core.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+    falls(found, 13, "uses of Any in the core")
+
+
+def test_the_port_stays_narrow():
+    port = next(node for name, node in classes() if node.name == "EnginePort")
+    methods = [
+        one.name for one in port.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    falls(methods, 25, "methods of the port")
+
+
+def test_rooms_are_rooms():
+    rooms: dict[str, list[Path]] = defaultdict(list)
+    for path in (ROOT / "engine").rglob("*.py"):
+        rooms[path.parent.relative_to(ROOT).as_posix()].append(path)
+    for room, paths in rooms.items():
+        lines = sum(len(path.read_text().splitlines()) for path in paths)
+        if room not in LARGE_ROOMS:
+            assert len(paths) <= MOST_ROOM_FILES, f"{room} has {len(paths)} files"
+            assert lines <= MOST_ROOM_LINES, f"{room} has {lines} lines"
