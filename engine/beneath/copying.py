@@ -24,7 +24,7 @@ from engine.beneath.opening import (
     root_folder,
 )
 from engine.beneath.walking import Bounds
-from engine.beneath.writing import new_file
+from engine.beneath.writing import file_over, new_file
 
 _FICLONE = 0x40049409
 """The ioctl that shares a file's blocks where the file system can (Btrfs, XFS, bcachefs)."""
@@ -57,16 +57,18 @@ def copy_tree(
     *,
     bounds: Bounds | None = None,
     is_closed: bool = False,
+    is_over: bool = False,
 ) -> Copied:
     """Copy what the names stand for from beneath one root to the same names beneath another.
 
     The empty name stands for everything. With `is_closed`, links that lead out of the source by
-    their wording are refused.
+    their wording are refused. With `is_over`, files that stand in the target are written anew.
 
     Raises:
         OSError: The target's disk is full.
     """
-    return _copied(source, ((name, name) for name in names), target, (bounds, is_closed))
+    how = _Manner(bounds or Bounds(), is_closed=is_closed, is_over=is_over)
+    return _copied(source, ((name, name) for name in names), target, how)
 
 
 def copy_as(
@@ -77,16 +79,22 @@ def copy_as(
     Raises:
         OSError: The target's disk is full.
     """
-    return _copied(source, [(name, new_name)], target, (bounds, False))
+    return _copied(source, [(name, new_name)], target, _Manner(bounds or Bounds()))
 
 
-def _copied(
-    source: Name, pairs: Iterable[tuple[Name, Name]], target: Name, how: tuple[Bounds | None, bool]
-) -> Copied:
-    bounds, is_closed = how
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """The bounds of a copy, and what it does about links out of the source and files in the way."""
+
+    bounds: Bounds
+    is_closed: bool = False
+    is_over: bool = False
+
+
+def _copied(source: Name, pairs: Iterable[tuple[Name, Name]], target: Name, how: _Manner) -> Copied:
     try:
         with root_folder(source) as here, root_folder(target) as there:
-            copy = _Copy(here, there, bounds or Bounds(), is_closed=is_closed)
+            copy = _Copy(here, there, how)
             for name, new_name in pairs:
                 copy.take(name, new_name)
             return copy.finished()
@@ -108,8 +116,7 @@ class _Copy:
 
     here: int
     there: int
-    bounds: Bounds
-    is_closed: bool = field(kw_only=True)
+    how: _Manner
     files: list[bytes] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     entries: int = 0
@@ -152,7 +159,7 @@ class _Copy:
 
     def _copy_inside(self, waiting: _Folder) -> list[_Folder]:
         """Copy what lies in a folder; return the folders in it."""
-        if len(waiting.source) >= self.bounds.depth:
+        if len(waiting.source) >= self.how.bounds.depth:
             self.refused.append(Refused(b"/".join(waiting.source), Why.TOO_DEEP))
             return []
         inner: list[_Folder] = []
@@ -167,7 +174,7 @@ class _Copy:
                     below = _Folder((*waiting.source, name), (*waiting.target, name))
                     if self._copy_entry((here, below.source), (there, below.target)):
                         inner.append(below)
-                    if self.entries > self.bounds.entries:
+                    if self.entries > self.how.bounds.entries:
                         break
         except RefusedError as error:
             self.refused.append(error.refused)
@@ -177,8 +184,8 @@ class _Copy:
         """Copy one entry of an opened folder; tell if it is a folder that is to be entered."""
         here, parts = source
         self.entries += 1
-        if self.entries > self.bounds.entries:
-            if self.entries == self.bounds.entries + 1:
+        if self.entries > self.how.bounds.entries:
+            if self.entries == self.how.bounds.entries + 1:
                 self._refuse(parts, Why.TOO_MANY)
             return False
         try:
@@ -201,7 +208,7 @@ class _Copy:
         (here, parts), (there, goal) = source, target
         if stat.S_ISLNK(mode):
             to = os.readlink(parts[-1], dir_fd=here)
-            if self.is_closed and leads_out(parts, to):
+            if self.how.is_closed and leads_out(parts, to):
                 raise RefusedError(Refused(b"/".join(parts), Why.LEADS_OUT))
             os.symlink(to, goal[-1], dir_fd=there)
         elif stat.S_ISREG(mode):
@@ -225,9 +232,10 @@ class _Copy:
         descriptor = open_file(parts[-1], here)
         try:
             found = os.fstat(descriptor)
-            if self.size + found.st_blocks * 512 > self.bounds.size:
+            if self.size + found.st_blocks * 512 > self.how.bounds.size:
                 raise RefusedError(Refused(b"/".join(parts), Why.TOO_BIG))
-            with new_file(there, goal[-1], 0o600) as copy:
+            opened = file_over if self.how.is_over else new_file
+            with opened(there, goal[-1], 0o600) as copy:
                 self.size += _copy_bytes(descriptor, copy, found.st_size)
                 os.utime(copy, ns=(found.st_atime_ns, found.st_mtime_ns))
                 os.fchmod(copy, stat.S_IMODE(found.st_mode) & _MODES)
@@ -259,10 +267,14 @@ def _copy_bytes(source: int, target: int, size: int) -> int:
     else:
         return os.fstat(target).st_blocks * 512
     copied = 0
-    for begin, end in _data(source, size):
+    pieces = list(_data(source, size))
+    if pieces != [(0, size)]:
+        os.ftruncate(target, 0)  # where the source has a hole, nothing of a file before may stay
+    for begin, end in pieces:
         _copy_range(source, target, begin, end)
         copied += end - begin
-    os.ftruncate(target, size)
+    if os.fstat(target).st_size != size:  # truncating makes some file systems write at once
+        os.ftruncate(target, size)
     return copied
 
 

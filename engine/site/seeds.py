@@ -189,13 +189,16 @@ class Seeds:
         old = [top for top in standing if is_same]
         tops = [top for top in label["tops"] if top in old or _is_free(tree, top)]
         there = dict(_stats(tree, old))
-        _remove(tree, [path for path, found in there.items() if before.files.get(path) != found])
+        differs = {path for path, found in there.items() if before.files.get(path) != found}
+        over = {path for path in differs if _are_files(before.files.get(path), there[path])}
+        _remove(tree, differs - over)
         gone = {path for path, found in before.files.items() if there.get(path) != found}
         gone = {path for path in gone if any(is_beneath(path, top) for top in old)}
-        wanted = _outermost({*gone, *tops} - (set(old) - gone))
+        whole = {top for top in old if top in gone or _is_mostly(gone, before.files, top)}
+        wanted = _outermost((gone | whole | set(tops)) - (set(old) - whole))
         if not wanted:
             return before if tuple(tops) == before.tops else replace(before, tops=tuple(tops))
-        self._copy(key, label, tree, wanted)
+        self._copy(key, label, tree, wanted, is_over=True)
         files = dict(_stats(tree, tops))
         _wait_tick(tree.parent, max((found[-1] for found in files.values()), default=0))
         return Planted(key=key, tops=tuple(tops), files=files)
@@ -209,9 +212,11 @@ class Seeds:
             return None
         return label
 
-    def _copy(self, key: str, label: _Label, tree: Path, names: Sequence[str]) -> None:
+    def _copy(
+        self, key: str, label: _Label, tree: Path, names: Sequence[str], *, is_over: bool = False
+    ) -> None:
         """Copy parts of a seed; what names the workspace it was made in, names the tree instead."""
-        copied = copy_tree(self._root / key / "files", names, tree)
+        copied = copy_tree(self._root / key / "files", names, tree, is_over=is_over)
         fresh = set(copied.files)
         old, new = os.fsencode(label["origin"]), os.fsencode(tree)
         for name in map(os.fsencode, label["moved"]):
@@ -328,23 +333,42 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 
 def _stats(tree: Path, tops: Iterable[str]) -> Iterator[tuple[str, _Stat]]:
     """Tell how each entry is at the tops and below them; of folders the mode alone."""
-    waiting = list(tops)
+    waiting = list[str]()
+    for top in tops:
+        with suppress(FileNotFoundError):
+            found = os.lstat(tree / top)
+            yield top, _stat_of(found)
+            if stat.S_ISDIR(found.st_mode):
+                waiting.append(top)
+    root = f"{tree}/"
     while waiting:
-        path = waiting.pop()
-        try:
-            found = os.lstat(tree / path)
-        except FileNotFoundError:
-            continue
-        if stat.S_ISDIR(found.st_mode):
-            yield path, [found.st_mode, 0]
-            # A folder that was closed meanwhile goes whole: its mode tells that it differs.
-            with suppress(PermissionError), os.scandir(tree / path) as entries:
-                waiting += [f"{path}/{entry.name}" for entry in entries]
-        else:
-            yield (
-                path,
-                [found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns],
-            )
+        folder = waiting.pop()
+        # A folder that was closed meanwhile goes whole: its mode tells that it differs.
+        with suppress(PermissionError, FileNotFoundError), os.scandir(root + folder) as entries:
+            for entry in entries:
+                path = f"{folder}/{entry.name}"
+                found = entry.stat(follow_symlinks=False)
+                yield path, _stat_of(found)
+                if stat.S_ISDIR(found.st_mode):
+                    waiting.append(path)
+
+
+def _stat_of(found: os.stat_result) -> _Stat:
+    if stat.S_ISDIR(found.st_mode):
+        return [found.st_mode, 0]
+    return [found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
+def _is_mostly(gone: set[str], files: Mapping[str, _Stat], top: str) -> bool:
+    """Tell if so much of a top differs that copying all of it is quicker than naming each file."""
+    return sum(is_beneath(path, top) for path in gone) * 2 > sum(
+        is_beneath(path, top) for path in files
+    )
+
+
+def _are_files(before: _Stat | None, now: _Stat) -> bool:
+    """Tell if a plain file has taken the place of a plain file: it can be written over."""
+    return before is not None and stat.S_ISREG(before[0]) and stat.S_ISREG(now[0])
 
 
 def _wait_tick(folder: Path, newest_ns: int) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import stat
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,7 @@ def test_no_more_seeds_are_kept_than_a_few_and_none_of_earlier_versions(
     assert not poisoned.exists()
 
 
+SET_ATTRIBUTE = """import os; os.setxattr("node_modules/left-pad/index.js", "user.a", b"b")"""
 KEEP = {
     "changed behind its size and time": "",
     "removed": "rm node_modules/left-pad/index.js",
@@ -137,6 +139,9 @@ KEEP = {
     "the top a link": "rm -r node_modules; ln -s /etc node_modules",
     "the top gone": "rm -r node_modules src/node_modules",
     "closed": "chmod 000 node_modules",
+    "a second name": "ln node_modules/left-pad/index.js kept-by-the-check",
+    "attributes": f"python3 -c '{SET_ATTRIBUTE}' || true",
+    "read-only": "chmod 444 node_modules/left-pad/index.js",
 }
 
 
@@ -156,6 +161,10 @@ def test_a_tree_is_restored_whatever_ran_in_it(seeds: Seeds, tmp_path: Path, dee
     assert os.system(f"cd {tree}; {KEEP[deed] or 'true'}") == 0  # noqa: S605
     again = seeds.restore(key, tree, planted, kept=planted.tops)
     assert file.read_text() == "pad"
+    assert stat.S_IMODE(file.stat().st_mode) == stat.S_IMODE(before.st_mode)
+    assert not hasattr(os, "listxattr") or not os.listxattr(file)
+    if (other := tree / "kept-by-the-check").exists():
+        assert other.read_text() == "dap", "a file with a second name is never written over"
     assert (tree / "src/node_modules/run").read_text() == f"#!{tree}/node_modules/bin\n"
     assert sorted(os.listdir(tree / "node_modules")) == ["left-pad", "link"]  # noqa: PTH208
     assert again.files.keys() == planted.files.keys()
