@@ -24,11 +24,11 @@ from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import Landed, Told
 from engine.messages.logs import LogChunk
+from engine.messages.questions import RunSummary
 from engine.messages.results import EngineView, RunReport, RunView, StepResult
 from engine.patterns import Outcome as Ended
 from engine.patterns import Progress
 from engine.plan.model import Plan
-from engine.store.history import RunSummary
 
 T = TypeVar("T")
 

@@ -16,7 +16,8 @@ import anyio
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from engine.results import EngineView  # noqa: E402 - the path comes first
+from engine.messages.merging import ReadConflicts  # noqa: E402 - the path comes first
+from engine.messages.results import EngineView  # noqa: E402
 from tests.support import consoles  # noqa: E402
 from tests.support import review_consoles as reviews  # noqa: E402
 from tests.support.console_diffs import diff_of_reader  # noqa: E402
@@ -103,7 +104,7 @@ def _views() -> dict[str, EngineView]:
 def _port(shot: Shot) -> consoles.FakePort:
     diff = diff_of_reader()
     if shot.view == "conflicted":
-        return reviews.ReviewPort(reviews.conflicted_view(), files=reviews.conflicts())
+        return reviews.ReviewPort(reviews.conflicted_view(), files=reviews.ask(ReadConflicts()))
     if shot.view == "choosing":
         return reviews.ReviewPort(reviews.choosing_view(), diffs={_RUNNING: diff})
     return consoles.FakePort(

@@ -28,6 +28,17 @@ from engine.messages.events import (
     UsageSampled,
 )
 from engine.messages.logs import KEPT_LINES, LogChunk
+from engine.messages.merging import (
+    CheckWorker,
+    CompareWorkers,
+    DecideConflict,
+    LeaveOutHunks,
+    ListCandidates,
+    PlanLandings,
+    ReadConflicts,
+    WeaveHunks,
+)
+from engine.messages.questions import ListRuns, ReadDiff, ReadEngine, ReadLog, ReadRun
 from engine.messages.results import Change, CheckResult, EngineView, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
 from tui.present.runs import PastRun
@@ -175,7 +186,9 @@ class Bridge:
     ) -> ChangeDiff | str:
         """A worker's change against something; or, in words, why it cannot be shown."""
         try:
-            found = await self.port.diff(run, worker, attempt, against=against, context=context)
+            found = await self.port.ask(
+                ReadDiff(run, worker, attempt, against=against, context=context)
+            )
             # A long one takes its time; the console goes on meanwhile.
             return await anyio.to_thread.run_sync(_cleaned_diff, found)
         except GONE as error:
@@ -187,14 +200,14 @@ class Bridge:
         Whoever draws them cleans them first. Words instead say why they cannot be had.
         """
         try:
-            return await self.port.conflicts(run, worker, path)
+            return await self.port.ask(ReadConflicts(run, worker, path))
         except GONE as error:
             return _why(error)
 
     async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView | str:
         """Decide something about a worker's conflicts; in words, why that was refused."""
         try:
-            view = await self.port.resolve(run, worker, action)
+            view = await self.port.ask(DecideConflict(run, worker, action))
             if view.is_finished:
                 await self._see()  # what comes of it is waited for from this view on
         except GONE as error:
@@ -205,28 +218,28 @@ class Bridge:
     async def check(self, run: str, worker: str, seen: Seen | None) -> CheckResult | str:
         """Run the check on the exact tree that would land now."""
         try:
-            return clean_tree(await self.port.check(run, worker, seen=seen))
+            return clean_tree(await self.port.ask(CheckWorker(run, worker, seen=seen)))
         except GONE as error:
             return _why(error)
 
     async def landing_order(self, run: str, workers: Sequence[str]) -> tuple[PlannedLanding, ...]:
         """The order in which these would land, and what each would meet; nothing if not known."""
         try:
-            return clean_tree(await self.port.landing_order(run, workers))
+            return clean_tree(await self.port.ask(PlanLandings(run, workers)))
         except GONE:
             return ()
 
     async def candidates(self, run: str, step: str) -> CandidateTable | str:
         """The candidates of a step beside each other."""
         try:
-            return clean_tree(await self.port.candidates(run, step), clean_code_block)
+            return clean_tree(await self.port.ask(ListCandidates(run, step)), clean_code_block)
         except GONE as error:
             return _why(error)
 
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff | str:
         """What differs between the changes of two workers."""
         try:
-            return clean_tree(await self.port.compare(run, one, other), clean_code)
+            return clean_tree(await self.port.ask(CompareWorkers(run, one, other)), clean_code)
         except GONE as error:
             return _why(error)
 
@@ -235,7 +248,7 @@ class Bridge:
     ) -> Change | str:
         """Let exactly these hunks stay behind when a change lands; the view is new then."""
         try:
-            change = await self.port.leave_out(run, worker, hunks, seen=seen)
+            change = await self.port.ask(LeaveOutHunks(run, worker, hunks, seen=seen))
             await self._see()
         except GONE as error:
             return _why(error)
@@ -247,7 +260,7 @@ class Bridge:
     ) -> Wove | str:
         """Make a composite of hunks of a step's candidates, and check it."""
         try:
-            wove = await self.port.weave(run, step, hunks, seen=seen)
+            wove = await self.port.ask(WeaveHunks(run, step, hunks, seen=seen))
         except GONE as error:
             return _why(error)
         self.nudge()
@@ -256,14 +269,14 @@ class Bridge:
     async def past_view(self, run: str) -> RunView | str:
         """A run that is not open, as it stands; or, in words, why it cannot be shown."""
         try:
-            return clean_tree(await self.port.view(run))
+            return clean_tree(await self.port.ask(ReadRun(run)))
         except GONE as error:
             return _why(error)
 
     async def history(self) -> list[PastRun]:
         """Every run of the repository, newest first; none where the engine cannot be asked."""
         try:
-            summaries = await self.port.history()
+            summaries = await self.port.ask(ListRuns())
         except GONE:
             return []
         return [
@@ -356,7 +369,7 @@ class Bridge:
 
     async def _see(self) -> None:
         """Take the newest view; one that was overtaken by a newer one is dropped."""
-        view = clean_tree(await self.port.snapshot())
+        view = clean_tree(await self.port.ask(ReadEngine()))
         if self.view is None or view.at >= self.view.at:
             self.view = view
             self._sample(view)
@@ -368,7 +381,7 @@ class Bridge:
             watched = self._watched
             if watched is None:
                 return
-            chunk = await self.port.log(*watched.of, watched.offset, most=KEPT_LINES)
+            chunk = await self.port.ask(ReadLog(*watched.of, watched.offset, most=KEPT_LINES))
             if watched is not self._watched or chunk.next_offset == watched.offset:
                 return
             watched.offset = chunk.next_offset

@@ -19,6 +19,25 @@ if TYPE_CHECKING:
     from engine.api.reaching import attach, engine_key, reach
     from engine.api.replaying import Replay, open_replay
     from engine.api.weighing import weigh
+    from engine.messages.merging import (
+        BatchCheck,
+        CandidateHunkView,
+        CandidateRow,
+        CandidateTable,
+        CommitView,
+        ConflictFileView,
+        ConflictView,
+        HunkView,
+        LandingOrder,
+        LineView,
+        MergedFileView,
+        OptionView,
+        PieceView,
+        PlannedLanding,
+        ProposalView,
+        Wove,
+    )
+    from engine.messages.questions import RunSummary
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
     from engine.plan.make import PlanDefaults
@@ -28,35 +47,11 @@ if TYPE_CHECKING:
     from engine.port.public import event_json, report_json, view_json
     from engine.port.review_port import ReviewPort
     from engine.review.actions import side_actions
-    from engine.review.batch import BatchCheck
-    from engine.review.evidence import CommitView, MergedFileView, PieceView
     from engine.review.local import MergeReview
     from engine.review.other_merges import BranchMerge, ToolFiles, ToolMerge
     from engine.review.own import OwnMerge
     from engine.review.preview import OpenMerge, open_merge
-    from engine.review.queue import (
-        LandingEnd,
-        LandingOrder,
-        PlannedLanding,
-        land_batch,
-        land_queue,
-        landing_end,
-    )
-    from engine.review.views import (
-        ConflictFileView,
-        ConflictView,
-        HunkView,
-        LineView,
-        OptionView,
-        ProposalView,
-    )
-    from engine.review.weaving import (
-        CandidateHunkView,
-        CandidateRow,
-        CandidateTable,
-        Wove,
-    )
-    from engine.store.history import RunSummary
+    from engine.review.queue import LandingEnd, land_batch, land_queue, landing_end
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
@@ -71,25 +66,22 @@ _HOMES = {
     "engine.api.reaching": "attach engine_key reach",
     "engine.api.replaying": "Replay open_replay",
     "engine.api.weighing": "weigh",
+    "engine.messages.merging": "BatchCheck CandidateHunkView CandidateRow CandidateTable CommitView"
+    " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView OptionView"
+    " PieceView PlannedLanding ProposalView Wove",
+    "engine.messages.questions": "RunSummary",
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
     "engine.plan.make": "PlanDefaults",
     "engine.plan.model": "Plan RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
     "engine.port.public": "event_json report_json view_json",
-    "engine.store.history": "RunSummary",
     "engine.review.actions": "side_actions",
-    "engine.review.batch": "BatchCheck",
-    "engine.review.evidence": "CommitView MergedFileView PieceView",
     "engine.review.other_merges": "BranchMerge ToolFiles ToolMerge",
     "engine.review.local": "MergeReview",
     "engine.review.own": "OwnMerge",
     "engine.review.preview": "OpenMerge open_merge",
-    "engine.review.queue": "LandingEnd LandingOrder PlannedLanding land_batch"
-    " land_queue landing_end",
-    "engine.review.views": "ConflictFileView ConflictView HunkView LineView"
-    " OptionView ProposalView",
-    "engine.review.weaving": "CandidateHunkView CandidateRow CandidateTable Wove",
+    "engine.review.queue": "LandingEnd land_batch land_queue landing_end",
     "engine.port.port": "EnginePort",
     "engine.port.review_port": "ReviewPort",
 }

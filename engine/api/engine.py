@@ -22,6 +22,17 @@ from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import Landed, Told
 from engine.messages.logs import LogChunk
+from engine.messages.questions import (
+    A,
+    Ask,
+    ListRuns,
+    ReadDiff,
+    ReadEngine,
+    ReadLog,
+    ReadRun,
+    RunSummary,
+    WaitIdle,
+)
 from engine.messages.results import EngineView, RunReport, RunView, StepResult
 from engine.plan.make import PlanDefaults
 from engine.plan.model import Plan
@@ -33,6 +44,7 @@ from engine.review.landing import finish_undoing
 from engine.run.coordinator import Coordinator
 from engine.run.journal import read_told
 from engine.run.live_run import LiveRun
+from engine.run.runs import Runs
 from engine.sandbox.probe import probe
 from engine.site.attempts import Starter
 from engine.site.place import Place, find_place
@@ -40,7 +52,6 @@ from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.speaking import this_process
 from engine.store.files import EngineLock
-from engine.store.history import RunSummary
 from engine.store.layout import make_state_home
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
@@ -165,8 +176,9 @@ class Engine:
         tasks = await stack.enter_async_context(anyio.create_task_group())
         if place.repo is not None:
             tasks.start_soon(place.repo.standing.serve)
-        coordinator = Coordinator(tools, tasks, cap=max_workers, guests=guests)
-        stack.callback(coordinator.close)
+        runs = Runs(tools, tasks, cap=max_workers, guests=guests)
+        coordinator = Coordinator(runs)
+        stack.callback(runs.close)
         stack.callback(tasks.cancel_scope.cancel)
         await door.open(coordinator, tasks)
         return cls(coordinator, place, door)
@@ -179,7 +191,7 @@ class Engine:
     @property
     def guests(self) -> tuple[str, ...]:
         """Runs of other processes that are at work here; their agents outlive this engine."""
-        return self._coordinator.guests
+        return self._coordinator.runs.guests
 
     @property
     def project(self) -> Path:
@@ -207,15 +219,15 @@ class Engine:
         if not isinstance(plan, Plan):
             read = partial(plan_from, plan, folder=self._place.project, pipeline=pipeline)
             plan = await anyio.to_thread.run_sync(partial(read, defaults=defaults))
-        return Run(await self._coordinator.begin(plan))
+        return Run(await self._coordinator.runs.begin(plan))
 
     async def resume(self, run: str) -> Run:
         """Take up a run that was interrupted."""
-        return Run(await self._coordinator.take_up(RunId(run)))
+        return Run(await self._coordinator.runs.take_up(RunId(run)))
 
     async def resume_unfinished(self) -> list[str]:
         """Take up every run that was interrupted."""
-        return [str(run) for run in await self._coordinator.resume_unfinished()]
+        return [str(run) for run in await self._coordinator.runs.resume_unfinished()]
 
     async def command(self, command: c.Command) -> c.Reply:
         """Ask for something; it is accepted, or refused with a reason."""
@@ -225,9 +237,17 @@ class Engine:
         """What happened behind a number, then what happens."""
         return self._coordinator.events(after_seq, run=run)
 
+    async def ask(self, question: Ask[A]) -> A:
+        """Return the answer to any question of `engine.messages`.
+
+        Raises:
+            EngineError: It cannot be answered, and why.
+        """
+        return await self._coordinator.ask(question)
+
     async def snapshot(self) -> EngineView:
         """Everything a console shows at this moment."""
-        return await self._coordinator.snapshot()
+        return await self.ask(ReadEngine())
 
     async def land(
         self,
@@ -274,11 +294,11 @@ class Engine:
 
         Nothing is lost: a command that names the run takes it up again from its journal.
         """
-        await self._coordinator.let_go(RunId(run))
+        await self._coordinator.runs.let_go(RunId(run))
 
     async def view(self, run: str = "") -> RunView:
         """One run as it stands; the latest where none is named."""
-        return await self._coordinator.view(run)
+        return await self.ask(ReadRun(run))
 
     async def log(
         self,
@@ -290,7 +310,7 @@ class Engine:
         most: int | None = None,
     ) -> LogChunk:
         """A worker's log from a line on; no more than the newest `most` lines, if that is given."""
-        return await self._coordinator.log(run, worker, attempt, after, most=most)
+        return await self.ask(ReadLog(run, worker, attempt, after, most))
 
     async def diff(
         self,
@@ -307,22 +327,22 @@ class Engine:
         there), another attempt (`@2`), or any revision. `context` is how many lines are told round
         every change.
         """
-        return await self._coordinator.diff(run, worker, attempt, against=against, context=context)
+        return await self.ask(ReadDiff(run, worker, attempt, against, context))
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""
-        return await self._coordinator.history()
+        return list(await self.ask(ListRuns()))
 
     async def wait_idle(self) -> None:
         """Return when nothing goes on but what waits for a human."""
-        await self._coordinator.wait_idle()
+        await self.ask(WaitIdle())
 
     async def wait_unneeded(self, *, patience_s: float = 60.0) -> None:
         """Return when it was asked to leave, or when nothing runs and nobody looks for a while."""
         while not self._door.asked_to_leave.is_set():
             with anyio.move_on_after(patience_s):
                 await self._door.asked_to_leave.wait()
-            is_resting = all(live.may_be_left for live in self._coordinator.runs.values())
+            is_resting = all(live.may_be_left for live in self._coordinator.runs.living.values())
             if is_resting and not self._door.clients:
                 return
 

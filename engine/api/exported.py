@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 
@@ -20,6 +20,7 @@ from engine.errors import EngineError, NoSuchRun, StoreError
 from engine.ids import RunId
 from engine.messages.diffs import ChangeDiff
 from engine.messages.logs import LogChunk, newest
+from engine.messages.questions import A, Ask, ListRuns, ReadDiff, ReadLog, ReadRun
 from engine.store.codec import from_json, to_json
 from engine.store.run_store import RunStore
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from engine.messages.results import RunView
     from engine.port.port import EnginePort
-    from engine.store.history import RunSummary
 
     Logs = Mapping[tuple[str, int], LogChunk]
     """The log of every attempt, by worker and number."""
@@ -54,7 +54,7 @@ async def replay_file(
         kept[f"log/{name}/{number}"] = to_json(chunk)
     for name in (worker.worker for worker in view.workers):
         with suppress(EngineError):  # it changed nothing, or that was cleaned away since
-            kept[f"diff/{name}"] = to_json(await port.diff(view.run, name))
+            kept[f"diff/{name}"] = to_json(await port.ask(ReadDiff(view.run, name)))
     return await anyio.to_thread.run_sync(partial(_packed, journal, kept))
 
 
@@ -95,51 +95,39 @@ class _Exported:
     def __init__(self, kept: Mapping[str, str]) -> None:
         self._kept = kept
 
-    async def log(
-        self,
-        run: str,
-        worker: str,
-        attempt: int | None = None,
-        after: int = 0,
-        *,
-        most: int | None = None,
-    ) -> LogChunk:
-        """An attempt's log as it was when it was exported."""
-        if run != self._kept["run"]:
-            raise NoSuchRun(run)
-        text = self._kept.get(f"log/{worker}/{attempt}")
-        chunk = from_json(LogChunk, text) if text else LogChunk()
-        return replace(newest(tuple(chunk.lines), after, most), is_end=True)
+    async def ask(self, question: Ask[A]) -> A:
+        """Answer from what the file keeps.
 
-    async def diff(
-        self,
-        run: str,
-        worker: str,
-        attempt: int | None = None,
-        *,
-        against: str = "",
-        context: int = 3,
-    ) -> ChangeDiff:
-        """A worker's last change, against where it began."""
-        del attempt, context
-        text = self._kept.get(f"diff/{worker}")
-        if run != self._kept["run"] or against or text is None:
+        Raises:
+            StoreError: The file does not hold it.
+        """
+        answer: Any = self._answer(question)
+        return cast("A", answer)
+
+    def _answer(self, question: Ask[Any]) -> object:
+        match question:
+            case ReadLog():
+                return self._log(question)
+            case ReadDiff():
+                return self._diff(question)
+            case ReadRun():
+                raise NoSuchRun(RunId(question.run))
+            case ListRuns():
+                return ()
+            case _:
+                raise StoreError("this run was exported; its repository is not here to be asked")
+
+    def _log(self, question: ReadLog) -> LogChunk:
+        """Return an attempt's log as it was when it was exported."""
+        if question.run != self._kept["run"]:
+            raise NoSuchRun(RunId(question.run))
+        text = self._kept.get(f"log/{question.worker}/{question.attempt}")
+        chunk = from_json(LogChunk, text) if text else LogChunk()
+        return replace(newest(tuple(chunk.lines), question.after, question.most), is_end=True)
+
+    def _diff(self, question: ReadDiff) -> ChangeDiff:
+        """Return a worker's last change, against where it began."""
+        text = self._kept.get(f"diff/{question.worker}")
+        if question.run != self._kept["run"] or question.against or text is None:
             raise StoreError("an exported run has each worker's last change against its base only")
         return from_json(ChangeDiff, text)
-
-    async def view(self, run: str = "") -> RunView:
-        """No other run is in the file."""
-        raise NoSuchRun(run)
-
-    async def history(self) -> list[RunSummary]:
-        """No other run is in the file."""
-        return []
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-
-        async def refuse(*_: object, **__: object) -> None:
-            raise StoreError("this run was exported; its repository is not here to be asked")
-
-        return refuse

@@ -18,6 +18,7 @@ from engine.api.redacting import redactor_for, without_secrets
 from engine.errors import GitFailed
 from engine.git.diff import patch_bytes
 from engine.ids import AttemptId, RunId, WorkerId
+from engine.messages.questions import ReadLog, ReadReport, ReadRun
 from engine.port.public import event_json, report_json, view_json
 from engine.run.journal import Journal
 from engine.site.place import find_place
@@ -56,8 +57,8 @@ async def export_run(
     """
     place = await find_place(Path(folder), dict(environ))
     async with reach(folder) as (port, _):
-        view = await port.view(run)
-        report = await port.report(view.run)
+        view = await port.ask(ReadRun(run))
+        report = await port.ask(ReadReport(view.run))
         name = RunId(view.run)
         journal = place.layout.run_db(name)
         logs = await _read_logs(port, view)
@@ -90,7 +91,7 @@ def _without_secrets(run: RunId, path: Path, files: dict[str, bytes]) -> dict[st
 async def _read_logs(port: EnginePort, view: RunView) -> Logs:
     """The log of every attempt of every worker."""
     return {
-        (worker.worker, number): await port.log(view.run, worker.worker, number)
+        (worker.worker, number): await port.ask(ReadLog(view.run, worker.worker, number))
         for worker in view.workers
         for number in range(1, worker.attempt + 1)
     }

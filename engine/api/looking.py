@@ -15,6 +15,7 @@ from engine.errors import WorkspaceError
 from engine.git.sample import first_commit
 from engine.ids import AttemptId, RunId, WorkerId, meant
 from engine.limits import Enforcement
+from engine.messages.questions import ReadRun
 from engine.messages.results import LoginUse
 from engine.plan.model import AgentChoice, Plan
 from engine.sandbox.ladder import doctor, report
@@ -75,7 +76,7 @@ async def raw_output(
     env = dict(environ)
     place = await find_place(Path(folder), env)
     async with reach(folder, environment=env) as (port, _):
-        view = await port.view(run)
+        view = await port.ask(ReadRun(run))
     views = {WorkerId.parse(w.worker): w for w in view.workers}
     found = meant({name: w.label for name, w in views.items()}, worker)
     if len(found) != 1:

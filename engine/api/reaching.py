@@ -22,6 +22,7 @@ import anyio.to_thread
 
 from engine.api.errors_out import plain_errors
 from engine.errors import EngineError, LockHeld
+from engine.messages.questions import ResumeRun
 from engine.messages.roles import Role
 from engine.port.client import RemoteEngine, living_engine
 from engine.port.spawn import spawn_engine
@@ -99,7 +100,7 @@ async def _hand_over(place: Place, env: Mapping[str, str], runs: Sequence[str]) 
         address = await spawn_engine(place.project, place.layout, env, runs=runs)
         async with RemoteEngine.connect(address) as remote:
             for run in runs:  # one of the others may have been faster with an engine of its own
-                await remote.resume(run)
+                await remote.ask(ResumeRun(run))
 
 
 @asynccontextmanager

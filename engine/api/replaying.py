@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike, environ
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
@@ -24,7 +24,8 @@ from engine.ids import RunId
 from engine.messages.commands import Command, Refused, Reply
 from engine.messages.events import OutputAppended, Told
 from engine.messages.logs import LogChunk, LogLine, newest
-from engine.messages.results import EngineView, RunView, WorkerView
+from engine.messages.questions import A, Ask, ReadEngine, ReadLog, ReadRun
+from engine.messages.results import EngineView, WorkerView
 from engine.run.journal import Journal
 from engine.run.view import view_of
 from engine.site.place import find_place
@@ -64,9 +65,6 @@ class Replay:
         self._since: float | None = time.monotonic()
         self._logs: dict[tuple[str, int], tuple[LogLine, ...]] = {}
         self._moved = anyio.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._port, name)
 
     # The player.
 
@@ -119,8 +117,23 @@ class Replay:
         del command
         return Refused(reason="this is a replay; nothing in it can be changed")
 
-    async def snapshot(self) -> EngineView:
-        """Everything as it stood then; its `at` only tells which view is newer."""
+    async def ask(self, question: Ask[A]) -> A:
+        """Answer from the past what it tells; ask the engine behind it for the rest."""
+        is_of_it = getattr(question, "run", "") in {"", self.run}
+        answer: Any
+        match question:
+            case ReadEngine():
+                answer = await self._snapshot()
+            case ReadRun() if is_of_it:
+                answer = (await self._snapshot()).runs[0]
+            case ReadLog() if is_of_it:
+                answer = await self._log(question)
+            case _:
+                return await self._port.ask(question)
+        return cast("A", answer)
+
+    async def _snapshot(self) -> EngineView:
+        """Return everything as it stood then; its `at` only tells which view is newer."""
         now = self.now()
         view = view_of(self._state(now), {})
         steps = [
@@ -132,28 +145,13 @@ class Replay:
             repository=self._repository, runs=(run,), is_read_only=True, at=time.monotonic()
         )
 
-    async def view(self, run: str = "") -> RunView:
-        """The run as it stood then; another one as it is."""
-        if run in {"", self.run}:
-            return (await self.snapshot()).runs[0]
-        return await self._port.view(run)
-
-    async def log(
-        self,
-        run: str,
-        worker: str,
-        attempt: int | None = None,
-        after: int = 0,
-        *,
-        most: int | None = None,
-    ) -> LogChunk:
-        """What had been written until then."""
-        if run not in {"", self.run}:
-            return await self._port.log(run, worker, attempt, after, most=most)
+    async def _log(self, question: ReadLog) -> LogChunk:
+        """Return what had been written until then."""
         now = self.now()
-        shown = next(w for w in view_of(self._state(now), {}).workers if w.worker == worker)
-        lines = await self._lines(worker, attempt or shown.attempt, now)
-        return newest(lines, after, most)
+        workers = view_of(self._state(now), {}).workers
+        shown = next(w for w in workers if w.worker == question.worker)
+        lines = await self._lines(question.worker, question.attempt or shown.attempt, now)
+        return newest(lines, question.after, question.most)
 
     async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
         """What happened, when its time comes; between, that time goes on."""
@@ -181,7 +179,7 @@ class Replay:
     async def _lines(self, worker: str, attempt: int, now: float) -> tuple[LogLine, ...]:
         lines = self._logs.get((worker, attempt))
         if lines is None:
-            chunk = await self._port.log(self.run, worker, attempt)
+            chunk = await self._port.ask(ReadLog(self.run, worker, attempt))
             lines = self._logs[worker, attempt] = tuple(chunk.lines)
         return lines[: bisect_right(lines, now, key=lambda line: line.at)]
 
@@ -196,7 +194,7 @@ async def open_replay(folder: str | PathLike[str] = ".", run: str = "") -> Async
     """
     place = await find_place(Path(folder), dict(environ))
     async with reach(folder) as (port, _):
-        name = RunId((await port.view(run)).run)
+        name = RunId((await port.ask(ReadRun(run))).run)
         read = partial(read_journal, name, place.layout.run_db(name))
         states, told = await anyio.to_thread.run_sync(read)
         yield Replay(port, str(place.project), states, told)

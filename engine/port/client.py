@@ -7,14 +7,13 @@ of is loaded with the first such answer.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import anyio
 import anyio.to_thread
@@ -23,33 +22,20 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from engine import errors
 from engine.errors import EngineError
-from engine.messages.commands import Command, Reply, ResolutionAction, Seen
-from engine.messages.diffs import ChangeDiff
+from engine.messages.commands import Command, Reply
 from engine.messages.events import Told
-from engine.messages.logs import LogChunk
-from engine.messages.results import (
-    Change,
-    CheckResult,
-    EngineView,
-    Entrance,
-    Moment,
-    RunReport,
-    RunView,
-)
+from engine.messages.questions import A, Ask, answer_type
 from engine.messages.roles import Role
-from engine.plan.model import Plan
 from engine.port import capability
 from engine.port.protocol import PATIENCE_S, VERSION, NotAdmitted, ProtocolError, Wire
 from engine.store.codec import dump, load
 from engine.store.layout import Layout
 
 if TYPE_CHECKING:
-    from engine.review.batch import BatchCheck
-    from engine.review.queue import PlannedLanding
-    from engine.review.views import ConflictFileView, ConflictView
-    from engine.review.weaving import CandidateTable, Wove
-    from engine.store.history import RunSummary
-    from engine.work.cleaning import CleanItem, TrashItem
+    from engine.messages.merging import (
+        ConflictFileView,
+        ConflictView,
+    )
 
 
 @dataclass(frozen=True)
@@ -172,70 +158,13 @@ class RemoteEngine:
         finally:
             self._forget(number, receiver)
 
-    async def snapshot(self) -> EngineView:
-        """Everything a console shows at this moment."""
-        return load(EngineView, await self._ask("snapshot"))
-
-    async def log(
-        self,
-        run: str,
-        worker: str,
-        attempt: int | None = None,
-        after: int = 0,
-        *,
-        most: int | None = None,
-    ) -> LogChunk:
-        """A worker's log from a line on; no more than the newest `most` lines, if that is given."""
-        fields = {"run": run, "worker": worker, "attempt": attempt, "after": after, "most": most}
-        return load(LogChunk, await self._ask("log", **fields))
-
-    async def wait_idle(self) -> None:
-        """Return when nothing goes on but what waits for a human."""
-        await self._ask("wait_idle")
-
-    async def start(self, plan: Plan) -> str:
-        """Begin a run there; its id."""
-        return str(await self._ask("start", plan=dump(plan)))
-
-    async def resume(self, run: str) -> str:
-        """Have a run taken up there; its id."""
-        return str(await self._ask("resume", run=run))
-
-    async def view(self, run: str = "") -> RunView:
-        """One run as it stands; the latest where none is named."""
-        return load(RunView, await self._ask("view", run=run))
-
-    async def report(self, run: str = "") -> RunReport:
-        """What a run has come to so far; the latest where none is named."""
-        return load(RunReport, await self._ask("report", run=run))
-
-    async def diff(
-        self,
-        run: str,
-        worker: str,
-        attempt: int | None = None,
-        *,
-        against: str = "",
-        context: int = 3,
-    ) -> ChangeDiff:
-        """What a worker's attempt has changed, against where it began or something else."""
-        fields: dict[str, object] = {"run": run, "worker": worker, "attempt": attempt}
-        fields |= {"against": against, "context": context}
-        return load(ChangeDiff, await self._ask("diff", **fields))
-
-    async def enter(self, run: str, worker: str) -> Entrance:
-        """What starts a program inside a worker's sandbox."""
-        return load(Entrance, await self._ask("enter", run=run, worker=worker))
-
-    async def conflicts(self, run: str, worker: str, path: str = "") -> ConflictView:
-        """A worker's conflicts and what is decided; with the text of one file if it is named."""
-        return self._read_conflicts(await self._ask("conflicts", run=run, worker=worker, path=path))
-
-    async def resolve(self, run: str, worker: str, action: ResolutionAction) -> ConflictView:
-        """Decide something about a worker's conflicts, or go on when all is decided."""
-        return self._read_conflicts(
-            await self._ask("resolve", run=run, worker=worker, action=dump(action))
-        )
+    async def ask(self, question: Ask[A]) -> A:
+        """Return the answer to a question."""
+        kind = answer_type(type(question))
+        told = await self._ask("ask", question=dump(question))
+        name = getattr(kind, "__name__", "")
+        found: Any = self._read_conflicts(told) if name == "ConflictView" else load(kind, told)
+        return cast("A", found)
 
     def _read_conflicts(self, told: dict[str, Any]) -> ConflictView:
         """An answer that has many files and is asked for at every key of a review.
@@ -243,100 +172,16 @@ class RemoteEngine:
         What is said of a file is mostly what the answer before said of it: then its view is the
         same one, and reading a thousand hunks anew holds no key up.
         """
+        from engine.messages import merging as kinds  # noqa: PLC0415 - a console may never ask
+
         before, self._files = self._files, {}
         for said in told["files"]:
             known = before.get(said["path"])
             if known is None or known[0] != said:
-                known = said, _load_late("engine.review.views.ConflictFileView", said)
+                known = said, load(kinds.ConflictFileView, said)
             self._files[said["path"]] = known
-        view: ConflictView = _load_late("engine.review.views.ConflictView", {**told, "files": []})
+        view = load(kinds.ConflictView, {**told, "files": []})
         return replace(view, files=tuple(file for _, file in self._files.values()))
-
-    async def check(
-        self, run: str, worker: str, *, is_own: bool = False, seen: Seen | None = None
-    ) -> CheckResult:
-        """Run the check again: on the exact tree that would land now, or on the worker's own."""
-        fields = {"run": run, "worker": worker, "is_own": is_own, "seen": _told(seen)}
-        return load(CheckResult, await self._ask("check", **fields))
-
-    async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
-        """Run the check once, on what the target would be with all these changes that fit."""
-        found = await self._ask("check_batch", run=run, workers=list(workers))
-        answer: BatchCheck = _load_late("engine.review.batch.BatchCheck", found)
-        return answer
-
-    async def landing_order(
-        self, run: str, workers: Sequence[str], by: str = "plan"
-    ) -> tuple[PlannedLanding, ...]:
-        """The order in which workers are to land, with the conflicts expected of each."""
-        found = await self._ask("landing_order", run=run, workers=list(workers), by=str(by))
-        return tuple(_load_late("engine.review.queue.PlannedLanding", planned) for planned in found)
-
-    async def candidates(self, run: str, step: str) -> CandidateTable:
-        """The candidates of a step beside each other: figures, consensus, every hunk of all."""
-        found = await self._ask("candidates", run=run, step=step)
-        answer: CandidateTable = _load_late("engine.review.weaving.CandidateTable", found)
-        return answer
-
-    async def compare(self, run: str, one: str, other: str) -> ChangeDiff:
-        """What differs between the changes of any two workers."""
-        return load(ChangeDiff, await self._ask("compare", run=run, one=one, other=other))
-
-    async def moments(self, run: str, worker: str) -> tuple[Moment, ...]:
-        """The points in time that a worker can be begun again from, oldest first."""
-        found = await self._ask("moments", run=run, worker=worker)
-        return tuple(load(Moment, one) for one in found)
-
-    async def leave_out(
-        self, run: str, worker: str, hunks: Sequence[str], *, seen: Seen | None = None
-    ) -> Change:
-        """Let exactly these hunks stay behind when a change lands; what is left of it."""
-        fields = {"run": run, "worker": worker, "hunks": [*hunks], "seen": _told(seen)}
-        return load(Change, await self._ask("leave_out", **fields))
-
-    async def weave(
-        self,
-        run: str,
-        step: str,
-        hunks: Sequence[str],
-        *,
-        seen: Mapping[str, Seen] | None = None,
-    ) -> Wove:
-        """Make a composite of hunks of a step's candidates, check it, and let it be reviewed."""
-        told = {name: dump(one) for name, one in (seen or {}).items()} or None
-        wove = await self._ask("weave", run=run, step=step, hunks=list(hunks), seen=told)
-        answer: Wove = _load_late("engine.review.weaving.Wove", wove)
-        return answer
-
-    async def history(self) -> list[RunSummary]:
-        """Every run of the repository, newest first."""
-        history = await self._ask("history")
-        return [_load_late("engine.store.history.RunSummary", item) for item in history]
-
-    async def clean(self, *, dry_run: bool = False) -> list[CleanItem]:
-        """Take away every workspace that is provably not needed; the rest with the reason."""
-        found = await self._ask("clean", dry_run=dry_run)
-        return [_load_late("engine.work.cleaning.CleanItem", item) for item in found]
-
-    async def trash(self) -> list[TrashItem]:
-        """What was taken away and can be brought back."""
-        return [
-            _load_late("engine.work.cleaning.TrashItem", item) for item in await self._ask("trash")
-        ]
-
-    async def restore(self, name: str) -> str:
-        """Bring something back from the trash; its path."""
-        return str(await self._ask("restore", name=name))
-
-    async def leave(self) -> None:
-        """Ask a detached engine to end once its consoles are gone."""
-        await self._ask("leave")
-
-
-def _load_late(name: str, value: Any) -> Any:
-    """An answer of a kind that lies deep in a room, loaded now."""
-    home, _, kind = name.rpartition(".")
-    return load(getattr(import_module(home), kind), value)
 
 
 def _error(message: dict[str, Any]) -> EngineError:
@@ -421,7 +266,3 @@ def _named(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return named if isinstance(named, dict) else {}
-
-
-def _told(seen: Seen | None) -> dict[str, Any] | None:
-    return None if seen is None else dump(seen)

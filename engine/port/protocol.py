@@ -1,14 +1,15 @@
 """What goes over the socket: one JSON object a line, requests numbered by whoever asks.
 
     → {"id": 1, "do": "command", "command": {…}}          ← {"id": 1, "ok": {…}}
-    → {"id": 2, "do": "events", "after": 0}               ← {"id": 2, "item": {…}} … {"id": 2, "end": true}
-    errors: {"id": 3, "error": "…", "hint": "…"}
+    → {"id": 2, "do": "ask", "question": {"type": "ReadRun", …}}        ← {"id": 2, "ok": {…}}
+    → {"id": 3, "do": "events", "after": 0}               ← {"id": 3, "item": {…}} … {"id": 3, "end": true}
+    errors: {"id": 4, "error": "…", "hint": "…"}
 
 The first line the engine sends says who it is, in which version, and a nonce. The first line of the
 client names its role and proves that it knows the engine's key; the engine proves the same.
 
-    ← {"v": 3, "plait": "engine", "pid": 7, "nonce": "…"}
-    → {"v": 3, "role": "owner", "nonce": "…", "proof": "…"}       ← {"role": "owner", "proof": "…"}
+    ← {"v": 4, "plait": "engine", "pid": 7, "nonce": "…"}
+    → {"v": 4, "role": "owner", "nonce": "…", "proof": "…"}       ← {"role": "owner", "proof": "…"}
 """  # noqa: E501  the exchange reads best on one line
 
 import json
@@ -20,7 +21,7 @@ from anyio.abc import SocketStream
 
 from engine.errors import EngineError
 
-VERSION = 3
+VERSION = 4
 LONGEST_LINE = 64 << 20
 LONGEST_GREETING = 4096
 GREETING_S = 5.0

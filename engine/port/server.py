@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -10,16 +11,17 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import anyio
 import anyio.to_thread
 from anyio.abc import Listener, SocketStream, TaskGroup
 
 from engine.errors import EngineBug, EngineError
-from engine.messages.commands import Refused, Reply
+from engine.messages.commands import Command, Refused, Reply
+from engine.messages.questions import Ask, LeaveEngine, answer_type, question_kinds
 from engine.messages.roles import Role
 from engine.port import capability
 from engine.port.peer import Peer
@@ -242,37 +244,18 @@ async def _converse(conversation: "_Conversation", messages: AsyncIterator[dict[
         tasks.cancel_scope.cancel()
 
 
-_CHANGES, _LOOKS = True, False
 _ONLY_OWNERS = "`plait attach` without --watch opens a console that may."
-ASKABLE: Mapping[str, bool] = {
-    **dict.fromkeys(("start", "resume", "command", "leave"), _CHANGES),
-    **dict.fromkeys(("snapshot", "view", "report", "log", "diff", "events"), _LOOKS),
-    **dict.fromkeys(("conflicts", "candidates", "compare", "moments"), _LOOKS),
-    **dict.fromkeys(("landing_order", "history", "trash", "wait_idle"), _LOOKS),
-    # A sandbox is entered with the worker's environment; checks run commands of the repository.
-    **dict.fromkeys(("enter", "resolve", "check", "check_batch", "leave_out", "weave"), _CHANGES),
-    **dict.fromkeys(("clean", "restore"), _CHANGES),
-}
-"""What may be asked, and whether it changes anything: then a watcher is refused.
-
-All but `leave` and `events` are asked of the coordinator by these names, and answered as its type
-hints say.
-"""
 
 
-def _may(role: Role, name: str) -> bool:
+def _may(role: Role, *, changes: bool) -> bool:
+    """Say if a role may ask for something; a watcher may not change anything."""
     match role:
         case Role.OWNER:
             return True
         case Role.WATCHER:
-            return not ASKABLE[name]
+            return not changes
         case Role.AGENT:
             return False
-
-
-@cache
-def _hints(name: str) -> Mapping[str, Any]:
-    return get_type_hints(getattr(Coordinator, name))
 
 
 class _Conversation:
@@ -290,10 +273,8 @@ class _Conversation:
         number = message.get("id")
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             try:
-                refusal = self._refusal(message.get("do"))
-                if refusal is not None:
-                    await self._wire.send({"id": number, **_refused(message, refusal)})
-                elif message["do"] == "events":
+                if message.get("do") == "events":
+                    self._admit("events", changes=False)
                     await self._tell_events(message)
                 else:
                     answer = await self._shown(await self._answer(message))
@@ -303,14 +284,15 @@ class _Conversation:
             except Exception as error:  # noqa: BLE001 - a question that fails ends no engine
                 await self._wire.send({"id": number, **_told(error)})
 
-    def _refusal(self, name: object) -> NotAdmitted | None:
-        """Return why this client may not ask that, if it may not."""
-        if not isinstance(name, str) or name not in ASKABLE:
-            raise EngineError(f"nobody knows how to {name!r}")
-        if _may(self._role, name):
-            return None
-        deed = name.replace("_", " ")
-        return NotAdmitted(f"this client is a {self._role}: it may not {deed}", hint=_ONLY_OWNERS)
+    def _admit(self, deed: str, *, changes: bool) -> None:
+        """Let this client ask for something.
+
+        Raises:
+            NotAdmitted: Its role does not allow that.
+        """
+        if not _may(self._role, changes=changes):
+            said = f"this client is a {self._role}: it may not {deed}"
+            raise NotAdmitted(said, hint=_ONLY_OWNERS)
 
     async def _tell_events(self, message: dict[str, Any]) -> None:
         number, run = message.get("id"), message.get("run")
@@ -323,31 +305,48 @@ class _Conversation:
         """Return an answer as this client may see it: a watcher sees no secrets."""
         if self._role is Role.OWNER:
             return answer
-        runs = self._coordinator.runs
+        runs = self._coordinator.runs.living
         if tuple(runs) not in self._redactors:
             plans = [live.state.plan for live in runs.values()]
-            known = known_secrets(plans, self._coordinator.tools.environ)
+            known = known_secrets(plans, self._coordinator.runs.tools.environ)
             self._redactors = {tuple(runs): Redactor(known)}
         redactor = self._redactors[tuple(runs)]
         shown: JsonValue = await anyio.to_thread.run_sync(redactor.json, answer)
         return shown
 
     async def _answer(self, message: dict[str, Any]) -> JsonValue:
-        name = str(message.get("do"))
-        if name == "leave":
+        match message.get("do"):
+            case "command":
+                return dump_as(Reply, await self._command(message))
+            case "ask":
+                return await self._ask(message)
+            case other:
+                raise EngineError(f"nobody knows how to {other!r}")
+
+    async def _command(self, message: dict[str, Any]) -> Reply:
+        try:
+            self._admit("command", changes=True)
+        except NotAdmitted as refusal:
+            return Refused(str(refusal), hint=refusal.hint)
+        return await self._coordinator.command(load(Command, message["command"]))
+
+    async def _ask(self, message: dict[str, Any]) -> JsonValue:
+        said = message.get("question")
+        name = said.get("type") if isinstance(said, dict) else said
+        kind = question_kinds().get(str(name))
+        if kind is None:
+            raise EngineError(f"nobody knows how to answer {name!r}")
+        self._admit(_in_words(kind), changes=kind.changes)
+        question = load(kind, message["question"])
+        if isinstance(question, LeaveEngine):
             self._door.asked_to_leave.set()
             return None
-        hints = _hints(name)
-        given = {key: load(hints[key], message[key]) for key in hints.keys() & message.keys()}
-        answer = await getattr(self._coordinator, name)(**given)
-        return dump_as(hints["return"], answer)
+        return dump_as(answer_type(kind), await self._coordinator.ask(question))
 
 
-def _refused(message: dict[str, Any], refusal: NotAdmitted) -> dict[str, JsonValue]:
-    """Say a refusal as the client expects it: a command is answered, a question fails."""
-    if message["do"] != "command":
-        return {**_told(refusal)}
-    return {"ok": dump_as(Reply, Refused(str(refusal), hint=refusal.hint))}
+def _in_words(kind: type[Ask[Any]]) -> str:
+    """Return the name of a kind of question as words: `CleanUp` is `clean up`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__).lower()
 
 
 def _told(error: Exception) -> dict[str, str]:

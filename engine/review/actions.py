@@ -14,7 +14,7 @@ from engine.merge import (
     SingleLines,
 )
 from engine.messages import commands as c
-from engine.review.views import ConflictFileView
+from engine.messages.merging import ConflictFileView
 
 Act = Callable[[ResolutionSession, Any], ResolutionSession]
 

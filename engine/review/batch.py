@@ -9,23 +9,7 @@ from engine.git.merge3 import Merger
 from engine.git.objects import Wording, resolve, write_commit
 from engine.git.runner import Repo
 from engine.ids import WorkerId
-from engine.messages.results import CheckResult
 from engine.review.questions import sides_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchCheck:
-    """What the check says of several changes together.
-
-    Attributes:
-        fits: Those that merge cleanly, one after the other; the rest conflict.
-        tree: What they make of the target.
-        check: What it says of that tree; None where nothing fits or there is no check.
-    """
-
-    fits: tuple[str, ...] = ()
-    tree: str | None = None
-    check: CheckResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

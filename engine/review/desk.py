@@ -16,6 +16,7 @@ from engine.merge import Asked, HunkKey
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import ConflictsDecided
+from engine.messages.merging import CandidateTable, ConflictView, LandingOrder, PlannedLanding
 from engine.messages.results import Change, CheckResult
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
@@ -23,20 +24,12 @@ from engine.review.batch import Batch, composed
 from engine.review.diffs import change_diff
 from engine.review.inquiry import Inquiry
 from engine.review.moments import Moments
-from engine.review.queue import LandingOrder, PlannedLanding, landing_order
+from engine.review.queue import landing_order
 from engine.review.radar import Radar, Snap, Watched
 from engine.review.sessions import Resolutions
 from engine.review.sight import require_seen
 from engine.review.trimming import may_be_trimmed, trimmed
-from engine.review.views import ConflictView
-from engine.review.weaving import (
-    CandidateTable,
-    Woven,
-    candidate_table,
-    compose,
-    keep,
-    woven_attempt,
-)
+from engine.review.weaving import Woven, candidate_table, compose, keep, woven_attempt
 from engine.store.layout import Layout
 
 

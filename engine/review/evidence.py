@@ -16,6 +16,7 @@ from engine.git.diff import FileChange, changed_files
 from engine.git.merge3 import Sides
 from engine.git.runner import Repo
 from engine.merge import Lines, Origin, Piece, TextMerge, merge_texts, split_lines
+from engine.messages.merging import CommitView, MergedFileView, PieceView
 from engine.review.reading import contents_of, entries_of
 
 NEAR = 3
@@ -26,54 +27,6 @@ _MOST_OF_A_FILE = 5
 _MOST_FILES = 1000
 _MOST_READ = 200
 _RECORD = re.compile(rb"(?:\A|\0)\x01(?=[0-9a-f]{40,64}\0)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommitView:
-    """A commit of one side; `at` is when its author made it."""
-
-    id: str
-    subject: str
-    author: str
-    at: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class MergedFileView:
-    """A file that git merged by itself.
-
-    Attributes:
-        by: `incoming` where the target had left it alone, `both` where both sides changed it.
-        kind: What becomes of it for the target: A, D, M, R or T.
-        near: How many changes of it lie close to one of the other side's.
-    """
-
-    path: str
-    by: str
-    kind: str
-    added: int | None = None
-    removed: int | None = None
-    near: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class PieceView:
-    """A stretch of a file's merged text.
-
-    Attributes:
-        origin: Whose it is: same, target, incoming, alike, conflict (still open) or own.
-        line: Where it begins in the text as it stands, counted from 1.
-        old: The base's lines that gave way to it.
-        hunk: The key of the conflict that it is or was.
-        is_near: Git merged it by itself, and a change of the other side lies close.
-    """
-
-    origin: str
-    line: int
-    lines: tuple[str, ...]
-    old: tuple[str, ...] = ()
-    hunk: str = ""
-    is_near: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

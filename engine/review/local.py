@@ -18,9 +18,9 @@ from engine.errors import WorkspaceError
 from engine.git.runner import Repo
 from engine.merge import ResolutionSession
 from engine.messages import commands as c
+from engine.messages.merging import ConflictView
 from engine.review.memory import MemoryFile
 from engine.review.review import Review
-from engine.review.views import ConflictView
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 

@@ -15,12 +15,12 @@ from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import commit_of, write_blob
 from engine.git.runner import Repo
 from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, Side
+from engine.messages.merging import ConflictView
 from engine.review.conflicts import Conflicts
 from engine.review.local import MergeReview, layout_of
 from engine.review.own import taken_over
 from engine.review.preview import common_base
 from engine.review.review import Review
-from engine.review.views import ConflictView
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 

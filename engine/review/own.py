@@ -29,11 +29,11 @@ from engine.git.unfinished import (
     unfinished,
 )
 from engine.merge import FileConflict, Names, ResolutionSession, adopted, has_markers
+from engine.messages.merging import ConflictView
 from engine.review.local import MergeReview, layout_of
 from engine.review.reading import contents_of, entries_of
 from engine.review.review import Review
 from engine.review.showing import shown_path
-from engine.review.views import ConflictView
 from engine.store.layout import Layout
 
 _UNCLEAR = "?"

@@ -6,7 +6,6 @@ before it left that.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Protocol
 
 from engine.core.outcome import must_land_first
@@ -19,27 +18,11 @@ from engine.merge import Names
 from engine.messages import commands as c
 from engine.messages import events as ev
 from engine.messages.events import Told
-from engine.messages.results import RunView
+from engine.messages.merging import CheckTogether, LandingOrder, PlannedLanding
+from engine.messages.questions import A, Ask, ReadRun
 from engine.phases import Phase
-from engine.review.batch import BatchCheck
 from engine.review.conflicts import conflict_paths, read_conflicts
 from engine.review.questions import sides_of
-
-
-class LandingOrder(StrEnum):
-    """In which order several changes are landed."""
-
-    PLAN = "plan"
-    FEWEST_CONFLICTS = "fewest-conflicts"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedLanding:
-    """A change in its place of the queue, and the conflicts it is expected to meet there."""
-
-    worker: str
-    paths: tuple[str, ...] = ()
-    hunks: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +60,8 @@ class LandingPort(Protocol):
     def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
         """What happened behind a number, then what happens."""
 
-    async def view(self, run: str = "") -> RunView:
-        """One run as it stands."""
-
-    async def check_batch(self, run: str, workers: Sequence[str]) -> BatchCheck:
-        """Run the check once on all of them together."""
+    async def ask(self, question: Ask[A]) -> A:
+        """Return the answer to a question."""
 
 
 async def landing_order(
@@ -146,7 +126,7 @@ async def land_batch(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIter
     groups = [list(landings)]
     while groups:
         group = groups.pop(0)
-        together = await port.check_batch(group[0].run, [one.worker for one in group])
+        together = await port.ask(CheckTogether(group[0].run, [one.worker for one in group]))
         has_failed = together.check is not None and not together.check.passed
         if has_failed and len(together.fits) > 1:
             fits = [one for one in group if one.worker in together.fits]
@@ -163,7 +143,7 @@ async def land_batch(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIter
 
 async def land_one(port: LandingPort, command: c.Land) -> LandingEnd:
     """Land one change and say what became of it."""
-    view = await port.view(command.run)
+    view = await port.ask(ReadRun(command.run))
     reply = await port.command(command)
     if isinstance(reply, c.Refused):
         reason = f"{reply.reason}. {reply.hint}".strip().removesuffix(".")
@@ -204,5 +184,5 @@ async def _with_reason(port: LandingPort, run: str, end: LandingEnd) -> LandingE
     """Why a landing led back to its review."""
     if end.is_landed or end.conflicts:
         return end
-    seen = (await port.view(run)).worker(end.worker)
+    seen = (await port.ask(ReadRun(run))).worker(end.worker)
     return replace(end, reason=seen.error or "it was stopped")

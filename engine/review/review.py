@@ -29,6 +29,7 @@ from engine.merge import (
     reads_still,
 )
 from engine.messages import commands as c
+from engine.messages.merging import ConflictFileView, ConflictView
 from engine.review.actions import decided
 from engine.review.conflicts import Conflicts, read_conflicts
 from engine.review.evidence import (
@@ -42,7 +43,6 @@ from engine.review.evidence import (
 from engine.review.reading import entries_of
 from engine.review.results import result_tree
 from engine.review.showing import Lens, file_views, shown, shown_path
-from engine.review.views import ConflictFileView, ConflictView
 
 _THINKS_S = 0.3
 

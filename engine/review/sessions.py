@@ -23,6 +23,7 @@ from engine.git.runner import Repo
 from engine.ids import RunId, WorkerId
 from engine.merge import Asked, HunkKey, ResolutionSession
 from engine.messages import commands as c
+from engine.messages.merging import ConflictView
 from engine.review.inquiry import Inquiry, inquiry
 from engine.review.memory import MemoryFile
 from engine.review.questions import (
@@ -33,7 +34,6 @@ from engine.review.questions import (
 )
 from engine.review.review import Review
 from engine.review.showing import shown_path
-from engine.review.views import ConflictView
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 

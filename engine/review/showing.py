@@ -27,14 +27,8 @@ from engine.merge import (
 )
 from engine.merge.memory import memory_key
 from engine.merge.text import is_binary
+from engine.messages.merging import ConflictFileView, HunkView, LineView, OptionView, ProposalView
 from engine.review.evidence import Evidence, piece_views
-from engine.review.views import (
-    ConflictFileView,
-    HunkView,
-    LineView,
-    OptionView,
-    ProposalView,
-)
 
 _BEGINS_WITH_NAME = re.compile(rb"[A-Za-z_$]")
 _HEADING_WITHIN = 500

@@ -1,7 +1,7 @@
 """Candidates beside each other, hunk by hunk, and the composite that is woven from them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from engine.core.state import RunState, Worker, usages_of
 from engine.errors import WorkspaceError
@@ -11,7 +11,7 @@ from engine.git.names import RefNames
 from engine.git.objects import Wording, set_refs, tree_of, write_commit
 from engine.git.runner import Repo
 from engine.ids import WOVEN, AttemptId, WorkerId
-from engine.limits import Usage, summed
+from engine.limits import summed
 from engine.merge import (
     CandidateHunk,
     FileResult,
@@ -22,7 +22,8 @@ from engine.merge import (
     split_lines,
     weave,
 )
-from engine.messages.results import Change, CheckResult, Outcome
+from engine.messages.merging import CandidateHunkView, CandidateRow, CandidateTable
+from engine.messages.results import Change
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
 from engine.review.change import in_figures
@@ -33,87 +34,6 @@ from engine.review.showing import shown, shown_path
 
 _SUBMODULE = "160000"
 _ABSENT = "000000"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CandidateRow:
-    """One candidate in figures.
-
-    Attributes:
-        hunks: How many hunks its change has.
-        agreed: How many of them another candidate made alike.
-        is_comparable: It began where the others did, so its hunks can be woven with theirs.
-    """
-
-    worker: str
-    phase: Phase
-    outcome: Outcome
-    label: str = ""
-    agent: str = ""
-    check: CheckResult | None = None
-    files: int = 0
-    insertions: int = 0
-    deletions: int = 0
-    worked_s: float = 0.0
-    usage: Usage = field(default_factory=Usage)
-    hunks: int = 0
-    agreed: int = 0
-    is_comparable: bool = True
-
-    @property
-    def consensus(self) -> float:
-        """The share of its hunks that another candidate made alike."""
-        return self.agreed / self.hunks if self.hunks else 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class CandidateHunkView:
-    """One change that one or more candidates made; the same spot means: one of them.
-
-    Attributes:
-        line: Where it begins in the base's file, counted from 1.
-        old: The base's lines that give way to `new`; empty where the whole file changes.
-        candidates: Who made exactly this change; `alike` also those who made it but for blanks.
-        what: What it is if not lines: `created`, `deleted`, `mode 100755`, `whole file`.
-    """
-
-    key: str
-    path: str
-    spot: int
-    line: int
-    old: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-    candidates: tuple[str, ...] = ()
-    alike: tuple[str, ...] = ()
-    what: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CandidateTable:
-    """The candidates of a step: figures of each, and every hunk of all."""
-
-    run: str
-    step: str
-    rows: tuple[CandidateRow, ...]
-    hunks: tuple[CandidateHunkView, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wove:
-    """What weaving came to.
-
-    Attributes:
-        worker: The composite, which waits for review; None where it was not accepted.
-        tree: What the chosen hunks make; None where they cannot stand together.
-        taken: How many hunks are whose.
-        reason: Why there is no composite.
-    """
-
-    worker: str | None = None
-    tree: str | None = None
-    check: CheckResult | None = None
-    taken: Mapping[str, int] = field(default_factory=dict)
-    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,47 +4,14 @@ Reads one row or two of each journal, never the whole. It cannot know whether a 
 is still alive somewhere: whoever asks knows if an engine lives.
 """
 
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from engine.errors import StoreError
 from engine.ids import RunId
+from engine.messages.questions import RunSummary, Standing
 from engine.store.database import Database
 from engine.store.layout import Layout
 from engine.store.run_store import SCHEMA, STANDING
-
-
-class Standing(StrEnum):
-    """How far a run has come, by its journal."""
-
-    UNFINISHED = "unfinished"
-    WAITING = "waiting"
-    FINISHED = "finished"
-    UNREADABLE = "unreadable"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSummary:
-    """One line of a list of runs.
-
-    Attributes:
-        id: the run.
-        started: when, in wall-clock seconds.
-        standing: how far it has come.
-        verdict: the outcome its last report names, where there is one.
-        name: what its first event calls it.
-        last: the time of its last event.
-        problem: why it cannot be read, if it cannot.
-    """
-
-    id: RunId
-    started: float
-    standing: Standing
-    verdict: str | None = None
-    name: str = ""
-    last: float | None = None
-    problem: str = ""
 
 
 def list_runs(layout: Layout) -> list[RunSummary]:

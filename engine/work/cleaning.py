@@ -3,7 +3,7 @@
 import os
 from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from engine.git.runner import Repo
 from engine.git.strays import examine_stray
 from engine.git.unfinished import let_go
 from engine.ids import AttemptId
+from engine.messages.questions import CleanItem, TrashItem
 from engine.phases import Phase
 from engine.site.trash import LABEL, discard
 from engine.store.codec import from_json
@@ -28,36 +29,6 @@ from engine.work.tools import Tools
 KEPT_S = 30 * 24 * 3600.0
 """How long the trash keeps what was put there."""
 _GOING = ".going-"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CleanItem:
-    """One workspace: whether it may go, why it stays if it stays, and whether it went.
-
-    Attributes:
-        branch: The worker's branch, where that is what goes.
-    """
-
-    run: str
-    worker: str
-    path: str
-    reasons: tuple[str, ...] = ()
-    was_removed: bool = False
-    branch: str = ""
-
-    @property
-    def is_safe(self) -> bool:
-        """Every byte of it is kept elsewhere."""
-        return not self.reasons
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrashItem:
-    """Something in the trash that can be brought back."""
-
-    id: str
-    origin: str
-    at: float
 
 
 async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> list[CleanItem]:

@@ -35,6 +35,7 @@ from engine.ids import RunId
 from engine.messages.commands import StopRun
 from engine.messages.events import OutputAppended, RunFinished, WorkerMoved
 from engine.messages.logs import KEPT_LINES
+from engine.messages.questions import ReadLog, ReadRun
 from engine.messages.results import Change
 from engine.phases import Phase
 from engine.plan.model import MergeMode
@@ -211,7 +212,7 @@ async def running(opened: Engine, command: str, workers: int) -> AsyncIterator[s
     """A run whose workers all run; it is ended afterwards."""
     run = await opened.start(manifest(command, workers, workers))
     while True:
-        view = await opened.port.view(run.id)
+        view = await opened.port.ask(ReadRun(run.id))
         if all(w.phase is Phase.RUNNING for w in view.steps[0].workers):
             break
         await anyio.sleep(0.02)
@@ -235,8 +236,8 @@ async def flood() -> list[Row]:
                 if isinstance(event, OutputAppended):
                     after, seen[event.worker] = seen.get(event.worker, 0), event.offset
                     if is_read:
-                        chunk = await opened.port.log(
-                            run.id, event.worker, after=after, most=KEPT_LINES
+                        chunk = await opened.port.ask(
+                            ReadLog(run.id, event.worker, after=after, most=KEPT_LINES)
                         )
                         texts = (piece.text.split("\n") for piece in chunk.lines.pieces)
                         got, seen[event.worker] = got + sum(map(len, texts)), chunk.next_offset
@@ -277,10 +278,12 @@ async def _take(
     if is_focused:  # reading a log is what focuses it
         lines = [
             line.text
-            for line in (await opened.port.log(run, event.worker, after=event.offset - 1)).lines
+            for line in (
+                await opened.port.ask(ReadLog(run, event.worker, after=event.offset - 1))
+            ).lines
         ]
     else:  # looked at past the port: that would focus it
-        live = opened._coordinator.runs[RunId(run)]
+        live = opened._coordinator.runs.living[RunId(run)]
         (logbook,) = (book for key, book in live.logbooks.items() if str(key[0]) == event.worker)
         lines = list(logbook.tail()[-1:])
     delays[is_focused].extend((now - float(line)) * 1000 for line in lines if line)

@@ -24,6 +24,7 @@ from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.runner import Repo
 from engine.merge import ResolutionSession, propose
 from engine.messages.commands import StopRun
+from engine.messages.questions import ReadRun
 from engine.review.preview import preview
 from engine.review.results import result_tree
 from engine.review.showing import Lens, file_views
@@ -160,7 +161,7 @@ async def watching(folder: Path) -> bool:
 
 
 async def _seen_by_radar(engine: Engine, run: str) -> bool:
-    return all(worker.is_radar_seen for worker in (await engine.port.view(run)).workers)
+    return all(worker.is_radar_seen for worker in (await engine.port.ask(ReadRun(run))).workers)
 
 
 def used() -> float:

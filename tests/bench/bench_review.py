@@ -18,6 +18,7 @@ from anyio.lowlevel import checkpoint
 
 from engine.merge import FileConflict
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
+from engine.messages.merging import ReadConflicts
 from engine.messages.results import EngineView
 from tests.support.consoles import NOW, FakePort, csvlite
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, texts
@@ -167,8 +168,10 @@ async def review_bars(bars: Bars) -> None:
     port = ReviewPort(conflicted_view(), files=tuple(map(conflicted_file, range(FILES))))
     stalls = Stalls()
     async with console(port, port.shown, WHO) as app:
-        await port.conflicts("2f1c", WHO)  # what the engine needs to think is another bench's
-        answering = await timed(lambda: port.conflicts("2f1c", WHO))
+        await port.ask(
+            ReadConflicts("2f1c", WHO)
+        )  # what the engine needs to think is another bench's
+        answering = await timed(lambda: port.ask(ReadConflicts("2f1c", WHO)))
         async with anyio.create_task_group() as group:
             group.start_soon(stalls.watch)
             await anyio.sleep(_STEP_S * 2)

@@ -9,6 +9,7 @@ import pytest
 
 from engine.api import EnginePort, attach, plan_from
 from engine.errors import EngineError
+from engine.messages.questions import ReadRun, StartPlan
 from tests.support.shells import Shell
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,7 @@ def _environment(shell: Shell) -> Mapping[str, str]:
 
 async def _phase(port: EnginePort, run: str) -> str:
     try:
-        return str((await port.view(run)).workers[0].phase)
+        return str((await port.ask(ReadRun(run))).workers[0].phase)
     except (EngineError, OSError):
         return ""
 
@@ -43,12 +44,12 @@ async def _until(port: EnginePort, run: str, phase: str) -> None:
 async def test_a_killed_engine_is_replaced_and_its_agents_go_on(repository: Shell):
     plan = plan_from(PLAN, folder=repository.folder)
     async with attach(repository.folder, environment=_environment(repository)) as port:
-        run = await port.start(plan)
+        run = await port.ask(StartPlan(plan))
         await _until(port, run, "RUNNING")
         killed = vars(port)["_remote"].pid
         os.kill(killed, signal.SIGKILL)
         await _until(port, run, "REVIEWING")
-        view = await port.view(run)
+        view = await port.ask(ReadRun(run))
         pid = vars(port)["_remote"].pid
     assert view.workers[0].attempt == 1
     assert pid != killed

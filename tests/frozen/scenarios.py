@@ -10,6 +10,8 @@ import anyio
 from engine.api import Engine, Run, reach
 from engine.messages import commands as c
 from engine.messages.events import OutputAppended
+from engine.messages.merging import DecideConflict, LeaveOutHunks
+from engine.messages.questions import ReadDiff
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import (
@@ -49,8 +51,8 @@ async def resolved_conflict(tmp: Path) -> str:
     async with place.engine() as engine:
         run = await conflicted(engine, place, changed(4, "ours"), changed(4, "theirs"))
         worker = "s2/worker_1"
-        await engine.port.resolve(run.id, worker, c.ChooseRest(choice="incoming"))
-        await engine.port.resolve(run.id, worker, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, worker, c.ChooseRest(choice="incoming")))
+        await engine.port.ask(DecideConflict(run.id, worker, c.FinishResolving()))
         await wait_worker(engine, run, worker, lambda w: w.phase is Phase.LANDED)
         return run.id
 
@@ -181,8 +183,8 @@ async def left_out(tmp: Path) -> str:
 
 
 async def _drop_first(engine: Engine, run: Run, worker: str) -> None:
-    diff = await engine.port.diff(run.id, worker)
-    await engine.port.leave_out(run.id, worker, [diff.keys[0][0]])
+    diff = await engine.port.ask(ReadDiff(run.id, worker))
+    await engine.port.ask(LeaveOutHunks(run.id, worker, [diff.keys[0][0]]))
 
 
 async def limits_and_cancel(tmp: Path) -> str:

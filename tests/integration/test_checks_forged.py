@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from engine.api import Engine, Run
 from engine.messages import commands as c
+from engine.messages.merging import CheckWorker
 from engine.messages.results import Verdict
 from engine.phases import Phase
 from tests.support.engine_runs import Place, wait_worker
@@ -181,8 +182,8 @@ async def test_what_one_check_leaves_does_not_reach_the_next(ground: Ground):
     async with ground.engine() as engine:
         run = await engine.start(ground.plan(*steps))
         await run.wait()
-        assert (await engine.port.check(run.id, "honest/worker_1")).passed
-        found = await engine.port.check(run.id, "wrong/worker_1")
+        assert (await engine.port.ask(CheckWorker(run.id, "honest/worker_1"))).passed
+        found = await engine.port.ask(CheckWorker(run.id, "wrong/worker_1"))
         assert not found.passed
         assert await land(engine, run, "honest/worker_1") is Phase.LANDED
         seen = (await engine.view(run.id)).worker("honest/worker_1")
@@ -228,9 +229,9 @@ async def test_setup_runs_for_the_check_and_what_it_makes_there_is_not_kept(grou
     async with ground.engine() as engine:
         run = await engine.start(ground.plan(*steps, setup=setup))
         await run.wait()
-        assert (await engine.port.check(run.id, "adds/worker_1")).passed
-        assert (await engine.port.check(run.id, "plain/worker_1")).passed
-        assert (await engine.port.check(run.id, "adds/worker_1")).passed
+        assert (await engine.port.ask(CheckWorker(run.id, "adds/worker_1"))).passed
+        assert (await engine.port.ask(CheckWorker(run.id, "plain/worker_1"))).passed
+        assert (await engine.port.ask(CheckWorker(run.id, "adds/worker_1"))).passed
     seeds = list(ground.tmp_path.glob("state/**/.trusted-seeds/*/files/node_modules/made"))
     assert [seed.read_text() for seed in seeds] == ["one\n"]
 

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from engine.messages import commands as c
+from engine.messages.questions import CleanUp, ListTrash, RestoreTrash, WaitIdle
 from engine.phases import Phase
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import SOURCE, MergingPlace, changed, land, reviewed, writes
@@ -34,7 +35,7 @@ async def test_a_branch_goes_once_its_work_is_on_the_target_and_others_stay(plac
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(changed(2, "one"), changed(11, "two")))
         assert await land(engine, run, "s1/worker_1") is Phase.LANDED
-        await engine.port.wait_idle()
+        await engine.port.ask(WaitIdle())
         folders = list((place.built.path / ".git/plait/runs").glob("**/collect"))
         assert (len(folders), [entry for folder in folders for entry in folder.iterdir()]) == (
             2,
@@ -42,11 +43,11 @@ async def test_a_branch_goes_once_its_work_is_on_the_target_and_others_stay(plac
         )
 
         branch = f"plait/{run.id}/s1/worker_1"
-        asked = await engine.port.clean(dry_run=True)
+        asked = await engine.port.ask(CleanUp(dry_run=True))
         assert [item.branch for item in asked if item.is_safe] == [branch]
         assert branch in place.built.branches()
 
-        items = await engine.port.clean()
+        items = await engine.port.ask(CleanUp())
 
         assert [item.branch for item in items if item.was_removed] == [branch]
         assert [item.reasons for item in items if not item.is_safe] == [
@@ -78,8 +79,8 @@ async def test_a_branch_goes_though_its_history_says_something_else(
         assert await land(engine, run, "s1/worker_1") is Phase.LANDED
         if later is not None:
             place.built.commit({"code": later}, "meanwhile")
-        await engine.port.wait_idle()
-        items = await engine.port.clean()
+        await engine.port.ask(WaitIdle())
+        items = await engine.port.ask(CleanUp())
     branches = [item.branch for item in items if item.branch]
     assert branches == [f"plait/{run.id}/s1/worker_1"]
     assert place.built.branches() == ["feature", "main"]
@@ -92,14 +93,14 @@ async def test_a_worktree_whose_run_is_gone_goes_to_the_trash_and_comes_back(pla
     (path / "cache.o").write_text("ignored\n")
     before = snapshot_of(path)
     async with place.engine() as engine:
-        (asked,) = await engine.port.clean(dry_run=True)
+        (asked,) = await engine.port.ask(CleanUp(dry_run=True))
         assert (f"{asked.run}/{asked.worker}", asked.is_safe, path.exists()) == (name, True, True)
-        (gone,) = await engine.port.clean()
+        (gone,) = await engine.port.ask(CleanUp())
         assert (gone.was_removed, path.exists()) == (True, False)
         assert place.built.worktrees() == [str(place.built.path)]
 
-        (kept,) = await engine.port.trash()
-        await engine.port.restore(kept.id)
+        (kept,) = await engine.port.ask(ListTrash())
+        await engine.port.ask(RestoreTrash(kept.id))
     assert snapshot_of(path) == before
     assert place.built.status(path) == ""
     assert (place.project / "code").read_text() == SOURCE
@@ -109,7 +110,7 @@ async def test_a_worktree_whose_run_is_gone_stays_with_what_is_in_no_commit(plac
     _, path = await abandoned(place)
     (path / "notes").write_text("nobody else has this\n")
     async with place.engine() as engine:
-        (item,) = await engine.port.clean()
+        (item,) = await engine.port.ask(CleanUp())
     assert "in no commit" in item.reasons[0]
     assert (path / "notes").exists()
 
@@ -119,9 +120,9 @@ async def test_a_worktree_that_somebody_deleted_is_forgotten(place: MergingPlace
     shutil.rmtree(path)
     assert str(path) in place.built.worktrees()
     async with place.engine() as engine:
-        assert await engine.port.clean(dry_run=True) == []
+        assert await engine.port.ask(CleanUp(dry_run=True)) == []
         assert str(path) in place.built.worktrees()
-        assert await engine.port.clean() == []
+        assert await engine.port.ask(CleanUp()) == []
     assert place.built.worktrees() == [str(place.built.path)]
 
 
@@ -138,8 +139,8 @@ async def test_steps_called_like_folders_of_ours_are_in_nobodys_way(place: Mergi
             working.callback(user.kill)
         for name in texts:
             assert await land(engine, run, f"{name}/worker_1") is Phase.LANDED
-        await engine.port.wait_idle()
-        cleaned = await engine.port.clean()
+        await engine.port.ask(WaitIdle())
+        cleaned = await engine.port.ask(CleanUp())
         assert ["is working in it" in item.reasons[0] for item in cleaned] == [True, True]
         assert [worktree.is_dir() for worktree in worktrees] == [True, True]
     for name in texts:
@@ -152,10 +153,10 @@ async def test_nothing_is_left_of_the_workspaces_of_a_run_that_is_over(place: Me
         workers = (await engine.view(run.id)).workers
         for worker in workers:
             await engine.command(c.Reject(worker=worker.worker, run=run.id))
-        await engine.port.wait_idle()
+        await engine.port.ask(WaitIdle())
         folder = Path(workers[0].workspace or "").parents[2]
         assert folder.name == run.id
-        await engine.port.clean(dry_run=True)
+        await engine.port.ask(CleanUp(dry_run=True))
         assert folder.is_dir()
-        await engine.port.clean()
+        await engine.port.ask(CleanUp())
         assert not folder.exists()

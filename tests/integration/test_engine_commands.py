@@ -12,10 +12,11 @@ from engine.limits import Dimension, Limits
 from engine.messages import commands as c
 from engine.messages.events import LimitHitSeen
 from engine.messages.logs import LogKind
+from engine.messages.questions import ReadLog
 from engine.messages.results import Badge, Outcome, WorkerResult
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
-from engine.run import questions
+from engine.run import answers
 from engine.site import attempts
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
@@ -181,10 +182,10 @@ async def test_words_reach_an_agent_while_it_works(place: Place):
         await says(engine, run, "Understood: mind the gap")
         await accepted(engine, c.Interrupt(worker=A))
         report = await run.wait()
-        seen = [(at.kind, at.text) for at in (await engine.port.log(run.id, A)).lines]
+        seen = [(at.kind, at.text) for at in (await engine.port.ask(ReadLog(run.id, A))).lines]
     assert result(report).output == "heard mind the gap"
     async with place.engine() as engine:  # read anew, the log holds what was said to it as well
-        again = [(at.kind, at.text) for at in (await engine.port.log(run.id, A)).lines]
+        again = [(at.kind, at.text) for at in (await engine.port.ask(ReadLog(run.id, A))).lines]
     assert (LogKind.YOU, "mind the gap") in seen
     assert (LogKind.NOTE, "it has heard: mind the gap") in seen
     assert again == seen
@@ -210,7 +211,7 @@ async def test_a_memory_limit_ends_the_whole_tree_and_says_what_it_saw(place: Pl
         report = await run.wait()
         hits = [
             told.event.hit
-            for told in engine._coordinator._tools.bus.journalled
+            for told in engine._coordinator.runs.tools.bus.journalled
             if isinstance(told.event, LimitHitSeen)
         ]
     assert phases(report) == {A: "FAILED MEMORY"}
@@ -308,7 +309,7 @@ async def test_a_log_asked_for_before_there_is_one_goes_on(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
     begun, may_end = anyio.Event(), anyio.Event()
-    read_log = questions.read_log
+    read_log = answers.read_log
 
     async def slowly(*told: Any) -> Any:
         found = await read_log(*told)
@@ -316,7 +317,7 @@ async def test_a_log_asked_for_before_there_is_one_goes_on(
         await may_end.wait()
         return found
 
-    monkeypatch.setattr(questions, "read_log", slowly)
+    monkeypatch.setattr(answers, "read_log", slowly)
     plan = place.manifest(
         {"name": "a", "agent": HANGS}, workspace={"setup": place.waits_at("gate")}
     )

@@ -17,7 +17,10 @@ from anyio import to_thread
 from engine.api import Engine, Run, attach
 from engine.errors import EngineError
 from engine.messages import commands as c
+from engine.messages import merging as m
+from engine.messages import questions as q
 from engine.messages.events import Commanded
+from engine.messages.questions import ReadLog, ReadRun
 from engine.messages.roles import Role
 from engine.phases import Phase
 from engine.port import capability, peer, server
@@ -29,6 +32,7 @@ from engine.store.codec import dump
 from tests.support import door_attack
 from tests.support.engine_runs import Place, manifest, phases, scripted
 from tests.support.merging_runs import MergingPlace, reviewed
+from tests.support.plans import a_plan
 
 pytestmark = pytest.mark.anyio
 
@@ -62,40 +66,38 @@ async def asking(engine: Engine) -> Run:
     return run
 
 
-QUESTIONS: dict[str, dict[str, Any]] = {
-    "snapshot": {},
-    "view": {},
-    "report": {},
-    "history": {},
-    "log": {"run": "RUN", "worker": A},
-    "start": {"plan": {}},
-    "resume": {"run": "RUN"},
-    "enter": {"run": "RUN", "worker": A},
-    "resolve": {"run": "RUN", "worker": A, "action": {}},
-    "check": {"run": "RUN", "worker": A},
-    "check_batch": {"run": "RUN", "workers": [A]},
-    "leave_out": {"run": "RUN", "worker": A, "hunks": []},
-    "weave": {"run": "RUN", "step": "a", "hunks": []},
-    "clean": {"dry_run": False},
-    "restore": {"name": "x"},
-    "leave": {},
-}
+def questions(run: str) -> list[q.Ask[Any]]:
+    """Every question but those that wait or take long; most of those that change have no answer."""
+    return [
+        q.ReadEngine(),
+        q.ReadRun(run),
+        q.ReadReport(run),
+        q.ListRuns(),
+        q.ReadLog(run, A),
+        q.StartPlan(a_plan()),
+        q.ResumeRun(run),
+        q.EnterSandbox(run, A),
+        q.CleanUp(),
+        q.RestoreTrash("x"),
+        q.LeaveEngine(),
+        m.DecideConflict(run, A, c.FinishResolving()),
+        m.CheckWorker(run, A),
+        m.CheckTogether(run, [A]),
+        m.LeaveOutHunks(run, A, []),
+        m.WeaveHunks(run, "a", []),
+    ]
 
 
 async def test_a_watcher_may_look_and_changes_nothing(place: Place):
     async with place.engine() as engine:
         run = await asking(engine)
         async with client(engine, Role.WATCHER) as remote:
-            refused = set()
-            for name, fields in QUESTIONS.items():
-                given = {key: run.id if value == "RUN" else value for key, value in fields.items()}
-                with suppress(EngineError):
-                    await remote._ask(name, **given)
+            for question in questions(run.id):
+                if not question.changes:
+                    await remote.ask(question)
                     continue
                 with pytest.raises(EngineError, match="this client is a watcher"):
-                    await remote._ask(name, **given)
-                refused.add(name)
-            assert refused == {name for name in QUESTIONS if server.ASKABLE[name]}
+                    await remote.ask(question)
             reply = await remote.command(c.Answer(worker=A, answer="go"))
             assert isinstance(reply, c.Refused)
             assert "watcher" in reply.reason
@@ -119,8 +121,8 @@ async def test_a_watcher_sees_no_secrets(place: Place):
         await run.wait()
         for role in (Role.WATCHER, Role.OWNER):
             async with client(engine, role) as remote:
-                log = "".join(line.text for line in (await remote.log(run.id, A)).lines)
-                (question,) = (await remote.view(run.id)).worker(A).questions
+                log = "".join(line.text for line in (await remote.ask(ReadLog(run.id, A))).lines)
+                (question,) = (await remote.ask(ReadRun(run.id))).worker(A).questions
                 is_shown = role is Role.OWNER  # the control
                 assert (token in log) == (token in question.text) == is_shown
                 assert ("the value of it" in log) == is_shown
@@ -133,12 +135,13 @@ async def test_a_watcher_sees_no_secrets(place: Place):
         await run.wait()
 
 
-def test_the_table_of_questions_is_whole():
-    assert {name for name, changes in server.ASKABLE.items() if changes} == {
-        *("start", "resume", "command", "leave", "enter", "resolve", "check", "check_batch"),
-        *("leave_out", "weave", "clean", "restore"),
+def test_what_changes_something_is_not_for_watchers_and_nothing_is_for_agents():
+    kinds = q.question_kinds()
+    assert {name for name, kind in kinds.items() if kind.changes} == {
+        *("StartPlan", "ResumeRun", "EnterSandbox", "CleanUp", "RestoreTrash", "LeaveEngine"),
+        *("DecideConflict", "CheckWorker", "CheckTogether", "LeaveOutHunks", "WeaveHunks"),
     }
-    assert not any(server._may(Role.AGENT, name) for name in server.ASKABLE)
+    assert not any(server._may(Role.AGENT, changes=kind.changes) for kind in kinds.values())
 
 
 async def test_a_console_that_watches_is_a_watcher_at_the_door(place: Place):
@@ -312,7 +315,7 @@ async def test_nobody_can_keep_an_engine_from_listening_by_a_planted_name(
         socket = anyio.Path((await address_of(engine)).socket)
         assert (await socket.parent.stat()).st_mode & 0o777 == 0o700
         async with client(engine, Role.OWNER) as remote:
-            assert (await remote.view()).run == run.id
+            assert (await remote.ask(ReadRun())).run == run.id
     assert [path.name for path in shared.iterdir()] == [planted.name]
 
 

@@ -18,6 +18,7 @@ from engine.api import Engine, Run, plan_from, reach
 from engine.errors import EngineError, LockHeld
 from engine.messages import commands as c
 from engine.messages.events import RunFinished, WorkerMoved
+from engine.messages.questions import ListRuns, ReadEngine, ReadLog, ReadRun, StartPlan, WaitIdle
 from engine.messages.results import Outcome, RunView
 from engine.messages.roles import Role
 from engine.phases import Phase
@@ -103,8 +104,8 @@ async def seen_alike(remote: RemoteEngine, engine: Engine) -> RunView:
     """The run as both show it: what is sampled may change between the two looks."""
     with anyio.fail_after(30):
         while True:
-            there, here = await remote.snapshot(), await engine.snapshot()
-            if there.runs == here.runs and await remote.view() == here.runs[0]:
+            there, here = await remote.ask(ReadEngine()), await engine.snapshot()
+            if there.runs == here.runs and await remote.ask(ReadRun()) == here.runs[0]:
                 return there.runs[0]
 
 
@@ -114,14 +115,14 @@ async def test_a_second_shell_sees_and_steers_the_engine(place: Place):
         async with client(engine) as remote:
             view = await seen_alike(remote, engine)
             assert view.worker(A).questions[0].text == "Well?"
-            assert await remote.log(run.id, A) == await engine.log(run.id, A)
-            assert [one.id for one in await remote.history()] == [run.id]
+            assert await remote.ask(ReadLog(run.id, A)) == await engine.log(run.id, A)
+            assert [one.id for one in await remote.ask(ListRuns())] == [run.id]
             refused = await remote.command(c.Land(worker=A))
             assert isinstance(refused, c.Refused)
             assert "nothing to land" in refused.reason
             reply = await remote.command(c.Answer(worker=A, answer="go"))
             assert isinstance(reply, c.Accepted)
-            await remote.wait_idle()
+            await remote.ask(WaitIdle())
         assert phases(await run.wait()) == {A: "FINISHED"}
 
 
@@ -149,8 +150,8 @@ async def test_a_run_can_be_started_from_another_process(place: Place):
     plan = plan_from(manifest({"name": "a", "run": "true"}), folder=place.project)
     async with place.engine() as engine:
         async with client(engine) as remote:
-            name = await remote.start(plan)
-            await remote.wait_idle()
+            name = await remote.ask(StartPlan(plan))
+            await remote.ask(WaitIdle())
         view = await engine.view(name)
     assert view.outcome is Outcome.SUCCESS
 
@@ -213,7 +214,7 @@ async def test_a_client_that_dies_mid_stream_or_talks_nonsense_harms_nothing(
                     await stream.send(data)
                 await anyio.sleep(0.02)
         async with client(engine) as remote:
-            assert (await remote.snapshot()).runs[0].worker(A).questions
+            assert (await remote.ask(ReadEngine())).runs[0].worker(A).questions
             await remote.command(c.Answer(worker=A, answer="go"))
         assert phases(await run.wait()) == {A: "FINISHED"}
 
@@ -243,14 +244,14 @@ async def test_what_goes_wrong_in_answering_is_told_and_ends_nobody(
         monkeypatch.setattr(engine._coordinator, "history", fail)
         async with client(engine) as remote:
             with pytest.raises(EngineError, match="No such file"):
-                await remote.history()
-            assert (await remote.snapshot()).runs
+                await remote.ask(ListRuns())
+            assert (await remote.ask(ReadEngine())).runs
 
 
 async def test_questions_are_answered_while_a_stream_of_events_is_not_read(place: Place):
     async with place.engine() as engine:
         run = await asking(engine)
-        bus = engine._coordinator.tools.bus
+        bus = engine._coordinator.runs.tools.bus
         bus._kept = 10_000  # what is told here is in no journal
         bus.tell([replace(bus.journalled[-1], seq=1000 + n) for n in range(6000)])
         async with client(engine) as remote:
@@ -261,7 +262,7 @@ async def test_questions_are_answered_while_a_stream_of_events_is_not_read(place
                         (stream,) = remote._waiting.values()
                         while stream.statistics().current_buffer_used < 4096:  # noqa: ASYNC110 - sets no event
                             await anyio.sleep(0.01)  # they come as fast as they can
-                        assert (await remote.history())[0].id == run.id
+                        assert (await remote.ask(ListRuns()))[0].id == run.id
                 seqs.append(told.seq)
                 if told.seq == 6999:
                     break
@@ -285,7 +286,7 @@ async def test_a_client_that_asks_and_never_reads_is_not_read_any_more(place: Pl
                     await stream.send(b'{"id": 1, "do": "report"}\n' * 1000)
             async with client(engine) as remote:
                 with anyio.fail_after(10):
-                    assert (await remote.view()).run == run.id
+                    assert (await remote.ask(ReadRun())).run == run.id
 
 
 async def test_another_version_at_the_other_end_is_refused(tmp_path: Path):
@@ -334,7 +335,7 @@ async def test_an_engine_that_ends_is_missed_by_its_clients(place: Place):
             connected.set()
             await ended.wait()
             with pytest.raises(EngineGone):
-                await remote.snapshot()
+                await remote.ask(ReadEngine())
 
     async with anyio.create_task_group() as tasks:
         async with place.engine() as engine:
@@ -352,7 +353,7 @@ async def test_whoever_reaches_for_an_engine_finds_the_living_one_or_opens_one(p
         run = await asking(engine)
         async with reach(place.project, environment=place.environment) as (port, lived):
             assert lived
-            assert (await port.view()).run == run.id
+            assert (await port.ask(ReadRun())).run == run.id
         await anyio.sleep(0.02)
 
 

@@ -12,6 +12,8 @@ from engine.core.state import RunState
 from engine.errors import EngineError, NoSuchRun, StoreError
 from engine.ids import RunId
 from engine.messages.commands import Refused, StopRun
+from engine.messages.merging import ReadConflicts
+from engine.messages.questions import ReadEngine, ReadLog
 from engine.phases import Phase
 from engine.run.journal import Journal
 from tests.support.shells import Shell
@@ -51,20 +53,20 @@ async def test_a_replay_shows_every_moment_as_it_was(played: Path):
     async with open_replay(played) as replay:
         replay.play_or_hold()
         replay.go_to(replay.begin)
-        before = (await replay.snapshot()).runs[0].worker("talk/worker_1")
+        before = (await replay.ask(ReadEngine())).runs[0].worker("talk/worker_1")
         assert not before.phase.is_settled
         assert before.last_lines == ()
 
         replay.go_to(replay.end)
-        after = (await replay.snapshot()).runs[0].worker("talk/worker_1")
+        after = (await replay.ask(ReadEngine())).runs[0].worker("talk/worker_1")
         assert after.phase is Phase.FINISHED
         words = [line for line in after.last_lines if "words" in line]
         assert words == ["first words", "last words"]
 
-        chunk = await replay.log(replay.run, "talk/worker_1")
+        chunk = await replay.ask(ReadLog(replay.run, "talk/worker_1"))
         said = next(line.at for line in chunk.lines if line.text == "last words")
         replay.go_to(said - 0.2)
-        between = await replay.log(replay.run, "talk/worker_1")
+        between = await replay.ask(ReadLog(replay.run, "talk/worker_1"))
         assert "first words" in [line.text for line in between.lines]
         assert "last words" not in [line.text for line in between.lines]
 
@@ -87,7 +89,7 @@ async def test_a_replay_steps_through_what_happened_and_stops_at_the_end(played:
 async def test_nothing_can_be_done_about_the_past(played: Path):
     async with open_replay(played) as replay:
         assert isinstance(await replay.command(StopRun()), Refused)
-        assert (await replay.snapshot()).is_read_only
+        assert (await replay.ask(ReadEngine())).is_read_only
     with pytest.raises(NoSuchRun):
         async with open_replay(played, "nosuch"):
             pass
@@ -107,17 +109,17 @@ async def test_an_exported_run_is_played_where_its_repository_is_not(
     async with open_exported(carried / "replay.db") as replay:
         assert replay.run == run
         replay.go_to(replay.end)
-        after = (await replay.snapshot()).runs[0].worker("talk/worker_1")
+        after = (await replay.ask(ReadEngine())).runs[0].worker("talk/worker_1")
         assert after.phase is Phase.FINISHED
         assert [text for text in after.last_lines if "words" in text] == [
             "first words",
             "last words",
         ]
-        chunk = await replay.log(run, "talk/worker_1")
+        chunk = await replay.ask(ReadLog(run, "talk/worker_1"))
         assert "last words" in [line.text for line in chunk.lines]
         assert isinstance(await replay.command(StopRun()), Refused)
         with pytest.raises(EngineError, match="exported"):
-            await replay.conflicts(run, "talk/worker_1")
+            await replay.ask(ReadConflicts(run, "talk/worker_1"))
     assert [path.name for path in carried.iterdir()] == ["replay.db"]
     carried.chmod(0o700)
 

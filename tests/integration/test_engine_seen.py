@@ -9,6 +9,8 @@ import pytest
 from engine.api import Engine, Run, reach
 from engine.errors import ChangeMoved
 from engine.messages import commands as c
+from engine.messages.merging import CheckWorker, DecideConflict, LeaveOutHunks, ReadConflicts
+from engine.messages.questions import ReadDiff
 from engine.messages.results import Badge, WorkerView
 from engine.phases import Phase
 from tests.support.merging_runs import MergingPlace, changed, conflicted, land, reviewed, settled
@@ -42,8 +44,8 @@ def seen(view: WorkerView, **more: str) -> c.Seen:
 
 async def drop_first_hunk(engine: Engine, run: Run) -> None:
     """Another console leaves a hunk out."""
-    diff = await engine.port.diff(run.id, WHO)
-    await engine.port.leave_out(run.id, WHO, [diff.keys[0][0]])
+    diff = await engine.port.ask(ReadDiff(run.id, WHO))
+    await engine.port.ask(LeaveOutHunks(run.id, WHO, [diff.keys[0][0]]))
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -86,12 +88,12 @@ async def test_hunks_are_left_out_and_checks_run_only_on_what_was_seen(place: Me
         now = await view_of(engine, run)
         async with reach(place.project, environment=place.environment) as (port, _):
             with pytest.raises(ChangeMoved, match="changed since you looked"):
-                await port.leave_out(run.id, WHO, [], seen=old)
+                await port.ask(LeaveOutHunks(run.id, WHO, [], seen=old))
             with pytest.raises(ChangeMoved, match="changed since you looked"):
-                await port.check(run.id, WHO, seen=old)
+                await port.ask(CheckWorker(run.id, WHO, seen=old))
             assert await view_of(engine, run) == now
-            assert (await port.check(run.id, WHO, seen=seen(now))).passed
-            await port.leave_out(run.id, WHO, [], seen=seen(now))
+            assert (await port.ask(CheckWorker(run.id, WHO, seen=seen(now)))).passed
+            await port.ask(LeaveOutHunks(run.id, WHO, [], seen=seen(now)))
         assert (await view_of(engine, run)).left_out == ()
         await anyio.wait_all_tasks_blocked()
 
@@ -101,7 +103,7 @@ async def test_a_landing_goes_on_where_the_target_moved_unless_the_result_was_on
 ):
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(changed(1, "one"), changed(6, "six")))
-        diff = await engine.port.diff(run.id, WHO, against="target")
+        diff = await engine.port.ask(ReadDiff(run.id, WHO, against="target"))
         shown = seen(await view_of(engine, run), result=diff.result)
         assert diff.result == place.built.git("rev-parse", f"{diff.head}^{{tree}}").strip()
         assert await land(engine, run, "s2/worker_1") is Phase.LANDED
@@ -120,7 +122,7 @@ async def test_a_result_that_was_seen_lands_where_the_target_stands_still(place:
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(changed(1, "one"), changed(6, "six")))
         assert await land(engine, run, "s2/worker_1") is Phase.LANDED
-        diff = await engine.port.diff(run.id, WHO, against="target")
+        diff = await engine.port.ask(ReadDiff(run.id, WHO, against="target"))
         shown = seen(await view_of(engine, run), result=diff.result)
         assert await land(engine, run, WHO, seen=shown) is Phase.LANDED
         assert place.built.git("rev-parse", "main^{tree}").strip() == diff.result
@@ -133,16 +135,16 @@ async def test_decisions_do_not_go_on_where_the_target_moved_since_they_were_sho
     async with place.engine() as engine:
         run = await conflicted(engine, place, changed(1, "one"), changed(1, "eins"))
         port, who = engine.port, "s2/worker_1"
-        view = await port.resolve(run.id, who, c.ChooseRest(choice="incoming"))
+        view = await port.ask(DecideConflict(run.id, who, c.ChooseRest(choice="incoming")))
         assert view.is_resolved
         place.built.commit({"code": changed(1, "uno")}, "meanwhile")
-        again = await port.resolve(run.id, who, c.FinishResolving(seen=view.tree))
+        again = await port.ask(DecideConflict(run.id, who, c.FinishResolving(seen=view.tree)))
         assert not again.is_finished
         assert again.moved
         assert again.open_count == 1
         assert (await view_of(engine, run, who)).phase is Phase.CONFLICTED
-        view = await port.resolve(run.id, who, c.ChooseRest(choice="incoming"))
-        done = await port.resolve(run.id, who, c.FinishResolving(seen=view.tree))
+        view = await port.ask(DecideConflict(run.id, who, c.ChooseRest(choice="incoming")))
+        done = await port.ask(DecideConflict(run.id, who, c.FinishResolving(seen=view.tree)))
         assert done.is_finished
         assert await settled(engine, run, who) is Phase.LANDED
     assert place.text() == changed(1, "eins")
@@ -157,17 +159,19 @@ async def test_decided_trees_land_only_as_they_were_seen_though_the_target_moves
             engine, place, changed(1, "one"), changed(1, "eins"), changed(6, "six")
         )
         port, who = engine.port, "s2/worker_1"
-        view = await port.resolve(run.id, who, c.ChooseRest(choice="incoming"))
-        async with engine._coordinator.tools.landing:
-            assert (await port.resolve(run.id, who, c.FinishResolving(seen=view.tree))).is_finished
+        view = await port.ask(DecideConflict(run.id, who, c.ChooseRest(choice="incoming")))
+        async with engine._coordinator.runs.tools.landing:
+            assert (
+                await port.ask(DecideConflict(run.id, who, c.FinishResolving(seen=view.tree)))
+            ).is_finished
             place.built.commit({"other": "moved\n"}, "meanwhile")
         assert await settled(engine, run, who) is Phase.CONFLICTED
         assert (await view_of(engine, run, who)).error == "the target moved since you looked"
-        again = await port.conflicts(run.id, who)
+        again = await port.ask(ReadConflicts(run.id, who))
         assert again.is_resolved
         assert again.moved
         assert again.tree != view.tree
-        done = await port.resolve(run.id, who, c.FinishResolving(seen=again.tree))
+        done = await port.ask(DecideConflict(run.id, who, c.FinishResolving(seen=again.tree)))
         assert done.is_finished
         assert await settled(engine, run, who) is Phase.LANDED
     assert place.text() == changed(1, "eins")
@@ -216,8 +220,8 @@ async def test_one_console_drops_a_hunk_and_the_landing_of_the_other_is_refused(
             reach(place.project, environment=place.environment) as (first, _),
             reach(place.project, environment=place.environment) as (second, _),
         ):
-            diff = await first.diff(run.id, WHO)
-            await first.leave_out(run.id, WHO, [diff.keys[0][0]], seen=shown)
+            diff = await first.ask(ReadDiff(run.id, WHO))
+            await first.ask(LeaveOutHunks(run.id, WHO, [diff.keys[0][0]], seen=shown))
             reply = await second.command(c.Land(worker=WHO, run=run.id, seen=shown))
             assert isinstance(reply, c.Refused)
             assert reply.kind is c.RefusalKind.CHANGED

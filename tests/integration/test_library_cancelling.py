@@ -9,6 +9,7 @@ import pytest
 from engine import Agent, AgentRunFailed, Engine, Failure, IsolatedAgentSession
 from engine.library.loops import LoopEnded, LoopThread
 from engine.messages.events import Told, WorkerMoved
+from engine.messages.questions import ListTrash, RestoreTrash
 from engine.phases import Phase
 from engine.site.shelter import Shelter
 from tests.support.library import SLOW, WRITES, Workbench, script
@@ -208,8 +209,8 @@ async def test_a_workspace_that_is_whole_too_late_goes_too(
     await nothing_is_left(bench)
     assert bench.git.git("branch", "--list", "plait/*") == ""
     async with bench.engine() as engine:
-        (item,) = await engine.port.trash()  # renamed, as everything that goes
-        await engine.port.restore(item.id)
+        (item,) = await engine.port.ask(ListTrash())  # renamed, as everything that goes
+        await engine.port.ask(RestoreTrash(item.id))
     assert len(bench.worktrees()) == 1
 
 

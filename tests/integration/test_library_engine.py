@@ -52,7 +52,7 @@ async def test_an_engine_runs_plans_of_every_kind_on_both_loops(bench: Workbench
 @pytest.mark.parametrize("kept", [4096, 0], ids=["events in memory", "events in journals"])
 async def test_a_landing_has_an_answer(bench: Workbench, kept: int) -> None:
     async with bench.engine() as engine:
-        engine._coordinator.tools.bus._kept = kept
+        engine._coordinator.runs.tools.bus._kept = kept
         runs = [await engine.start(MINE), await engine.start(clashing())]
         for run in runs:
             await run.wait()
@@ -123,7 +123,7 @@ def engine_end(engine: Engine, told: Any) -> bool:
         assert told.seq not in seen
         seen.append(told.seq)
     if isinstance(told.event, Landed):
-        engine._coordinator.tools.bus.close()
+        engine._coordinator.runs.tools.bus.close()
     return False
 
 

@@ -7,6 +7,8 @@ import pytest
 from engine.api import Engine, Run, reach
 from engine.errors import EngineError, WorkspaceError
 from engine.messages import commands as c
+from engine.messages.merging import CompareWorkers, ListCandidates, WeaveHunks
+from engine.messages.questions import ReadDiff
 from engine.messages.results import Outcome
 from engine.phases import Phase
 from tests.support.engine_runs import scripted
@@ -51,10 +53,10 @@ async def test_candidates_are_told_in_figures_and_hunks(place: MergingPlace):
     async with place.engine() as engine:
         run = await picked(engine, place)
         async with reach(place.project, environment=place.environment) as (port, _):
-            from_afar = await port.candidates(run.id, "pick")
+            from_afar = await port.ask(ListCandidates(run.id, "pick"))
             with pytest.raises(EngineError, match="no step"):
-                await port.candidates(run.id, "nothing")
-        table = await engine.port.candidates(run.id, "pick")
+                await port.ask(ListCandidates(run.id, "nothing"))
+        table = await engine.port.ask(ListCandidates(run.id, "pick"))
         assert from_afar == table
     assert [row.worker for row in table.rows] == list(NAMES)
     assert [(row.files, row.insertions, row.deletions) for row in table.rows] == [
@@ -83,7 +85,7 @@ async def test_candidates_are_told_in_figures_and_hunks(place: MergingPlace):
 async def test_any_two_are_compared_directly(place: MergingPlace):
     async with place.engine() as engine:
         run = await picked(engine, place)
-        diff = await engine.port.compare(run.id, *NAMES[:2])
+        diff = await engine.port.ask(CompareWorkers(run.id, *NAMES[:2]))
     (file,) = diff.files
     assert [(line.sign, line.text) for line in file.hunks[0].lines if line.sign != " "] == [
         ("-", "nine"),
@@ -94,7 +96,7 @@ async def test_any_two_are_compared_directly(place: MergingPlace):
 async def test_hunks_of_several_are_woven_checked_chosen_and_landed(place: MergingPlace):
     async with place.engine() as engine:
         run = await picked(engine, place, check="grep -q . code")
-        table = await engine.port.candidates(run.id, "pick")
+        table = await engine.port.ask(ListCandidates(run.id, "pick"))
 
         def key(line: int, text: str) -> str:
             (found,) = [h for h in table.hunks if h.line == line and h.new == (text,)]
@@ -102,14 +104,14 @@ async def test_hunks_of_several_are_woven_checked_chosen_and_landed(place: Mergi
 
         new = next(hunk.key for hunk in table.hunks if hunk.path == "new")
         keys = [key(2, "two\n"), key(9, "NINE\n"), key(5, "five\n"), new]
-        wove = await engine.port.weave(run.id, "pick", keys)
+        wove = await engine.port.ask(WeaveHunks(run.id, "pick", keys))
         assert (wove.worker, wove.reason) == ("pick/woven", "")
         assert wove.check is not None
         assert (wove.check.passed, wove.check.tree) == (True, wove.tree)
         assert dict(wove.taken) == dict(zip(NAMES, (1, 2, 2), strict=True))
         view = (await engine.view(run.id)).worker("pick/woven")
         assert (view.phase, view.branch) == (Phase.REVIEWING, f"plait/{run.id}/pick/woven")
-        assert len((await engine.port.diff(run.id, "pick/woven")).files) == 2
+        assert len((await engine.port.ask(ReadDiff(run.id, "pick/woven"))).files) == 2
         assert isinstance(
             await engine.command(c.Choose(worker="pick/woven", run=run.id)), c.Accepted
         )
@@ -124,13 +126,13 @@ async def test_hunks_of_several_are_woven_checked_chosen_and_landed(place: Mergi
 async def test_hunks_that_cannot_stand_together_are_refused_in_words(place: MergingPlace):
     async with place.engine() as engine:
         run = await picked(engine, place)
-        table = await engine.port.candidates(run.id, "pick")
+        table = await engine.port.ask(ListCandidates(run.id, "pick"))
         nine = [hunk.key for hunk in table.hunks if hunk.line == 9]
-        wove = await engine.port.weave(run.id, "pick", nine)
+        wove = await engine.port.ask(WeaveHunks(run.id, "pick", nine))
         assert wove.worker is None
         assert "change the same place of code, line 9" in wove.reason
         with pytest.raises(WorkspaceError, match="has the hunk"):
-            await engine.port.weave(run.id, "pick", ["0" * 20])
+            await engine.port.ask(WeaveHunks(run.id, "pick", ["0" * 20]))
         assert len((await engine.view(run.id)).workers) == 3
 
 
@@ -141,22 +143,22 @@ async def test_a_composite_whose_check_fails_does_not_stand_and_another_takes_it
     check = "! { grep -q two code && grep -q five code; }"
     async with place.engine() as engine:
         run = await picked(engine, place, check=check)
-        table = await engine.port.candidates(run.id, "pick")
+        table = await engine.port.ask(ListCandidates(run.id, "pick"))
         two, five, nine = (
             next(hunk.key for hunk in table.hunks if hunk.line == line) for line in (2, 5, 9)
         )
-        wove = await engine.port.weave(run.id, "pick", [two, five])
+        wove = await engine.port.ask(WeaveHunks(run.id, "pick", [two, five]))
         assert (wove.worker, wove.reason) == (None, "its check failed")
         assert len((await engine.view(run.id)).workers) == 3
-        assert (await engine.port.weave(run.id, "pick", [two])).worker
-        assert (await engine.port.weave(run.id, "pick", [five, nine])).worker
+        assert (await engine.port.ask(WeaveHunks(run.id, "pick", [two]))).worker
+        assert (await engine.port.ask(WeaveHunks(run.id, "pick", [five, nine]))).worker
         view = (await engine.view(run.id)).worker("pick/woven")
         assert view.attempt == 2
     async with place.engine() as engine:
         taken = await engine.resume(run.id)
         assert await land(engine, taken, "pick/woven") is Phase.LANDED
         with pytest.raises(WorkspaceError, match="LANDED"):
-            await engine.port.weave(run.id, "pick", [two])
+            await engine.port.ask(WeaveHunks(run.id, "pick", [two]))
         assert await settled(engine, taken, "pick/woven") is Phase.LANDED
     assert "five" in place.text()
     assert "two" not in place.text()

@@ -7,6 +7,7 @@ import pytest
 from engine.errors import WorkspaceError
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff, FileKind
+from engine.messages.questions import WaitIdle
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed
@@ -93,7 +94,7 @@ async def test_a_change_is_there_while_its_worker_runs(place: MergingPlace):
         pictures = list(place.built.path.glob(".git/plait/runs/*/s1/worker_1/looked_at"))
         assert pictures
         assert await land(engine, run, ONE) is Phase.LANDED
-        await engine.port.wait_idle()
+        await engine.port.ask(WaitIdle())
         assert not pictures[0].exists()
         assert told(await engine.diff(run.id, ONE)) == ["-line 3", "+at last", "+new"]
         assert not pictures[0].exists()

@@ -13,6 +13,8 @@ from engine.errors import WorkspaceError
 from engine.messages import commands as c
 from engine.messages import events as ev
 from engine.messages.events import Told
+from engine.messages.merging import CheckWorker, DecideConflict, ReadConflicts
+from engine.messages.questions import ReadReport
 from engine.phases import Phase
 from tests.support.engine_runs import scripted
 from tests.support.merging_runs import (
@@ -61,17 +63,17 @@ async def test_a_red_result_lands_only_by_an_explicit_word(
 ):
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS, check=f"! {{ {BOTH}; }}")
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
-        assert not (await engine.port.check(run.id, WHO)).passed
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
+        assert not (await engine.port.ask(CheckWorker(run.id, WHO))).passed
         action = c.FinishResolving(is_despite_check=is_despite_check)
-        await engine.port.resolve(run.id, WHO, action)
+        await engine.port.ask(DecideConflict(run.id, WHO, action))
         if not is_despite_check:
             assert await settled(engine, run, WHO) is Phase.REVIEWING
             return
         assert await settled(engine, run, WHO) is Phase.LANDED
         async with listening(engine, run) as stream:
             landed = [await told(stream, ev.Landed, f"s{n}/worker_1") for n in (1, 2)]
-        report = await engine.port.report(run.id)
+        report = await engine.port.ask(ReadReport(run.id))
     assert [event.is_despite_check for event in landed] == [False, True]
     results = [step.worker_results[0].is_despite_check for step in report.steps.values()]
     assert results == [False, True]
@@ -86,8 +88,8 @@ async def test_a_check_overruled_for_another_tree_still_counts_for_the_resolved_
         run = await reviewed(engine, place.workers(MINE, THEIRS, check=check))
         assert await land(engine, run, "s1/worker_1") is Phase.LANDED
         assert await land(engine, run, WHO, is_despite_check=True) is Phase.CONFLICTED
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.REVIEWING
 
 
@@ -98,7 +100,7 @@ async def test_a_second_console_is_told_of_every_decision(place: MergingPlace):
         async with listening(engine, run) as stream:
             await told(stream, ev.Landed, "s1/worker_1")
             for action in (c.ChooseRest(choice="both"), c.UndoChoice()):
-                await engine.port.resolve(run.id, WHO, action)
+                await engine.port.ask(DecideConflict(run.id, WHO, action))
                 seen.append(await told(stream, ev.ConflictsDecided, WHO))
     assert [(e.open_files, e.open_hunks, e.is_resolved) for e in seen] == [
         (0, 0, True),
@@ -115,7 +117,7 @@ async def test_both_sides_commits_and_headings_stand_beside_the_conflicts(tmp_pa
         place.built.commit({"other": "elsewhere\n"}, "touch something else")
         assert await land(engine, run, "s1/worker_1") is Phase.LANDED
         assert await land(engine, run, WHO) is Phase.CONFLICTED
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
     (file,) = view.files
     assert file.hunks[0].where == "def first():"
     subjects = [commit.subject for commit in view.target_commits]
@@ -136,17 +138,17 @@ async def test_what_git_merged_by_itself_can_be_looked_at_and_what_lies_close_is
     }
     async with place.engine() as engine:
         run = await conflicted(engine, place, mine, theirs)
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
         assert [(file.path, file.by, file.kind, file.near) for file in view.merged] == [
             ("other", "both", "M", 2),
             ("own", "incoming", "A", 0),
         ]
         assert (view.clean, view.looked_at) == (2, None)
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
-        code = (await engine.port.conflicts(run.id, WHO, "code")).looked_at
-        other = (await engine.port.conflicts(run.id, WHO, "other")).looked_at
-        own = (await engine.port.conflicts(run.id, WHO, "own")).looked_at
-        nothing = (await engine.port.conflicts(run.id, WHO, "nothing")).looked_at
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
+        code = (await engine.port.ask(ReadConflicts(run.id, WHO, "code"))).looked_at
+        other = (await engine.port.ask(ReadConflicts(run.id, WHO, "other"))).looked_at
+        own = (await engine.port.ask(ReadConflicts(run.id, WHO, "own"))).looked_at
+        nothing = (await engine.port.ask(ReadConflicts(run.id, WHO, "nothing"))).looked_at
     assert code
     assert other
     assert own
@@ -171,16 +173,16 @@ async def test_what_git_merged_by_itself_can_be_looked_at_and_what_lies_close_is
 async def test_a_file_without_conflicts_is_edited_before_it_lands(place: MergingPlace):
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS)
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
-        shown = (await engine.port.conflicts(run.id, WHO, "other")).looked_at
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
+        shown = (await engine.port.ask(ReadConflicts(run.id, WHO, "other"))).looked_at
         assert shown
         assert shown.text
         action = c.SetFile(path="other", text=shown.text + "more\n", mode=shown.mode or "")
-        await engine.port.resolve(run.id, WHO, action)
-        again = (await engine.port.conflicts(run.id, WHO, "other")).looked_at
+        await engine.port.ask(DecideConflict(run.id, WHO, action))
+        again = (await engine.port.ask(ReadConflicts(run.id, WHO, "other"))).looked_at
         assert again
         assert (again.kind, again.text) == ("edited", shown.text + "more\n")
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.text("other").endswith("line 12\nmore\n")
 
@@ -188,19 +190,19 @@ async def test_a_file_without_conflicts_is_edited_before_it_lands(place: Merging
 async def test_a_target_that_moved_is_told_until_the_next_decision(place: MergingPlace):
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS)
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
-        assert not (await engine.port.conflicts(run.id, WHO)).moved
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
+        assert not (await engine.port.ask(ReadConflicts(run.id, WHO))).moved
         place.built.commit({"other": "elsewhere\n"}, "meanwhile")
-        assert (await engine.port.conflicts(run.id, WHO)).moved
-        view = await engine.port.resolve(
-            run.id, WHO, c.ChooseHunk(path="code", hunk=0, choice="base")
+        assert (await engine.port.ask(ReadConflicts(run.id, WHO))).moved
+        view = await engine.port.ask(
+            DecideConflict(run.id, WHO, c.ChooseHunk(path="code", hunk=0, choice="base"))
         )
         assert (view.moved, view.decisions) == (False, 2)
     async with place.engine() as engine:
-        assert not (await engine.port.conflicts(run.id, WHO)).moved
+        assert not (await engine.port.ask(ReadConflicts(run.id, WHO))).moved
         place.built.commit({"other": "again\n"}, "meanwhile")
     async with place.engine() as engine:
-        assert (await engine.port.conflicts(run.id, WHO)).moved
+        assert (await engine.port.ask(ReadConflicts(run.id, WHO))).moved
 
 
 def answering(text: str, result: str, **more: Any) -> dict[str, Any]:
@@ -229,19 +231,19 @@ async def test_an_asked_agent_gives_one_more_proposal_and_never_decides(
         async with listening(engine, run) as stream:
             await told(stream, ev.ConflictsFound, WHO)
             action = c.AskAgent(path="code", hunk=0, words="keep both")
-            view = await engine.port.resolve(run.id, WHO, action)
+            view = await engine.port.ask(DecideConflict(run.id, WHO, action))
             assert view.files[0].hunks[0].asked == "s2"
             with pytest.raises(WorkspaceError, match="being asked about it already"):
-                await engine.port.resolve(run.id, WHO, action)
+                await engine.port.ask(DecideConflict(run.id, WHO, action))
             hunk = view.files[0].hunks[0]
             while hunk.asked:
                 await told(stream, ev.ConflictsDecided, WHO)
-                hunk = (await engine.port.conflicts(run.id, WHO)).files[0].hunks[0]
+                hunk = (await engine.port.ask(ReadConflicts(run.id, WHO))).files[0].hunks[0]
         assert (hunk.choice, hunk.ask_problem) == (None, problem)
         texts = [offer.text for offer in hunk.proposals if offer.rule == "asked"]
         assert texts == ([offered] if offered else [])
     async with place.engine() as engine:  # what was answered is kept
-        hunk = (await engine.port.conflicts(run.id, WHO)).files[0].hunks[0]
+        hunk = (await engine.port.ask(ReadConflicts(run.id, WHO))).files[0].hunks[0]
         assert [o.reason for o in hunk.proposals if o.rule == "asked"] == (
             ["proposed by s2"] if offered else []
         )
@@ -266,14 +268,14 @@ async def test_who_is_not_there_is_not_asked_and_who_had_not_answered_can_be_ask
             c.AskAgent(path="nothing", hunk=0),
         ):
             with pytest.raises(WorkspaceError):
-                await engine.port.resolve(run.id, WHO, action)
+                await engine.port.ask(DecideConflict(run.id, WHO, action))
         (place.outside / "go").unlink()
-        await engine.port.resolve(run.id, WHO, c.AskAgent(path="code", hunk=0))
+        await engine.port.ask(DecideConflict(run.id, WHO, c.AskAgent(path="code", hunk=0)))
     async with place.engine() as engine:
-        hunk = (await engine.port.conflicts(run.id, WHO)).files[0].hunks[0]
+        hunk = (await engine.port.ask(ReadConflicts(run.id, WHO))).files[0].hunks[0]
         assert (hunk.asked, hunk.ask_problem) == (
             "",
             "s2: the engine ended before it had answered; ask again",
         )
-        view = await engine.port.resolve(run.id, WHO, c.AskAgent(path="code", hunk=0))
+        view = await engine.port.ask(DecideConflict(run.id, WHO, c.AskAgent(path="code", hunk=0)))
         assert (view.files[0].hunks[0].asked, view.files[0].hunks[0].ask_problem) == ("s2", "")

@@ -8,6 +8,7 @@ import pytest
 from engine.api import Engine, LandingOrder, Run, Wanted, pull_request
 from engine.messages import commands as c
 from engine.messages import events as ev
+from engine.messages.merging import PlanLandings
 from engine.phases import Phase
 from tests.support.engine_runs import scripted, wait_worker
 from tests.support.merging_runs import MergingPlace, changed, land, reviewed, writes
@@ -62,7 +63,7 @@ async def test_a_commit_with_a_foreign_parent_lands_as_it_was_shown(
         seen = (await engine.view(run.id)).worker(WHO)
         assert seen.change is not None
         assert any("lands as one commit" in said for said in seen.change.set_aside)
-        (planned,) = await engine.port.landing_order(run.id, [WHO], LandingOrder.PLAN)
+        (planned,) = await engine.port.ask(PlanLandings(run.id, [WHO], LandingOrder.PLAN))
         assert not planned.paths
         assert await land(engine, run, WHO, style=style) is Phase.LANDED
         note = (await landed(engine, run, WHO)).note

@@ -13,6 +13,7 @@ from anyio import to_thread
 from engine.api import ConflictView, Engine, reach
 from engine.errors import EngineError
 from engine.messages import commands as c
+from engine.messages.merging import DecideConflict, PlanLandings, ReadConflicts
 from engine.phases import Phase
 from engine.review import sessions
 from tests.support.engine_runs import wait_worker
@@ -65,13 +66,15 @@ async def test_every_decision_that_was_told_survives_a_kill(place: MergingPlace)
     told = await to_thread.run_sync(decide_until_killed, place, run, 4)
     async with place.engine() as engine:
         taken = await engine.resume(run)
-        view = await engine.port.conflicts(run, WHO)
+        view = await engine.port.ask(ReadConflicts(run, WHO))
         (hunk,) = view.file("code").hunks
         # One more may have been written that nobody was told of.
         assert hunk.result in {f"decision {told}\n", f"decision {told + 1}\n"}
         assert view.can_undo
-        await engine.port.resolve(run, WHO, c.WriteHunk(path="code", hunk=0, text="last\n"))
-        await engine.port.resolve(run, WHO, c.FinishResolving())
+        await engine.port.ask(
+            DecideConflict(run, WHO, c.WriteHunk(path="code", hunk=0, text="last\n"))
+        )
+        await engine.port.ask(DecideConflict(run, WHO, c.FinishResolving()))
         assert await settled(engine, taken, WHO) is Phase.LANDED
     assert place.text() == changed(3, "last")
     place.built.fsck()
@@ -82,11 +85,11 @@ async def test_undo_goes_back_over_a_restart(place: MergingPlace):
         run = (await conflicted(engine, place, MINE, THEIRS)).id
         for choice in ("target", "incoming"):
             action = c.ChooseHunk(path="code", hunk=0, choice=choice)
-            await engine.port.resolve(run, WHO, action)
+            await engine.port.ask(DecideConflict(run, WHO, action))
     async with place.engine() as engine:
-        view = await engine.port.resolve(run, WHO, c.UndoChoice())
+        view = await engine.port.ask(DecideConflict(run, WHO, c.UndoChoice()))
         assert view.file("code").hunks[0].choice == "target"
-        view = await engine.port.resolve(run, WHO, c.RedoChoice())
+        view = await engine.port.ask(DecideConflict(run, WHO, c.RedoChoice()))
         assert view.file("code").hunks[0].choice == "incoming"
 
 
@@ -101,8 +104,8 @@ async def test_a_decision_that_cannot_be_written_does_not_count(
         with monkeypatch.context() as patched:
             patched.setattr(sessions, "write_atomically", full)
             with pytest.raises(OSError, match="No space"):
-                await engine.port.resolve(run, WHO, c.ChooseRest(choice="target"))
-        assert not (await engine.port.conflicts(run, WHO)).can_undo
+                await engine.port.ask(DecideConflict(run, WHO, c.ChooseRest(choice="target")))
+        assert not (await engine.port.ask(ReadConflicts(run, WHO))).can_undo
 
 
 async def test_conflicts_are_decided_through_the_socket_like_here(place: MergingPlace):
@@ -110,16 +113,18 @@ async def test_conflicts_are_decided_through_the_socket_like_here(place: Merging
         run = await conflicted(engine, place, MINE, THEIRS)
         async with reach(place.project, environment=place.environment) as (port, has_lived):
             assert has_lived
-            assert await port.conflicts(run.id, WHO) == await engine.port.conflicts(run.id, WHO)
+            assert await port.ask(ReadConflicts(run.id, WHO)) == await engine.port.ask(
+                ReadConflicts(run.id, WHO)
+            )
             lines = (c.PickedLine(side="incoming", at=0), c.PickedLine(side="target", at=0))
             picked = c.PickLines(path="code", hunk=0, lines=lines)
-            view = await port.resolve(run.id, WHO, picked)
-            assert view == await engine.port.conflicts(run.id, WHO)
+            view = await port.ask(DecideConflict(run.id, WHO, picked))
+            assert view == await engine.port.ask(ReadConflicts(run.id, WHO))
             with pytest.raises(EngineError, match="no such conflict"):
-                await port.resolve(run.id, WHO, c.Reopen(path="nothing", hunk=3))
-            order = await port.landing_order(run.id, [WHO])
+                await port.ask(DecideConflict(run.id, WHO, c.Reopen(path="nothing", hunk=3)))
+            order = await port.ask(PlanLandings(run.id, [WHO]))
             assert [planned.paths for planned in order] == [("code",)]
-            await port.resolve(run.id, WHO, c.FinishResolving())
+            await port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.text() == changed(3, "theirs\nmine")
 
@@ -136,11 +141,11 @@ async def test_a_worker_goes_on_from_a_base_that_was_decided(place: MergingPlace
     async with place.engine() as engine:
         run = await engine.start(plan)
         await wait_worker(engine, run, "down/worker_1", lambda w: w.phase is Phase.CONFLICTED)
-        view = await engine.port.conflicts(run.id, "down/worker_1")
+        view = await engine.port.ask(ReadConflicts(run.id, "down/worker_1"))
         assert (view.is_of_base, view.target, view.incoming) == (True, "u1/worker_1", "u2/worker_1")
 
         async def do(action: c.ResolutionAction) -> ConflictView:
-            return await engine.port.resolve(run.id, "down/worker_1", action)
+            return await engine.port.ask(DecideConflict(run.id, "down/worker_1", action))
 
         await do(c.ChooseRest(choice="both"))
         view = await do(c.FinishResolving())
@@ -149,7 +154,7 @@ async def test_a_worker_goes_on_from_a_base_that_was_decided(place: MergingPlace
     place.built.forget_unreachable()
     async with place.engine() as engine:
         run = await engine.resume(run.id)
-        view = await engine.port.conflicts(run.id, "down/worker_1")
+        view = await engine.port.ask(ReadConflicts(run.id, "down/worker_1"))
         assert view.incoming == "u3/worker_1"
         await do_all(engine, run.id)
         await wait_worker(engine, run, "down/worker_1", lambda w: w.phase is Phase.REVIEWING)
@@ -159,8 +164,8 @@ async def test_a_worker_goes_on_from_a_base_that_was_decided(place: MergingPlace
 
 
 async def do_all(engine: Engine, run: str) -> None:
-    await engine.port.resolve(run, "down/worker_1", c.ChooseRest(choice="both"))
-    view = await engine.port.resolve(run, "down/worker_1", c.FinishResolving())
+    await engine.port.ask(DecideConflict(run, "down/worker_1", c.ChooseRest(choice="both")))
+    view = await engine.port.ask(DecideConflict(run, "down/worker_1", c.FinishResolving()))
     assert view.is_finished
 
 
@@ -172,11 +177,11 @@ async def test_two_who_decide_at_once_both_count(place: MergingPlace):
             for number in range(2):
                 action = c.ChooseHunk(path="code", hunk=number, choice="target")
                 tasks.start_soon(engine.port.resolve, run.id, WHO, action)
-        assert (await engine.port.conflicts(run.id, WHO)).is_resolved
+        assert (await engine.port.ask(ReadConflicts(run.id, WHO))).is_resolved
 
 
 async def test_reviewed_work_has_no_conflicts_to_show(place: MergingPlace):
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(MINE))
         with pytest.raises(EngineError, match="REVIEWING"):
-            await engine.port.conflicts(run.id, "s1/worker_1")
+            await engine.port.ask(ReadConflicts(run.id, "s1/worker_1"))

@@ -11,6 +11,8 @@ from anyio import to_thread
 
 from engine.api import Engine, Run
 from engine.messages import commands as c
+from engine.messages.merging import ListMoments
+from engine.messages.questions import ReadDiff
 from engine.messages.results import Moment
 from engine.phases import Phase
 from engine.plan.model import RetryMode
@@ -50,7 +52,7 @@ async def worked_twice(place: MergingPlace, engine: Engine) -> tuple[Run, Moment
     seen: list[Moment] = []
 
     async def is_seen() -> bool:
-        for moment in await engine.port.moments(run.id, WHO):
+        for moment in await engine.port.ask(ListMoments(run.id, WHO)):
             tree = place.project / ".git/plait/runs" / run.id / ".radar/objects"
             held = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(tree)}
             if "good" in place.built.git("ls-tree", "--name-only", moment.commit, env=held):
@@ -109,9 +111,12 @@ async def test_an_attempt_begins_from_a_moment_also_after_a_kill_until_it_has_la
         await run.wait()
         view = (await engine.view(run.id)).worker(WHO)
         assert view.phase is Phase.REVIEWING
-        change = await engine.port.diff(run.id, WHO)
+        change = await engine.port.ask(ReadDiff(run.id, WHO))
         assert {file.path for file in change.files} == {"good", "more"}
-        assert {one.attempt for one in await engine.port.moments(run.id, WHO)} <= {1, view.attempt}
+        assert {one.attempt for one in await engine.port.ask(ListMoments(run.id, WHO))} <= {
+            1,
+            view.attempt,
+        }
         assert await land(engine, run, WHO) is Phase.LANDED
     assert place.text("good") == "good\n"
     assert not radar_s.exists()

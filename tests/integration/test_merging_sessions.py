@@ -6,9 +6,9 @@ import pytest
 
 from engine.errors import WorkspaceError
 from engine.messages import commands as c
+from engine.messages.merging import ConflictView, DecideConflict, ReadConflicts
 from engine.phases import Phase
 from engine.review import review
-from engine.review.views import ConflictView
 from tests.support.merging_runs import (
     SOURCE,
     MergingPlace,
@@ -39,7 +39,7 @@ async def test_conflicts_are_seen_with_names_lines_words_and_proposals(place: Me
     async with place.engine() as engine:
         texts = changed(3, "line 3, mine"), changed(3, "my line 3")
         run = await conflicted(engine, place, *texts)
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
     assert (view.target, view.incoming, view.is_of_base) == ("main", WHO, False)
     (file,) = view.files
     assert (file.path, file.kind, file.open_hunks, file.is_resolved) == (
@@ -85,10 +85,10 @@ async def test_what_was_chosen_is_what_lands(place: MergingPlace, name: str):
     action, text = RESOLUTIONS[name]
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS)
-        view = await engine.port.resolve(run.id, WHO, action)
+        view = await engine.port.ask(DecideConflict(run.id, WHO, action))
         assert view.is_resolved
         tree = view.tree
-        done = await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        done = await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert (done.is_finished, done.tree) == (True, tree)
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.built.rev("main^{tree}") == tree
@@ -101,12 +101,12 @@ async def test_what_was_chosen_is_what_lands(place: MergingPlace, name: str):
 async def test_a_proposal_is_taken_as_it_was_shown_and_told_so(place: MergingPlace):
     async with place.engine() as engine:
         run = await conflicted(engine, place, changed(3, "line 3, mine"), changed(3, "my line 3"))
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
         offer = next(offer for offer in hunk(view).proposals if offer.text.startswith("my line"))
         action = c.WriteHunk(path="code", hunk=hunk(view).key, text=offer.text, source=offer.rule)
-        view = await engine.port.resolve(run.id, WHO, action)
+        view = await engine.port.ask(DecideConflict(run.id, WHO, action))
         assert (hunk(view).choice, hunk(view).source) == ("own", offer.rule)
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.text() == changed(3, "my line 3, mine")
 
@@ -116,7 +116,7 @@ async def test_a_file_is_edited_as_text_and_other_files_may_be_set_and_deleted(
 ):
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS)
-        view = await engine.port.conflicts(run.id, WHO, "code")
+        view = await engine.port.ask(ReadConflicts(run.id, WHO, "code"))
         text = view.file("code").text
         assert text is not None
         assert "<<<<<<< main" in text
@@ -127,9 +127,9 @@ async def test_a_file_is_edited_as_text_and_other_files_may_be_set_and_deleted(
             c.SetFile(path="new/file", text="set\n", mode="100755"),
             c.SetFile(path="other", text=None),
         ):
-            view = await engine.port.resolve(run.id, WHO, action)
+            view = await engine.port.ask(DecideConflict(run.id, WHO, action))
         assert [file.path for file in view.files] == ["code", "new/file", "other"]
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.text() == changed(3, "by hand")
     listing = place.built.git("ls-tree", "-r", "main").split("\n")
@@ -144,7 +144,7 @@ async def test_steps_are_undone_redone_and_reopened(place: MergingPlace):
         run = await conflicted(engine, place, MINE, THEIRS)
 
         async def do(action: c.ResolutionAction) -> ConflictView:
-            return await engine.port.resolve(run.id, WHO, action)
+            return await engine.port.ask(DecideConflict(run.id, WHO, action))
 
         view = await do(c.ChooseRest(choice="incoming"))
         assert (view.is_resolved, view.can_undo, view.can_redo) == (True, True, False)
@@ -163,7 +163,7 @@ async def test_steps_are_undone_redone_and_reopened(place: MergingPlace):
 async def test_what_cannot_be_done_is_said_and_changes_nothing(place: MergingPlace):
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS)
-        before = await engine.port.conflicts(run.id, WHO)
+        before = await engine.port.ask(ReadConflicts(run.id, WHO))
         for action in (
             c.ChooseHunk(path="code", hunk=7, choice="target"),
             c.ChooseHunk(path="nothing", hunk=0, choice="target"),
@@ -172,10 +172,10 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(place: MergingPla
             c.ChooseMode(path="code", mode="100600"),
         ):
             with pytest.raises(WorkspaceError):
-                await engine.port.resolve(run.id, WHO, action)
-        assert await engine.port.conflicts(run.id, WHO) == before
+                await engine.port.ask(DecideConflict(run.id, WHO, action))
+        assert await engine.port.ask(ReadConflicts(run.id, WHO)) == before
         with pytest.raises(WorkspaceError, match="LANDED"):
-            await engine.port.conflicts(run.id, "s1/worker_1")
+            await engine.port.ask(ReadConflicts(run.id, "s1/worker_1"))
 
 
 async def test_a_file_deleted_here_and_changed_there_is_decided_as_a_whole(place: MergingPlace):
@@ -183,10 +183,12 @@ async def test_a_file_deleted_here_and_changed_there_is_decided_as_a_whole(place
         run = await reviewed(engine, place.workers({"code": None}, THEIRS))
         assert await land(engine, run, "s1/worker_1") is Phase.LANDED
         assert await land(engine, run, WHO) is Phase.CONFLICTED
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
         assert view.file("code").needs_whole
-        await engine.port.resolve(run.id, WHO, c.ChooseWhole(path="code", choice="incoming"))
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(
+            DecideConflict(run.id, WHO, c.ChooseWhole(path="code", choice="incoming"))
+        )
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.text() == THEIRS
 
@@ -194,11 +196,11 @@ async def test_a_file_deleted_here_and_changed_there_is_decided_as_a_whole(place
 async def test_a_target_that_moved_is_merged_again_and_decisions_are_kept(place: MergingPlace):
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS)
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
         place.built.commit({"code": changed(9, "by the user", MINE)}, "meanwhile")
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
         assert (view.is_resolved, view.opened) == (True, ())
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.text() == changed(9, "by the user", changed(3, "mine\ntheirs"))
 
@@ -206,9 +208,9 @@ async def test_a_target_that_moved_is_merged_again_and_decisions_are_kept(place:
 async def test_a_decision_falls_away_when_its_hunk_changes_and_is_told(place: MergingPlace):
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS)
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
         place.built.commit({"code": changed(3, "otherwise")}, "meanwhile")
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
     assert (view.is_resolved, view.opened) == (False, ("code",))
 
 
@@ -217,8 +219,8 @@ async def test_a_target_that_moves_after_finishing_is_never_taken_back(place: Me
     async with place.engine() as engine:
         check = f"if {BOTH}; then {place.waits_at('go')}; fi"
         run = await conflicted(engine, place, MINE, THEIRS, check=check)
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         place.built.commit({"other": changed(1, "by the user")}, "meanwhile")
         place.open_gate("go")
         assert await settled(engine, run, WHO) is Phase.LANDED
@@ -232,17 +234,19 @@ async def test_what_was_chosen_before_is_offered_as_remembered_and_can_be_forgot
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS)
         action = c.WriteHunk(path="code", hunk=0, text="agreed\n")
-        await engine.port.resolve(run.id, WHO, action)
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, action))
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.LANDED
     place.built.commit({"code": SOURCE}, "back to the start")
     async with place.engine() as engine:
         again = await conflicted(engine, place, MINE, THEIRS)
-        view = await engine.port.conflicts(again.id, WHO)
+        view = await engine.port.ask(ReadConflicts(again.id, WHO))
         offer = hunk(view).proposals[0]
         assert (offer.rule, offer.text, view.is_resolved) == ("remembered", "agreed\n", False)
         assert offer.remembered
-        view = await engine.port.resolve(again.id, WHO, c.ForgetAnswer(key=offer.remembered))
+        view = await engine.port.ask(
+            DecideConflict(again.id, WHO, c.ForgetAnswer(key=offer.remembered))
+        )
         assert all(offer.rule != "remembered" for offer in hunk(view).proposals)
 
 
@@ -250,19 +254,19 @@ async def test_a_failed_check_of_the_resolution_leads_back_to_it(place: MergingP
     check = f"! {{ {BOTH}; }}"
     async with place.engine() as engine:
         run = await conflicted(engine, place, MINE, THEIRS, check=check)
-        await engine.port.resolve(run.id, WHO, c.ChooseRest(choice="both"))
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, c.ChooseRest(choice="both")))
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.REVIEWING
         assert await land(engine, run, WHO) is Phase.CONFLICTED
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
         assert view.is_resolved
         assert view.check is not None
         assert not view.check.passed
-        view = await engine.port.resolve(
-            run.id, WHO, c.ChooseHunk(path="code", hunk=0, choice="incoming")
+        view = await engine.port.ask(
+            DecideConflict(run.id, WHO, c.ChooseHunk(path="code", hunk=0, choice="incoming"))
         )
         assert view.check is None
-        await engine.port.resolve(run.id, WHO, c.FinishResolving())
+        await engine.port.ask(DecideConflict(run.id, WHO, c.FinishResolving()))
         assert await settled(engine, run, WHO) is Phase.LANDED
     assert place.text() == THEIRS
 
@@ -277,9 +281,9 @@ async def test_very_many_hunks_get_their_proposals_look_by_look(
     async with place.engine() as engine:
         run = await conflicted(engine, place, *texts)
         monkeypatch.setattr(review, "_THINKS_S", -1.0)
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
         assert (view.is_thinking, len(view.file("code").hunks)) == (True, 3)
         monkeypatch.setattr(review, "_THINKS_S", 5.0)
-        view = await engine.port.conflicts(run.id, WHO)
+        view = await engine.port.ask(ReadConflicts(run.id, WHO))
         assert not view.is_thinking
         assert all(found.proposals for found in view.file("code").hunks)

@@ -8,6 +8,8 @@ from engine.api import Engine, reach
 from engine.errors import EngineError, WorkspaceError
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff, file_key
+from engine.messages.merging import CheckWorker, LeaveOutHunks
+from engine.messages.questions import ReadDiff, ReadReport
 from engine.messages.results import Verdict, WorkerView
 from engine.phases import Phase
 from tests.support.engine_runs import scripted
@@ -41,20 +43,20 @@ async def test_a_hunk_left_out_does_not_land_and_stays_on_the_attempts_ref(place
     async with place.engine() as engine:
         run = await reviewed(engine, plan)
         before = await seen(engine, run.id)
-        diff = await engine.port.diff(run.id, WHO)
+        diff = await engine.port.ask(ReadDiff(run.id, WHO))
         keys = [key_of(diff, "code", "twelve"), key_of(diff, "new", "new")]
         async with reach(place.project, environment=place.environment) as (port, _):
-            left = await port.leave_out(run.id, WHO, keys)
+            left = await port.ask(LeaveOutHunks(run.id, WHO, keys))
         now = await seen(engine, run.id)
         assert (now.left_out, now.change) == (tuple(keys), left)
         assert (left.files, left.insertions, left.deletions) == (1, 1, 1)
         assert now.is_check_stale
-        assert await engine.port.diff(run.id, WHO) == diff
-        target = await engine.port.diff(run.id, WHO, against="target")
+        assert await engine.port.ask(ReadDiff(run.id, WHO)) == diff
+        target = await engine.port.ask(ReadDiff(run.id, WHO, against="target"))
         assert [(file.path, file.added) for file in target.files] == [("code", 1)]
         assert await land(engine, run, WHO) is Phase.LANDED
         with pytest.raises(WorkspaceError, match="undo the landing first"):
-            await engine.port.leave_out(run.id, WHO, [])
+            await engine.port.ask(LeaveOutHunks(run.id, WHO, []))
     assert place.text() == changed(1, "one")
     assert place.built.git("ls-tree", "--name-only", "main", "new") == ""
     head = f"refs/plait/{run.id}/{WHO}/attempt_1/head"
@@ -71,12 +73,12 @@ async def test_the_check_runs_on_what_is_left_before_it_lands(place: MergingPlac
     """The whole passes; without the second hunk it does not, and nothing is landed."""
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(TWO, check="grep -q twelve code"))
-        key = key_of(await engine.port.diff(run.id, WHO), "code", "twelve")
-        await engine.port.leave_out(run.id, WHO, [key])
-        assert not (await engine.port.check(run.id, WHO, is_own=True)).passed
+        key = key_of(await engine.port.ask(ReadDiff(run.id, WHO)), "code", "twelve")
+        await engine.port.ask(LeaveOutHunks(run.id, WHO, [key]))
+        assert not (await engine.port.ask(CheckWorker(run.id, WHO, is_own=True))).passed
         assert await land(engine, run, WHO) is Phase.REVIEWING
         assert place.text() == SOURCE
-        await engine.port.leave_out(run.id, WHO, [])
+        await engine.port.ask(LeaveOutHunks(run.id, WHO, []))
         assert (await seen(engine, run.id)).left_out == ()
         assert await land(engine, run, WHO) is Phase.LANDED
     assert place.text() == TWO
@@ -93,10 +95,10 @@ async def test_whole_files_of_every_kind_go_back_to_what_they_were(place: Mergin
         run = await reviewed(
             engine, place.manifest({"name": "s1", "agent": agent}, isolation_strategy="worktree")
         )
-        diff = await engine.port.diff(run.id, WHO)
+        diff = await engine.port.ask(ReadDiff(run.id, WHO))
         gone = [file for file in diff.files if file.path != "kept"]
         assert {file.path for file in gone} == {"other", "go.sh", "pic", "code"}
-        left = await engine.port.leave_out(run.id, WHO, [file_key(file) for file in gone])
+        left = await engine.port.ask(LeaveOutHunks(run.id, WHO, [file_key(file) for file in gone]))
     assert left.head is not None
     names = place.built.git("diff", "--name-only", "main", left.head).split()
     assert names == ["kept"]
@@ -110,17 +112,17 @@ async def test_what_cannot_be_left_out_is_refused_in_words(place: MergingPlace):
     )
     async with place.engine() as engine:
         run = await reviewed(engine, plan)
-        diff = await engine.port.diff(run.id, WHO)
+        diff = await engine.port.ask(ReadDiff(run.id, WHO))
         with pytest.raises(WorkspaceError, match="s2/worker_1 builds on it as it is"):
-            await engine.port.leave_out(run.id, WHO, [diff.keys[0][0]])
-        two = (await engine.port.diff(run.id, "s2/worker_1")).keys[0]
+            await engine.port.ask(LeaveOutHunks(run.id, WHO, [diff.keys[0][0]]))
+        two = (await engine.port.ask(ReadDiff(run.id, "s2/worker_1"))).keys[0]
         with pytest.raises(WorkspaceError, match="nothing would be left"):
-            await engine.port.leave_out(run.id, "s2/worker_1", two)
+            await engine.port.ask(LeaveOutHunks(run.id, "s2/worker_1", two))
         with pytest.raises(EngineError, match="no hunk"):
-            await engine.port.leave_out(run.id, "s2/worker_1", ["0" * 24])
+            await engine.port.ask(LeaveOutHunks(run.id, "s2/worker_1", ["0" * 24]))
         reject = c.Reject(worker="s2/worker_1", run=run.id)
         assert isinstance(await engine.command(reject), c.Accepted)
-        await engine.port.leave_out(run.id, WHO, [diff.keys[0][0]])
+        await engine.port.ask(LeaveOutHunks(run.id, WHO, [diff.keys[0][0]]))
 
 
 async def test_what_was_left_out_is_known_to_the_next_engine_and_forgotten_by_a_retry(
@@ -128,8 +130,8 @@ async def test_what_was_left_out_is_known_to_the_next_engine_and_forgotten_by_a_
 ):
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(TWO))
-        key = key_of(await engine.port.diff(run.id, WHO), "code", "one")
-        left = await engine.port.leave_out(run.id, WHO, [key])
+        key = key_of(await engine.port.ask(ReadDiff(run.id, WHO)), "code", "one")
+        left = await engine.port.ask(LeaveOutHunks(run.id, WHO, [key]))
     place.built.git("gc", "-q", "--prune=now")
     async with place.engine() as engine:
         run = await engine.resume(run.id)
@@ -148,8 +150,8 @@ async def test_a_check_that_was_not_run_on_what_is_left_cannot_be_overruled(plac
     """It runs; only the red result of exactly this tree is overruled, and the commit says so."""
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(TWO, check="grep -q twelve code"))
-        key = key_of(await engine.port.diff(run.id, WHO), "code", "twelve")
-        await engine.port.leave_out(run.id, WHO, [key])
+        key = key_of(await engine.port.ask(ReadDiff(run.id, WHO)), "code", "twelve")
+        await engine.port.ask(LeaveOutHunks(run.id, WHO, [key]))
         assert await land(engine, run, WHO, is_despite_check=True) is Phase.REVIEWING
         now = await seen(engine, run.id)
         assert now.check is not None
@@ -157,7 +159,7 @@ async def test_a_check_that_was_not_run_on_what_is_left_cannot_be_overruled(plac
         assert "nothing was overruled" in (now.error or "")
         assert place.text() == SOURCE
         assert await land(engine, run, WHO, is_despite_check=True) is Phase.LANDED
-        report = await engine.port.report(run.id)
+        report = await engine.port.ask(ReadReport(run.id))
     assert "Plait-Check: overruled" in place.built.git("log", "-1", "--format=%B", "main")
     assert report.steps["s1"].worker_results[0].is_despite_check
 
@@ -166,10 +168,10 @@ async def test_nothing_is_overruled_where_the_check_passes_on_what_is_left(place
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(TWO, check="grep -q one code"))
         assert (await seen(engine, run.id)).verdict is Verdict.OWN_TREE
-        key = key_of(await engine.port.diff(run.id, WHO), "code", "twelve")
-        await engine.port.leave_out(run.id, WHO, [key])
+        key = key_of(await engine.port.ask(ReadDiff(run.id, WHO)), "code", "twelve")
+        await engine.port.ask(LeaveOutHunks(run.id, WHO, [key]))
         assert (await seen(engine, run.id)).verdict is Verdict.CLAIMED
         assert await land(engine, run, WHO, is_despite_check=True) is Phase.LANDED
-        result = (await engine.port.report(run.id)).steps["s1"].worker_results[0]
+        result = (await engine.port.ask(ReadReport(run.id))).steps["s1"].worker_results[0]
     assert (result.verdict, result.is_despite_check) == (Verdict.PROVED, False)
     assert "Plait-Check: passed: grep" in place.built.git("log", "-1", "--format=%B", "main")

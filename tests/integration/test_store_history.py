@@ -6,10 +6,11 @@ import pytest
 
 from engine.ids import RunId
 from engine.messages.events import RunFinished, RunStarted, RunWaiting, WorkerMoved
+from engine.messages.questions import Standing
 from engine.messages.results import Outcome, RunReport
 from engine.phases import Phase
 from engine.store.codec import to_json
-from engine.store.history import Standing, list_runs
+from engine.store.history import list_runs
 from engine.store.layout import Layout
 from engine.store.run_store import SCHEMA, STANDING, RunStore
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import anyio
 from textual import events
@@ -12,10 +13,14 @@ from textual.worker import WorkerCancelled
 
 from engine.errors import WorkspaceError
 from engine.limits import Dimension, Enforcement, Level, LimitHit, Limits, Usage
+from engine.messages import merging as m
+from engine.messages import questions as q
 from engine.messages.commands import Accepted, Command, Reply, ResolutionAction, Seen
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import OutputAppended, Told
 from engine.messages.logs import LogChunk, LogKind, LogLine, LogLines
+from engine.messages.merging import CandidateTable, ConflictView, PlannedLanding, Wove
+from engine.messages.questions import RunSummary
 from engine.messages.results import (
     Badge,
     Change,
@@ -31,10 +36,6 @@ from engine.messages.results import (
     verdict_of,
 )
 from engine.phases import Phase, StopCause
-from engine.review.queue import PlannedLanding
-from engine.review.views import ConflictView
-from engine.review.weaving import CandidateTable, Wove
-from engine.store.history import RunSummary
 from tui.app import Options, PlaitApp
 from tui.keys import default_keymap
 from tui.present.help import HelpPage
@@ -320,6 +321,23 @@ def log_lines(count: int, start: float = NOW - 250) -> tuple[LogLine, ...]:
     )
 
 
+_ANSWERED_BY: Mapping[type[q.Ask[Any]], str] = {
+    q.ReadEngine: "snapshot",
+    q.ReadRun: "view",
+    q.ListRuns: "history",
+    q.ReadLog: "log",
+    q.ReadDiff: "diff",
+    m.ReadConflicts: "conflicts",
+    m.DecideConflict: "resolve",
+    m.CheckWorker: "check",
+    m.PlanLandings: "landing_order",
+    m.ListCandidates: "candidates",
+    m.CompareWorkers: "compare",
+    m.LeaveOutHunks: "leave_out",
+    m.WeaveHunks: "weave",
+}
+
+
 @dataclass
 class FakePort:
     """A port with a scripted view: commands are written down, and answered as a test says."""
@@ -353,6 +371,10 @@ class FakePort:
                 if told.seq is None or told.seq > after_seq:
                     yield told
             await self._moved.wait()
+
+    async def ask(self, question: q.Ask[Any]) -> Any:
+        """Answer by the method that the table names, with the question's own fields."""
+        return await getattr(self, _ANSWERED_BY[type(question)])(**vars(question))
 
     async def snapshot(self) -> EngineView:
         self._fail_if_gone()

@@ -19,18 +19,20 @@ from engine.merge import (
     propose,
 )
 from engine.messages import commands as c
-from engine.messages.results import Change, CheckResult, EngineView, Outcome, StepView
-from engine.phases import Phase
-from engine.review.actions import decided
-from engine.review.queue import PlannedLanding
-from engine.review.showing import Lens, file_views
-from engine.review.views import ConflictFileView, ConflictView
-from engine.review.weaving import (
+from engine.messages.merging import (
     CandidateHunkView,
     CandidateRow,
     CandidateTable,
+    ConflictFileView,
+    ConflictView,
+    LandingOrder,
+    PlannedLanding,
     Wove,
 )
+from engine.messages.results import Change, CheckResult, EngineView, Outcome, StepView
+from engine.phases import Phase
+from engine.review.actions import decided
+from engine.review.showing import Lens, file_views
 from tests.support.consoles import NOW, FakePort, changed, csvlite, worker
 
 WHO = "port/worker_1"
@@ -318,8 +320,10 @@ class ReviewPort(FakePort):
             **self.more,  # type: ignore[arg-type]
         )
 
-    async def landing_order(self, run: str, workers: Sequence[str]) -> tuple[PlannedLanding, ...]:
-        del run, workers
+    async def landing_order(
+        self, run: str, workers: Sequence[str], by: LandingOrder = LandingOrder.PLAN
+    ) -> tuple[PlannedLanding, ...]:
+        del run, workers, by
         return self.order
 
     async def candidates(self, run: str, step: str) -> CandidateTable:

@@ -12,6 +12,7 @@ from engine.errors import EngineError
 from engine.limits import Limits
 from engine.messages import commands as c
 from engine.messages.events import Delivery, Steered, WorkerMoved
+from engine.messages.questions import ReadRun, WaitIdle
 from engine.messages.results import RunView
 from engine.phases import Phase
 from engine.port.client import EngineGone
@@ -105,7 +106,7 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
 async def _cancel_all(args: argparse.Namespace) -> int:
     """Stop a whole run and wait for its end; the exit code is that of a run that was cancelled."""
     async with reach(args.repo) as (port, _):
-        before = await port.view(args.run)
+        before = await port.ask(ReadRun(args.run))
         run = before.run
         if code := await tell_one(port, c.StopRun(run=run, is_kill=args.kill)):
             return code
@@ -131,11 +132,11 @@ async def _wait_stopped(port: EnginePort, before: RunView) -> RunView | None:
     None where the engine has ended with its last run.
     """
     try:
-        after = await port.view(before.run)
+        after = await port.ask(ReadRun(before.run))
         with anyio.move_on_after(_ENDS_SOON_S):
             async for told in port.events(before.seq, run=before.run):
                 if isinstance(told.event, WorkerMoved):
-                    after = await port.view(before.run)
+                    after = await port.ask(ReadRun(before.run))
                 if not _at_work(after):
                     break
     except EngineGone:
@@ -188,14 +189,14 @@ async def tell(repo: str, commands: Sequence[c.Command]) -> int:
             else:
                 code = max(code, await tell_one(port, command))
         if not has_lived and code == EXIT_OK:
-            await port.wait_idle()
+            await port.ask(WaitIdle())
     return code
 
 
 async def _steer(port: EnginePort, command: c.Steer) -> int:
     """Say it, wait a moment, and tell whether it has reached the agent."""
     try:
-        view = await port.view(command.run)
+        view = await port.ask(ReadRun(command.run))
     except EngineError:  # there is no such run: the refusal says so
         return await tell_one(port, command)
     if code := await tell_one(port, command):

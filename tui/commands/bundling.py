@@ -13,6 +13,7 @@ import anyio
 
 from engine.api import Plan, bundle_run, reach
 from engine.errors import EngineError, WorkspaceError
+from engine.messages.questions import ReadRun
 from tui.commands.base import EXIT_FAILED, say
 from tui.present.figures import some
 
@@ -83,5 +84,5 @@ class Bundling:
 
     async def _goes_on(self) -> bool:
         async with reach(self.repo) as (port, _):
-            view = await port.view(self.run)
+            view = await port.ask(ReadRun(self.run))
         return view.ended_at is None and not view.is_waiting

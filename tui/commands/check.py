@@ -4,6 +4,7 @@ import argparse
 from functools import partial
 
 from engine.api import reach
+from engine.messages.merging import CheckWorker
 from engine.messages.results import CheckResult, verdict_of
 from tui.commands.base import (
     EXIT_FAILED,
@@ -38,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
 
 async def _check(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, _):
-        found = await port.check(args.run, args.worker, is_own=args.own, seen=seen_of(args))
+        found = await port.ask(
+            CheckWorker(args.run, args.worker, is_own=args.own, seen=seen_of(args))
+        )
     put_json(_json(found)) if args.json else _tell(found)
     return EXIT_OK if found.passed else EXIT_FAILED
 

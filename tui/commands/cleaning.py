@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from engine.api import reach
+from engine.messages.questions import CleanUp, ListTrash, RestoreTrash
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.present.clean import clean as shown
 
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _clean(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, _):
-        items = await port.clean(dry_run=args.dry_run)
+        items = await port.ask(CleanUp(dry_run=args.dry_run))
     if args.json:
         put_json([{**asdict(item), "is_safe": item.is_safe} for item in items])
         return EXIT_OK
@@ -46,9 +47,9 @@ async def _clean(args: argparse.Namespace) -> int:
 async def _restore(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, _):
         if args.id:
-            put(shown(await port.restore(args.id)))
+            put(shown(await port.ask(RestoreTrash(args.id))))
             return EXIT_OK
-        items = await port.trash()
+        items = await port.ask(ListTrash())
     for item in items:
         at = datetime.fromtimestamp(item.at).astimezone().strftime("%Y-%m-%d %H:%M")
         put(f"{item.id}  {at}  {shown(item.origin)}")

@@ -100,13 +100,14 @@ class _Connecting:
         await self._app.has_painted.wait()
         from engine.api import attach, engine_key  # noqa: PLC0415  what is seen first needs none of it
         from engine.errors import EngineError  # noqa: PLC0415
+        from engine.messages.questions import StartPlan  # noqa: PLC0415
         from engine.messages.roles import Role  # noqa: PLC0415
 
         role = Role.WATCHER if self.is_watching else Role.OWNER
         try:
             async with attach(self._repo, role=role) as port:
                 if self._plan is not None:
-                    self._begun(await port.start(self._plan))
+                    self._begun(await port.ask(StartPlan(self._plan)))
                 self._app.reach(port, Path(await engine_key(self._repo)) / "console.json")
                 await anyio.sleep_forever()
         except (EngineError, OSError) as error:

@@ -8,6 +8,8 @@ from engine.api import EnginePort, LandingEnd, LandingOrder, land_batch, land_qu
 from engine.errors import WorkspaceError
 from engine.ids import WorkerId, meant
 from engine.messages import commands as c
+from engine.messages.merging import PlanLandings
+from engine.messages.questions import ReadRun, ResumeRun, WaitIdle
 from engine.messages.results import RunView
 from engine.spec.nearest import unmeant
 from tui.commands.acting import tell
@@ -92,7 +94,9 @@ def run(args: argparse.Namespace) -> int:
 async def _land_all(args: argparse.Namespace) -> int:
     """One after another; what cannot land is set aside: 3 where one conflicts, 1 where refused."""
     async with reach(args.repo) as (port, has_lived):
-        run = await port.resume((await port.view(args.run or _run_of(args.workers[0]))).run)
+        run = await port.ask(
+            ResumeRun((await port.ask(ReadRun(args.run or _run_of(args.workers[0])))).run)
+        )
         workers = await _in_order(port, args, run)
         cut = await _unread(port, args, run)
         commands = [
@@ -115,7 +119,7 @@ async def _land_all(args: argparse.Namespace) -> int:
         if args.json:
             put_json(_json(ends, args))
         if not has_lived:
-            await port.wait_idle()
+            await port.ask(WaitIdle())
     if all(end.is_landed for end in ends):
         return EXIT_OK
     if any(end.is_changed for end in ends):
@@ -127,20 +131,20 @@ async def _unread(port: EnginePort, args: argparse.Namespace, run: str) -> set[s
     """Return the workers whose change nobody can have read whole, where nobody vouches for it."""
     if args.despite_cut or args.seen is not None:
         return set()
-    workers = (await port.view(run)).workers
+    workers = (await port.ask(ReadRun(run))).workers
     return {w.worker for w in workers if w.change is not None and w.change.is_cut}
 
 
 async def _in_order(port: EnginePort, args: argparse.Namespace, run: str) -> list[str]:
     """The workers by their full names, in the order asked for."""
-    view = await port.view(run)
+    view = await port.ask(ReadRun(run))
     names = [full_name(view, worker.removeprefix(f"{run}/")) for worker in args.workers]
     places = [w.worker for w in view.workers]
     names = sorted(dict.fromkeys(names), key=places.index)
     if args.order == LandingOrder.PLAN or len(names) == 1:
         return names
     able = [name for name in names if view.worker(name).change is not None]
-    order = await port.landing_order(run, able, LandingOrder(args.order))
+    order = await port.ask(PlanLandings(run, able, LandingOrder(args.order)))
     for planned in order:
         told = f"{some(planned.hunks, 'conflict')} expected" if planned.hunks else "no conflict"
         say(f"{planned.worker}: {told}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from engine.api import EnginePort, make_repository, plan_from, reach
 from engine.messages import commands as c
 from engine.messages.events import Asked
+from engine.messages.questions import ReadRun, StartPlan
 from engine.messages.results import RunView
 from engine.phases import Phase
 from tui.commands.base import EXIT_FAILED, EXIT_OK, in_loop, put, say
@@ -54,9 +55,9 @@ async def _play(folder: Path, more: dict[str, str], *, is_headless: bool) -> int
         return await _in_console(folder)
     plan = plan_from(folder / "plait.yaml", folder=folder)
     async with reach(folder) as (port, _):
-        run = await port.start(plan)
+        run = await port.ask(StartPlan(plan))
         await _drive(port, run)
-        return _tell(await port.view(run))
+        return _tell(await port.ask(ReadRun(run)))
 
 
 async def _in_console(folder: Path) -> int:
@@ -86,7 +87,7 @@ async def _drive(port: EnginePort, run: str) -> None:
             say(line)
         if isinstance(told.event, Asked):
             await port.command(c.Answer(worker=told.event.worker, answer="deny", run=run))
-        view = await port.view(run)
+        view = await port.ask(ReadRun(run))
         if not todo and (view.is_waiting or view.ended_at is not None):
             return
         if todo and await _next_deed(port, view, todo[0]):

@@ -8,6 +8,7 @@ from functools import partial
 from engine.api import reach
 from engine.ids import WorkerId, meant
 from engine.messages.diffs import ChangeDiff, FileDiff, Hunk
+from engine.messages.questions import ReadDiff, ReadRun
 from engine.messages.results import Change, RunView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
 from tui.present.clean import clean, clean_code, clean_name
@@ -33,8 +34,10 @@ def run(args: argparse.Namespace) -> int:
 
 async def _diff(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, _):
-        view = await port.view(args.run)  # before the diff, so that it never names a newer change
-        change = await port.diff(view.run, args.worker, args.attempt)
+        view = await port.ask(
+            ReadRun(args.run)
+        )  # before the diff, so that it never names a newer change
+        change = await port.ask(ReadDiff(view.run, args.worker, args.attempt))
     if args.attempt is None and (seen := _change_of(view, args.worker)) and (tree := seen.tree):
         say(f"this is tree {tree}: `--seen {tree[:12]}` lets you act on exactly it")
         for remark in seen.set_aside:

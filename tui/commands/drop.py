@@ -7,6 +7,8 @@ from functools import partial
 from engine.api import reach
 from engine.errors import WorkspaceError
 from engine.messages.diffs import ChangeDiff, file_key
+from engine.messages.merging import LeaveOutHunks
+from engine.messages.questions import ReadDiff, ReadRun
 from tui.commands.base import (
     EXIT_OK,
     add_repo,
@@ -44,11 +46,11 @@ def run(args: argparse.Namespace) -> int:
 
 async def _drop(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, _):
-        view = await port.view(args.run)
-        diff = await port.diff(view.run, args.worker)
+        view = await port.ask(ReadRun(args.run))
+        diff = await port.ask(ReadDiff(view.run, args.worker))
         if args.names or args.nothing:
             keys = () if args.nothing else _named(diff, args.names)
-            left = await port.leave_out(view.run, args.worker, keys, seen=seen_of(args))
+            left = await port.ask(LeaveOutHunks(view.run, args.worker, keys, seen=seen_of(args)))
             out = f"{some(len(keys), 'hunk')} left out" if keys else "nothing is left out"
             put(f"{out}; to land: {some(left.files, 'file')}, +{left.insertions} -{left.deletions}")
             return EXIT_OK

@@ -14,6 +14,7 @@ from engine.api import EnginePort, event_json, reach
 from engine.messages import commands as c
 from engine.messages import events as ev
 from engine.messages.events import Told
+from engine.messages.questions import ReadEngine, ReadReport, ReadRun, ResumeRun
 from engine.messages.results import Outcome, RunReport, RunView
 from engine.phases import Phase, StopCause
 from engine.port.client import EngineGone
@@ -61,7 +62,7 @@ async def carry(
             if run:
                 how = "the engine that lives now goes on with it" if has_lived else "going on here"
                 say(f"the engine ended before the run did; {how}")
-            run = await (port.resume(run) if run else begin(port))
+            run = await (port.ask(ResumeRun(run)) if run else begin(port))
             code = await follow(port, run, following)
             if following.left is not None:
                 await tell_left(repo, following.left)
@@ -71,7 +72,7 @@ async def carry(
 
 
 async def _others_go_on(port: EnginePort, run: str) -> bool:
-    snapshot = await port.snapshot()
+    snapshot = await port.ask(ReadEngine())
     return any(
         worker.is_live for view in snapshot.runs if view.run != run for worker in view.workers
     )
@@ -211,8 +212,12 @@ class Telling:
 async def _until_end(
     port: EnginePort, run: str, following: Following, telling: Telling
 ) -> RunReport | None:
-    if following.seq and (view := await port.view(run)).seq <= following.seq and _rests(view):
-        return await port.report(run)
+    if (
+        following.seq
+        and (view := await port.ask(ReadRun(run))).seq <= following.seq
+        and _rests(view)
+    ):
+        return await port.ask(ReadReport(run))
     async for told in port.events(following.seq, run=run):
         telling.offer(told)
         following.seq = max(following.seq, told.seq or 0)
@@ -226,7 +231,7 @@ async def _until_end(
             case ev.RunFinished() | ev.RunWaiting():
                 is_asked = bool(following.questions) and following.on_question == "wait"
                 if not is_asked and await _is_at_rest(port, run):
-                    return await port.report(run)
+                    return await port.ask(ReadReport(run))
             case _:
                 continue
     return None
@@ -234,7 +239,7 @@ async def _until_end(
 
 async def _is_at_rest(port: EnginePort, run: str) -> bool:
     """Whether that still holds: an event of a run taken up again may be of long ago."""
-    return _rests(await port.view(run))
+    return _rests(await port.ask(ReadRun(run)))
 
 
 def _rests(view: RunView) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 
 from engine.api import EnginePort, engine_key
+from engine.messages.questions import ReadRun
 from engine.messages.results import RunView
 from tui.commands.outlet import write
 from tui.present.clean import clean
@@ -20,7 +21,7 @@ async def wait_stuck(port: EnginePort, run: str) -> RunView:
     """Return the run when somebody wants it to end and nothing could be written for a while."""
     since: float | None = None
     while True:
-        view = await port.view(run)
+        view = await port.ask(ReadRun(run))
         now = anyio.current_time()
         if view.trouble is None or not view.is_stopping:
             since = None

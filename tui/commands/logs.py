@@ -10,6 +10,8 @@ import anyio
 from engine.api import EnginePort, raw_output, reach
 from engine.messages.events import OutputAppended, WorkerMoved
 from engine.messages.logs import LogKind, LogLine
+from engine.messages.merging import ListMoments
+from engine.messages.questions import ReadLog, ReadRun
 from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
 from tui.present.clean import clean
 
@@ -47,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _print_moments(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, _):
-        moments = await port.moments(args.run, args.worker)
+        moments = await port.ask(ListMoments(args.run, args.worker))
     wanted = [one for one in moments if args.attempt in {None, one.attempt}]
     for one in wanted:
         then = datetime.fromtimestamp(one.at, UTC).astimezone()
@@ -72,7 +74,7 @@ async def _print(args: argparse.Namespace) -> int:
 
 
 async def _print_new(port: EnginePort, args: argparse.Namespace, after: int) -> int:
-    chunk = await port.log(args.run, args.worker, args.attempt, after)
+    chunk = await port.ask(ReadLog(args.run, args.worker, args.attempt, after))
     for line in chunk.lines:
         put(log_text(line))
     sys.stdout.flush()
@@ -80,7 +82,7 @@ async def _print_new(port: EnginePort, args: argparse.Namespace, after: int) -> 
 
 
 async def _follow(port: EnginePort, args: argparse.Namespace, after: int) -> None:
-    view = await port.view(args.run)
+    view = await port.ask(ReadRun(args.run))
     news = port.events(view.seq, run=view.run)
     while after >= 0:
         with anyio.move_on_after(1.0):

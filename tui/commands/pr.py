@@ -6,6 +6,7 @@ from functools import partial
 
 from engine.api import Publishing, Wanted, pull_request, reach
 from engine.errors import GitFailed, WorkspaceError
+from engine.messages.questions import ReadRun
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.commands.base import (
@@ -93,7 +94,7 @@ async def _wanted(args: argparse.Namespace) -> Wanted:
             raise WorkspaceError("--seen names the change of a worker", hint="Name the worker too.")
         return Wanted(branch=args.branch, **given)
     async with reach(args.repo) as (port, _):
-        view = await port.view(args.run)
+        view = await port.ask(ReadRun(args.run))
     worker = view.worker(full_name(view, args.worker))
     require_seen(args, worker)
     if not args.branch:

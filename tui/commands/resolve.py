@@ -9,6 +9,8 @@ from typing import Any
 
 from engine.api import ConflictFileView, ConflictView, EnginePort, landing_end, reach, side_actions
 from engine.messages import commands as c
+from engine.messages.merging import DecideConflict, ReadConflicts
+from engine.messages.questions import ReadRun, WaitIdle
 from engine.phases import Phase
 from tui.commands.base import (
     EXIT_FAILED,
@@ -87,11 +89,11 @@ def run(args: argparse.Namespace) -> int:
 
 async def _resolve(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, has_lived):
-        seen = await port.conflicts(args.run, args.worker)
-        require_seen(args, (await port.view(seen.run)).worker(seen.worker), seen.tree)
+        seen = await port.ask(ReadConflicts(args.run, args.worker))
+        require_seen(args, (await port.ask(ReadRun(seen.run))).worker(seen.worker), seen.tree)
 
         async def decide(action: c.ResolutionAction) -> ConflictView:
-            return await port.resolve(seen.run, seen.worker, action)
+            return await port.ask(DecideConflict(seen.run, seen.worker, action))
 
         view = await decided(args, seen, decide)
         if args.show or not view.is_resolved:
@@ -100,7 +102,7 @@ async def _resolve(args: argparse.Namespace) -> int:
         finish = c.FinishResolving(is_despite_check=args.despite_check, seen=view.tree)
         code = await _go_on(port, view, finish, is_json=args.json)
         if not has_lived:
-            await port.wait_idle()
+            await port.ask(WaitIdle())
     return code
 
 
@@ -146,8 +148,8 @@ def _files(view: ConflictView, paths: list[str]) -> Iterator[ConflictFileView]:
 async def _go_on(
     port: EnginePort, view: ConflictView, finish: c.FinishResolving, *, is_json: bool
 ) -> int:
-    seen = await port.view(view.run)
-    done = await port.resolve(view.run, view.worker, finish)
+    seen = await port.ask(ReadRun(view.run))
+    done = await port.ask(DecideConflict(view.run, view.worker, finish))
     if not done.is_finished:
         is_same = done.tree == view.tree or not done.moved
         why = "behind this conflict lies another" if is_same else "the target moved meanwhile"

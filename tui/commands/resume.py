@@ -5,6 +5,7 @@ from functools import partial
 
 from engine.api import EnginePort, reach
 from engine.messages import commands as c
+from engine.messages.questions import ListRuns, ReadRun, ResumeRun
 from engine.messages.results import Badge, RunView
 from tui.commands.acting import tell
 from tui.commands.base import EXIT_OK, add_repo, in_loop, say
@@ -35,7 +36,7 @@ async def _resume(args: argparse.Namespace) -> int:
     if not (args.headless or args.json):
         async with reach(args.repo) as (port, has_lived):
             if has_lived:
-                _tell_frozen(await port.view(await go_on(port)))
+                _tell_frozen(await port.ask(ReadRun(await go_on(port))))
                 return EXIT_OK
     following = Following(is_json=args.json, on_question=args.on_question)
     return await carry(args.repo, go_on, following)
@@ -53,9 +54,9 @@ def _tell_frozen(view: RunView) -> None:
 async def _go_on(args: argparse.Namespace, port: EnginePort) -> str:
     run: str = args.names[0] if args.names else args.run
     if not run:
-        run = next((summary.id for summary in await port.history()), "")
-    run = await port.resume(run)
-    view = await port.view(run)
+        run = next((summary.id for summary in await port.ask(ListRuns())), "")
+    run = await port.ask(ResumeRun(run))
+    view = await port.ask(ReadRun(run))
     if view.is_paused or any(Badge.NEEDS_LOGIN in w.badges for w in view.workers):
         await port.command(c.Resume(run=run))
     return run

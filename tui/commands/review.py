@@ -8,6 +8,7 @@ from functools import partial
 
 from engine.api import EnginePort, MergeReview, OwnMerge, ReviewPort, attach
 from engine.messages import commands as c
+from engine.messages.merging import ReadConflicts
 from tui.commands.base import (
     EXIT_OK,
     EXIT_USAGE,
@@ -73,7 +74,7 @@ async def settle(merge: MergeReview, args: argparse.Namespace) -> int:
 async def _of_worker(args: argparse.Namespace) -> int:
     """The review screen on a worker's conflicts."""
     async with attach(args.repo) as port:
-        view = await port.conflicts("", args.worker)
+        view = await port.ask(ReadConflicts("", args.worker))
         await _opened(port, run=view.run, worker=view.worker)
     return EXIT_OK
 
@@ -85,7 +86,7 @@ async def show(merge: MergeReview) -> int:
         return EXIT_USAGE
     from tui.present.review_own import ended  # noqa: PLC0415  the shell's own words need none of it
 
-    view = await port.conflicts("", "")
+    view = await port.ask(ReadConflicts("", ""))
     put("\n".join(ended(view)))
     return EXIT_OK if view.is_finished else EXIT_WAITS
 

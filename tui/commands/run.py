@@ -19,6 +19,7 @@ from engine.api import (
     weigh,
 )
 from engine.errors import PlanError
+from engine.messages.questions import StartPlan
 from tui.commands.base import (
     EXIT_FAILED,
     EXIT_OK,
@@ -112,7 +113,7 @@ async def _run(args: argparse.Namespace, plan: Plan, bundling: Bundling | None) 
     else:
 
         async def begin(port: EnginePort) -> str:
-            return begun(await port.start(plan))
+            return begun(await port.ask(StartPlan(plan)))
 
         following = Following(is_json=args.json, on_question=args.on_question)
         act = partial(carry, args.repo, begin, following)
@@ -180,7 +181,7 @@ def _is_plan(what: str) -> bool:
 
 async def _detached(repo: str, plan: Plan) -> int:
     async with attach(repo) as port:
-        run = await port.start(plan)
+        run = await port.ask(StartPlan(plan))
     put(run)
     say(f"`plait attach` opens the console, `plait status {run}` tells how it stands")
     return EXIT_OK

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from engine.api import reach
+from engine.messages.questions import EnterSandbox
 from engine.messages.results import Entrance
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, say
 
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _find(args: argparse.Namespace, found: list[Entrance]) -> int:
     async with reach(args.repo) as (port, _):
-        found.append(await port.enter(args.run, args.worker))
+        found.append(await port.ask(EnterSandbox(args.run, args.worker)))
     return EXIT_OK
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from engine.api import RunSummary, reach, view_json
+from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
 from tui.present.clean import clean, clean_name
@@ -28,10 +29,10 @@ def run(args: argparse.Namespace) -> int:
 
 async def _status(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, has_lived):
-        if not args.run_id and not await port.history():
+        if not args.run_id and not await port.ask(ListRuns()):
             say("no run has been started here; `plait run` starts one")
             return EXIT_OK
-        view = await port.view(args.run_id)
+        view = await port.ask(ReadRun(args.run_id))
     put_json(view_json(view)) if args.json else put(status_text(view))
     if not has_lived and any(worker.is_live for worker in view.workers):
         say(f"no engine works on it: `plait resume {view.run}` or a console goes on")
@@ -122,7 +123,7 @@ def first_line(text: str) -> str:
 
 async def _runs(args: argparse.Namespace) -> int:
     async with reach(args.repo) as (port, _):
-        history = await port.history()
+        history = await port.ask(ListRuns())
     if args.json:
         put_json([_summary_json(summary) for summary in history])
         return EXIT_OK

@@ -8,6 +8,7 @@ from engine.api import EnginePort, reach
 from engine.errors import EngineError
 from engine.messages import commands as c
 from engine.messages.events import LandingUndone, UndoRefused
+from engine.messages.questions import ListRuns, ReadRun, ResumeRun
 from engine.messages.results import RunView, WorkerView
 from engine.phases import Phase
 from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, part_name, say
@@ -43,16 +44,16 @@ async def _undo(args: argparse.Namespace) -> int:
             say(f"nothing has landed {clean(what)} that could be undone")
             return EXIT_FAILED
         run, worker = found
-        return await _undo_one(port, await port.resume(run), worker)
+        return await _undo_one(port, await port.ask(ResumeRun(run)), worker)
 
 
 async def _meant(port: EnginePort, args: argparse.Namespace) -> tuple[str, str] | None:
     """Return the run and the worker of the landing that is meant."""
     is_commit = args.worker is not None and _COMMIT.fullmatch(args.worker) is not None
     if args.worker is not None and not is_commit:
-        meant = await port.view(args.run)
+        meant = await port.ask(ReadRun(args.run))
         return meant.run, full_name(meant, args.worker.removeprefix(f"{meant.run}/"))
-    runs = [args.run] if args.run else [str(summary.id) for summary in await port.history()]
+    runs = [args.run] if args.run else [str(summary.id) for summary in await port.ask(ListRuns())]
     landings: list[tuple[float, str, str]] = []
     for name in runs:
         view = await _view_of(port, name)
@@ -67,7 +68,7 @@ async def _meant(port: EnginePort, args: argparse.Namespace) -> tuple[str, str] 
 async def _view_of(port: EnginePort, run: str) -> RunView | None:
     """A run as it stands; None where its journal cannot be read."""
     try:
-        return await port.view(run)
+        return await port.ask(ReadRun(run))
     except EngineError:
         return None
 
@@ -77,7 +78,7 @@ def _is_meant(worker: WorkerView, commit: str | None) -> bool:
 
 
 async def _undo_one(port: EnginePort, run: str, worker: str) -> int:
-    before = await port.view(run)
+    before = await port.ask(ReadRun(run))
     reply = await port.command(c.UndoLanding(worker=worker, run=run))
     if isinstance(reply, c.Refused):
         say(f"refused: {reply.reason}")

@@ -1,32 +1,44 @@
-"""What may be asked over the socket is what the port offers, and every answer can be written."""
+"""Every kind of question has an answer of its type, and both can be written."""
 
 import json
-from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from engine.messages.commands import ChooseHunk
+from engine.messages.merging import DecideConflict, ReadConflicts
+from engine.messages.questions import Ask, LeaveEngine, answer_type, question_kinds
 from engine.port.client import RemoteEngine
-from engine.port.server import ASKABLE, _hints
+from engine.port.port import EnginePort
+from engine.run.answers import ANSWERS
 from engine.store.codec import dump
 from engine.store.codec_types import codec_of
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, imports, io_py
 
-
-def test_the_server_answers_what_the_client_can_ask():
-    asked = {
-        name
-        for name, made in vars(RemoteEngine).items()
-        if iscoroutinefunction(made) and not name.startswith("_")
-    }
-    assert asked | {"events"} == set(ASKABLE)
+KINDS = sorted(question_kinds().values(), key=lambda kind: kind.__name__)
 
 
-@pytest.mark.parametrize("name", sorted(set(ASKABLE) - {"leave", "events"}))
-def test_whatever_is_asked_and_answered_can_be_written(name: str):
-    for kind in _hints(name).values():
-        assert codec_of(kind)
+def test_every_question_is_answered():
+    assert set(KINDS) == {*ANSWERS, LeaveEngine}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_the_answer_is_of_the_type_that_the_question_names(kind: type[Ask[Any]]):
+    hints = get_type_hints(ANSWERS[kind])
+    assert hints["question"] is kind
+    assert hints["return"] in {answer_type(kind), type(answer_type(kind))}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_asked_and_answered_can_be_written(kind: type[Ask[Any]]):
+    assert codec_of(kind)
+    assert codec_of(answer_type(kind))
+
+
+def test_the_port_asks_commands_tells_and_no_more():
+    offered = {name for name in vars(EnginePort) if not name.startswith("_")}
+    assert offered == {"command", "ask", "events"}
+    assert offered <= set(dir(RemoteEngine))
 
 
 class Telling(RemoteEngine):
@@ -44,12 +56,12 @@ class Telling(RemoteEngine):
 @pytest.mark.anyio
 async def test_a_file_is_read_anew_only_where_the_answer_says_something_else_of_it():
     port = ReviewPort(conflicted_view(), files=(io_py(), imports()))
-    one = await port.conflicts("2f1c", WHO)
+    one = await port.ask(ReadConflicts("2f1c", WHO))
     action = ChooseHunk(path="src/csvlite/io.py", hunk=0, choice="target")
-    two = await port.resolve("2f1c", WHO, action)
+    two = await port.ask(DecideConflict("2f1c", WHO, action))
     client = Telling(one, two, one)
-    first = await client.conflicts("2f1c", WHO)
-    second = await client.resolve("2f1c", WHO, action)
-    third = await client.conflicts("2f1c", WHO)
+    first = await client.ask(ReadConflicts("2f1c", WHO))
+    second = await client.ask(DecideConflict("2f1c", WHO, action))
+    third = await client.ask(ReadConflicts("2f1c", WHO))
     assert (first, second, third) == (one, two, one)
     assert [new is old for new, old in zip(second.files, first.files, strict=True)] == [False, True]

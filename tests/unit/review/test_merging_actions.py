@@ -5,9 +5,9 @@ import pytest
 from engine.errors import WorkspaceError
 from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, Side, propose
 from engine.messages import commands as c
+from engine.messages.merging import ConflictFileView, ConflictView
 from engine.review.actions import decided, side_actions
 from engine.review.showing import Lens, file_views
-from engine.review.views import ConflictFileView, ConflictView
 from engine.store.codec import from_json, to_json
 
 BASE, TARGET, INCOMING = b"a\nb\nc\n", b"a\nmine\nc\n", b"a\ntheirs\nand more\nc\n"

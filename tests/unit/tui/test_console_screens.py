@@ -9,9 +9,9 @@ from textual import events
 from engine.ids import RunId
 from engine.messages.commands import RetryWorker, Steer
 from engine.messages.events import Answered, Asked, Told, WorkerMoved
+from engine.messages.questions import RunSummary, Standing
 from engine.messages.results import EngineView, Question
 from engine.phases import Phase
-from engine.store.history import RunSummary, Standing
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import (
     NOW,

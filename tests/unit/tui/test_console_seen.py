@@ -112,14 +112,13 @@ _moves = st.tuples(
 def test_whatever_the_engine_tells_between_keys_an_act_hits_what_was_on_screen(
     turns: list[tuple[str, tuple[str, Phase, str, int]]], screen: str, name: str
 ):
-    here = {action.id.partition(".")[2] for action in actions_on(screen)}
-
     async def play() -> None:
         async with opened(port=_port()) as console:
             console.app.session.worker = name
             await console.do(f"go_{screen}")
-            keyed = [turn for turn in turns if turn[0] in here]
-            for turn, (idea, (other, phase, tree, attempt)) in enumerate(keyed, 1):
+            for turn, (idea, (other, phase, tree, attempt)) in enumerate(turns, 1):
+                if idea not in {action.idea for action in actions_on(console.screen.kind)}:
+                    continue  # a key before it may have led to another screen
                 shown = console.app.session.worker_view
                 sent = len(console.port.commands)
                 change = Change(head="h", tree=tree, files=1)

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.messages import commands as c
+from engine.messages.merging import DecideConflict
 from tests.support.consoles import opened
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, imports, texts
 from tui.present.ink import text_of
@@ -23,7 +24,9 @@ def _near_each_other() -> ReviewPort:
 async def _pane(port: ReviewPort, *choices: str | None) -> ReviewPane:
     for place, choice in enumerate(choices):
         if choice is not None:
-            await port.resolve("", WHO, c.ChooseHunk(path=PATH, hunk=place, choice=choice))
+            await port.ask(
+                DecideConflict("", WHO, c.ChooseHunk(path=PATH, hunk=place, choice=choice))
+            )
     pane = ReviewPane()
     pane.show(port._view("", ""))
     return pane

@@ -1,0 +1,455 @@
+"""What is asked of an engine about merges, and how it answers: plain data.
+
+How a conflict becomes a view is `engine.review.showing`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar
+
+from engine.limits import Usage
+from engine.messages.commands import ResolutionAction, Seen
+from engine.messages.diffs import ChangeDiff
+from engine.messages.questions import Ask
+from engine.messages.results import Change, CheckResult, Moment, Outcome
+from engine.phases import Phase
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitView:
+    """A commit of one side; `at` is when its author made it."""
+
+    id: str
+    subject: str
+    author: str
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergedFileView:
+    """A file that git merged by itself.
+
+    Attributes:
+        by: `incoming` where the target had left it alone, `both` where both sides changed it.
+        kind: What becomes of it for the target: A, D, M, R or T.
+        near: How many changes of it lie close to one of the other side's.
+    """
+
+    path: str
+    by: str
+    kind: str
+    added: int | None = None
+    removed: int | None = None
+    near: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PieceView:
+    """A stretch of a file's merged text.
+
+    Attributes:
+        origin: Whose it is: same, target, incoming, alike, conflict (still open) or own.
+        line: Where it begins in the text as it stands, counted from 1.
+        old: The base's lines that gave way to it.
+        hunk: The key of the conflict that it is or was.
+        is_near: Git merged it by itself, and a change of the other side lies close.
+    """
+
+    origin: str
+    line: int
+    lines: tuple[str, ...]
+    old: tuple[str, ...] = ()
+    hunk: str = ""
+    is_near: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineView:
+    """A line of a version compared with the base.
+
+    Attributes:
+        sign: `+` added, `-` taken away, a blank where it is the base's.
+        marks: The changed words, as places in the text.
+        at: Its number within its version of the hunk (`-`: within the base), for picking it.
+    """
+
+    sign: str
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+    at: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposalView:
+    """A text offered for a hunk and why; `likely` ones belong under the cursor.
+
+    `remembered` is the key by which an answer given before can be confirmed or forgotten.
+    """
+
+    rule: str
+    text: str
+    reason: str
+    likely: bool = False
+    same_as: str | None = None
+    remembered: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HunkView:
+    """One place where both sides changed the same lines.
+
+    Attributes:
+        target: The target's lines against the base; `incoming` likewise.
+        before: Up to three lines above; `after` below.
+        line: Where it begins in the target's file, counted from 1.
+        choice: What is decided: a word such as `both`, `lines`, `own`; None while it is open.
+        result: The text of what is decided.
+        source: Where an own text came from, if nobody typed it.
+        where: The heading above it (a function's first line, say), as the target has it.
+        asked: Who is being asked about it now; `ask_problem` is why nobody answered.
+    """
+
+    key: str
+    line: int
+    base: tuple[str, ...]
+    target: tuple[LineView, ...]
+    incoming: tuple[LineView, ...]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    choice: str | None = None
+    result: str | None = None
+    source: str = ""
+    proposals: tuple[ProposalView, ...] = ()
+    where: str = ""
+    asked: str = ""
+    ask_problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionView:
+    """A choice for a whole path: its word, a label, and what it would do."""
+
+    choice: str
+    label: str
+    effect: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictFileView:
+    """One conflicted path, or (with the kind `edited`) a file set by hand beside the conflicts.
+
+    Attributes:
+        open_hunks: How many hunks are still to be decided.
+        needs_whole: It is decided as a whole; likewise its mode and its place.
+        whole: The option that was chosen for it; `mode` and `place` likewise.
+        is_edited: Its text was written by hand.
+        text: As it stands, open hunks between markers, for an editor; only where it was asked for.
+        pieces: The same in pieces, an open hunk as its base; likewise only where it was asked for.
+        change: What the one side that kept the file did to its text, with some lines round it.
+        target_path: What the target calls it, None where it has no such file; so `incoming_path`.
+        target_commits: The target's newest commits that touched it; so `incoming_commits`.
+    """
+
+    path: str
+    kind: str
+    is_resolved: bool = False
+    open_hunks: int = 0
+    hunks: tuple[HunkView, ...] = ()
+    options: tuple[OptionView, ...] = ()
+    needs_whole: bool = False
+    needs_mode: bool = False
+    needs_place: bool = False
+    whole: str | None = None
+    mode: str | None = None
+    place: str | None = None
+    is_edited: bool = False
+    text: str | None = None
+    base_path: str | None = None
+    target_path: str | None = None
+    incoming_path: str | None = None
+    target_mode: str | None = None
+    incoming_mode: str | None = None
+    pieces: tuple[PieceView, ...] = ()
+    change: tuple[LineView, ...] = ()
+    target_commits: tuple[CommitView, ...] = ()
+    incoming_commits: tuple[CommitView, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictView:
+    """The conflicts of a worker and what is decided about them.
+
+    Attributes:
+        target: What the two sides are called: branches or workers.
+        is_of_base: What the worker builds on conflicts, rather than its change with the target.
+        is_resolved: Nothing is open; `FinishResolving` goes on.
+        is_finished: It went on, with `tree`.
+        tree: The exact tree that would be landed (or built on), once everything is decided.
+        check: The newest check of that tree; None where it has not been checked.
+        clean: How many files git merged by itself; `merged` says which.
+        looked_at: The file that was asked for by its path, conflicted or not.
+        decisions: How many steps there are to undo.
+        target_commits: What the target has that the other side has not; so `incoming_commits`.
+        opened: Paths whose decisions fell away because the sides have changed since.
+        moved: The merge was made again because the target is another than it was.
+        doing: What git is in the middle of, where it is a merge of the user's own.
+        next_step: The command that goes on from there; it is offered, never run.
+        to_look_at: Files set by hand that nobody has compared with the merge made again.
+        problem: Why the decisions, although complete, make no tree.
+        is_thinking: Of very many hunks some have no proposals yet: the next look brings more.
+    """
+
+    run: str
+    worker: str
+    attempt: int
+    target: str
+    incoming: str
+    files: tuple[ConflictFileView, ...] = ()
+    is_of_base: bool = False
+    is_resolved: bool = False
+    is_finished: bool = False
+    can_undo: bool = False
+    can_redo: bool = False
+    tree: str | None = None
+    check: CheckResult | None = None
+    clean: int = 0
+    opened: tuple[str, ...] = ()
+    to_look_at: tuple[str, ...] = ()
+    problem: str = ""
+    is_thinking: bool = False
+    merged: tuple[MergedFileView, ...] = ()
+    looked_at: ConflictFileView | None = None
+    decisions: int = 0
+    target_commits: tuple[CommitView, ...] = ()
+    incoming_commits: tuple[CommitView, ...] = ()
+    moved: bool = False
+    doing: str = ""
+    next_step: str = ""
+
+    @property
+    def open_count(self) -> int:
+        """How many files are not decided yet."""
+        return sum(not file.is_resolved for file in self.files)
+
+    def file(self, path: str) -> ConflictFileView:
+        """The file of that path; KeyError where there is none."""
+        for file in self.files:
+            if file.path == path:
+                return file
+        raise KeyError(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchCheck:
+    """What the check says of several changes together.
+
+    Attributes:
+        fits: Those that merge cleanly, one after the other; the rest conflict.
+        tree: What they make of the target.
+        check: What it says of that tree; None where nothing fits or there is no check.
+    """
+
+    fits: tuple[str, ...] = ()
+    tree: str | None = None
+    check: CheckResult | None = None
+
+
+class LandingOrder(StrEnum):
+    """In which order several changes are landed."""
+
+    PLAN = "plan"
+    FEWEST_CONFLICTS = "fewest-conflicts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedLanding:
+    """A change in its place of the queue, and the conflicts it is expected to meet there."""
+
+    worker: str
+    paths: tuple[str, ...] = ()
+    hunks: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateRow:
+    """One candidate in figures.
+
+    Attributes:
+        hunks: How many hunks its change has.
+        agreed: How many of them another candidate made alike.
+        is_comparable: It began where the others did, so its hunks can be woven with theirs.
+    """
+
+    worker: str
+    phase: Phase
+    outcome: Outcome
+    label: str = ""
+    agent: str = ""
+    check: CheckResult | None = None
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    worked_s: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    hunks: int = 0
+    agreed: int = 0
+    is_comparable: bool = True
+
+    @property
+    def consensus(self) -> float:
+        """The share of its hunks that another candidate made alike."""
+        return self.agreed / self.hunks if self.hunks else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateHunkView:
+    """One change that one or more candidates made; the same spot means: one of them.
+
+    Attributes:
+        line: Where it begins in the base's file, counted from 1.
+        old: The base's lines that give way to `new`; empty where the whole file changes.
+        candidates: Who made exactly this change; `alike` also those who made it but for blanks.
+        what: What it is if not lines: `created`, `deleted`, `mode 100755`, `whole file`.
+    """
+
+    key: str
+    path: str
+    spot: int
+    line: int
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    what: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateTable:
+    """The candidates of a step: figures of each, and every hunk of all."""
+
+    run: str
+    step: str
+    rows: tuple[CandidateRow, ...]
+    hunks: tuple[CandidateHunkView, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wove:
+    """What weaving came to.
+
+    Attributes:
+        worker: The composite, which waits for review; None where it was not accepted.
+        tree: What the chosen hunks make; None where they cannot stand together.
+        taken: How many hunks are whose.
+        reason: Why there is no composite.
+    """
+
+    worker: str | None = None
+    tree: str | None = None
+    check: CheckResult | None = None
+    taken: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ReadConflicts(Ask[ConflictView]):
+    """A worker's conflicts and what is decided; with the text of one file if it is named."""
+
+    run: str
+    worker: str
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class DecideConflict(Ask[ConflictView]):
+    """Decide something about a worker's conflicts, or go on when all is decided."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+    action: ResolutionAction
+
+
+@dataclass(frozen=True)
+class CheckWorker(Ask[CheckResult]):
+    """Run the check again: on the exact tree that would land now, or on the worker's own."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+    is_own: bool = False
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True)
+class CheckTogether(Ask[BatchCheck]):
+    """Run the check once, on what the target would be with all these changes that fit.
+
+    Where it passes, each of them lands on just these trees without being checked alone; the
+    commits say that they were checked together.
+    """
+
+    changes: ClassVar[bool] = True
+    run: str
+    workers: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PlanLandings(Ask[tuple[PlannedLanding, ...]]):
+    """The order in which workers are to land, with the conflicts expected of each."""
+
+    run: str
+    workers: Sequence[str]
+    by: LandingOrder = LandingOrder.PLAN
+
+
+@dataclass(frozen=True)
+class ListCandidates(Ask[CandidateTable]):
+    """The candidates of a step beside each other: figures, consensus, every hunk of all."""
+
+    run: str
+    step: str
+
+
+@dataclass(frozen=True)
+class CompareWorkers(Ask[ChangeDiff]):
+    """What differs between the changes of any two workers."""
+
+    run: str
+    one: str
+    other: str
+
+
+@dataclass(frozen=True)
+class ListMoments(Ask[tuple[Moment, ...]]):
+    """The points in time that a worker can be begun again from, oldest first."""
+
+    run: str
+    worker: str
+
+
+@dataclass(frozen=True)
+class LeaveOutHunks(Ask[Change]):
+    """Let exactly these hunks stay behind when a change lands; the answer is what is left."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+    hunks: Sequence[str]
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True)
+class WeaveHunks(Ask[Wove]):
+    """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.
+
+    Attributes:
+        seen: What was on screen of each candidate.
+    """
+
+    changes: ClassVar[bool] = True
+    run: str
+    step: str
+    hunks: Sequence[str]
+    seen: Mapping[str, Seen] | None = None

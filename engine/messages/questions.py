@@ -1,0 +1,210 @@
+"""What is asked of an engine, each question as a value that knows the type of its answer.
+
+The port has one way to ask. Whoever adds a question writes it here, or beside its answer, and
+answers it in `engine.run.answers`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Generic, TypeVar, get_args
+
+from engine.ids import RunId
+from engine.messages.diffs import ChangeDiff
+from engine.messages.logs import LogChunk
+from engine.messages.results import EngineView, Entrance, RunReport, RunView
+from engine.plan.model import Plan
+
+A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
+
+
+class Ask(Generic[A_co]):
+    """A question to an engine; `A_co` is the type of the answer.
+
+    Attributes:
+        changes: Answering it changes something, or enters a sandbox: a watcher may not ask it.
+    """
+
+    changes: ClassVar[bool] = False
+
+
+def answer_type(kind: type[Ask[Any]]) -> Any:
+    """Return the type of the answer to a kind of question."""
+    return next(get_args(base)[0] for base in kind.__orig_bases__ if get_args(base))  # type: ignore[attr-defined]
+
+
+def question_kinds() -> dict[str, type[Ask[Any]]]:
+    """Return every kind of question that has been loaded, by name."""
+    return {kind.__name__: kind for kind in Ask.__subclasses__()}
+
+
+class Standing(StrEnum):
+    """How far a run has come, by its journal."""
+
+    UNFINISHED = "unfinished"
+    WAITING = "waiting"
+    FINISHED = "finished"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """One line of a list of runs.
+
+    Attributes:
+        id: the run.
+        started: when, in wall-clock seconds.
+        standing: how far it has come.
+        verdict: the outcome its last report names, where there is one.
+        name: what its first event calls it.
+        last: the time of its last event.
+        problem: why it cannot be read, if it cannot.
+    """
+
+    id: RunId
+    started: float
+    standing: Standing
+    verdict: str | None = None
+    name: str = ""
+    last: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanItem:
+    """One workspace: whether it may go, why it stays if it stays, and whether it went.
+
+    Attributes:
+        branch: The worker's branch, where that is what goes.
+    """
+
+    run: str
+    worker: str
+    path: str
+    reasons: tuple[str, ...] = ()
+    was_removed: bool = False
+    branch: str = ""
+
+    @property
+    def is_safe(self) -> bool:
+        """Every byte of it is kept elsewhere."""
+        return not self.reasons
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrashItem:
+    """Something in the trash that can be brought back."""
+
+    id: str
+    origin: str
+    at: float
+
+
+@dataclass(frozen=True)
+class ReadEngine(Ask[EngineView]):
+    """Everything a console shows at this moment."""
+
+
+@dataclass(frozen=True)
+class ReadRun(Ask[RunView]):
+    """One run as it stands; the latest where none is named."""
+
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class ReadReport(Ask[RunReport]):
+    """What a run has come to so far; the latest where none is named."""
+
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class ListRuns(Ask[tuple[RunSummary, ...]]):
+    """Every run of the repository, newest first."""
+
+
+@dataclass(frozen=True)
+class ReadLog(Ask[LogChunk]):
+    """A worker's log from a line on; no more than the newest `most` lines, if that is given."""
+
+    run: str
+    worker: str
+    attempt: int | None = None
+    after: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class ReadDiff(Ask[ChangeDiff]):
+    """What a worker's attempt has changed; of one that runs, so far.
+
+    Attributes:
+        against: Where it began if empty; or `target` (what landing it now would change there),
+            another attempt (`@2`), or any revision.
+        context: How many lines are told round every change.
+    """
+
+    run: str
+    worker: str
+    attempt: int | None = None
+    against: str = ""
+    context: int = 3
+
+
+@dataclass(frozen=True)
+class EnterSandbox(Ask[Entrance]):
+    """What starts a program inside a worker's sandbox, with the worker's environment."""
+
+    changes: ClassVar[bool] = True
+    run: str
+    worker: str
+
+
+@dataclass(frozen=True)
+class StartPlan(Ask[str]):
+    """Begin a run; the answer is its id."""
+
+    changes: ClassVar[bool] = True
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class ResumeRun(Ask[str]):
+    """Resume a run that was interrupted; the answer is its id."""
+
+    changes: ClassVar[bool] = True
+    run: str
+
+
+@dataclass(frozen=True)
+class CleanUp(Ask[tuple[CleanItem, ...]]):
+    """Take away every workspace that is provably not needed; the rest with the reason."""
+
+    changes: ClassVar[bool] = True
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class ListTrash(Ask[tuple[TrashItem, ...]]):
+    """What was taken away and can be brought back."""
+
+
+@dataclass(frozen=True)
+class RestoreTrash(Ask[str]):
+    """Bring something back from the trash; the answer is its path."""
+
+    changes: ClassVar[bool] = True
+    name: str
+
+
+@dataclass(frozen=True)
+class WaitIdle(Ask[None]):
+    """Answer when nothing goes on but what waits for a human."""
+
+
+@dataclass(frozen=True)
+class LeaveEngine(Ask[None]):
+    """Ask a detached engine to end once its consoles are gone."""
+
+    changes: ClassVar[bool] = True

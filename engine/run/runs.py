@@ -1,0 +1,345 @@
+"""The runs of one engine: begun, taken up, shared out, found by name, let go.
+
+A run that no engine works on is read from its journal.
+"""
+
+import math
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from engine.core import facts as f
+from engine.core.state import RunState, Worker
+from engine.errors import EngineError, NoSuchRun, WorkspaceError
+from engine.host.threads import REPORT
+from engine.ids import RunId, WorkerId
+from engine.messages import commands as c
+from engine.messages.events import LatestWins
+from engine.messages.questions import RunSummary, Standing
+from engine.messages.results import RunView
+from engine.phases import HOLDING, Phase
+from engine.plan.model import IsolationStrategy, Plan
+from engine.review.radar import Radar
+from engine.run.allotment import admitted, allot
+from engine.run.journal import Journal
+from engine.run.judge import find_worker
+from engine.run.live_run import LiveRun
+from engine.run.view import run_view
+from engine.site.in_thread import has_threads
+from engine.speaking import speaker, this_process
+from engine.store.codec import to_json
+from engine.store.history import list_runs
+from engine.work.tools import Tools
+
+_AT_WORK = HOLDING | {Phase.QUEUED, Phase.BACKING_OFF, Phase.LANDING}
+_Written = tuple[tuple[int, int], ...]
+"""What tells a journal from what it was before: the sizes and times of its files."""
+
+
+class Runs:
+    """The runs that one engine works on, and those that it can read."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        tasks: TaskGroup,
+        *,
+        cap: int | None = None,
+        guests: set[RunId] | None = None,
+    ) -> None:
+        """Begin without runs.
+
+        Args:
+            tools: The rooms to work with.
+            tasks: Where everything goes on.
+            cap: Of all runs together.
+            guests: Is told which runs other processes brought in.
+        """
+        self.tools = tools
+        self.tasks = tasks
+        self._runs: dict[RunId, LiveRun] = {}
+        self._radars: dict[RunId, Radar] = {}
+        self._read: tuple[RunId, _Written, RunState] | None = None
+        self._guests = set() if guests is None else guests
+        self._cap = cap
+        self._let_go: set[RunId] = set()
+        self._is_sharing = False
+        self._taking_up = anyio.Lock()
+
+    @property
+    def living(self) -> Mapping[RunId, LiveRun]:
+        """Return the runs this engine works on, oldest first."""
+        return self._runs
+
+    @property
+    def guests(self) -> tuple[RunId, ...]:
+        """Return the runs that other processes brought in and that are at work."""
+        found = (run for run in self._runs if run in self._guests)
+        return tuple(run for run in found if self._runs[run].state.crew.count(_AT_WORK))
+
+    # Begun, taken up, let go.
+
+    async def begin(self, plan: Plan) -> LiveRun:
+        """Begin a run.
+
+        Raises:
+            MechanismMissing: Something the plan requires cannot be enforced here.
+            StoreError: The run cannot be written down.
+        """
+        rows = REPORT if has_threads(plan) else None
+        await self.tools.starter.shelter.check_required(plan, rows)
+        capacity = await self.tools.starter.host.capacity()
+        plan = admitted(await self.tools.workshop.begin(plan), capacity)
+        await self.tools.ledger.share(plan.agents)
+        run = RunId(secrets.token_hex(3))
+        layout = self.tools.layout
+        await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))
+        meta = {
+            "project": str(self.tools.project),
+            "started": str(self.tools.clock.now()),
+            "by": to_json(speaker()),
+        }
+        create = partial(Journal.create, run, layout.run_db(run), plan, meta)
+        with anyio.CancelScope(shield=True):  # a journal that nobody works on would be taken up
+            journal = await anyio.to_thread.run_sync(create)
+            state = await anyio.to_thread.run_sync(journal.replay)
+        live = self._admit(journal, state)
+        live.begin(self._shares()[live.run])
+        return live
+
+    async def take_up(self, run: RunId) -> LiveRun:
+        """Take up a run that no engine works on any more.
+
+        Raises:
+            NoSuchRun: There is none of that name.
+            StoreError: Its journal cannot be replayed.
+        """
+        async with self._taking_up:  # two consoles at once must not make two runs of one journal
+            if run in self._runs:
+                return self._runs[run]
+            path = await self._journal_path(run)
+            journal = await anyio.to_thread.run_sync(partial(Journal.open, run, path))
+            try:
+                state = await anyio.to_thread.run_sync(journal.replay)
+                told = await anyio.to_thread.run_sync(lambda: list(journal.events()))
+            except BaseException:
+                journal.close()
+                raise
+            await self.tools.ledger.share(state.plan.agents)
+            live = self._admit(journal, state)
+            live.go_on(told, self._shares()[run], is_told=run in self._let_go)
+            return live
+
+    async def let_go(self, run: RunId) -> None:
+        """No longer hold a run; its journal says all, and whoever names the run takes it up."""
+        live = self._runs.get(run)
+        if live is None:
+            return
+        await live.wait_nothing()
+        if self._runs.pop(run, None) is not None:
+            self._radars.pop(run, None)
+            self._let_go.add(run)
+            self.tools.proof.forget(run)
+            live.close()
+            self._share()
+
+    async def resume_unfinished(self) -> list[RunId]:
+        """Take up every run that was interrupted; those that cannot be read are left alone."""
+        taken: list[RunId] = []
+        for summary in reversed(await self.summaries()):
+            if summary.standing in {Standing.UNFINISHED, Standing.WAITING}:
+                with suppress(EngineError):
+                    await self.take_up(summary.id)
+                    taken.append(summary.id)
+        return taken
+
+    def _admit(self, journal: Journal, state: RunState) -> LiveRun:
+        if speaker() != this_process():
+            self._guests.add(state.run)
+        live = LiveRun(journal, state, tools=self.tools, tasks=self.tasks)
+        self._runs[live.run] = live
+        self._watch_for_clashes(live, is_over=lambda: self._runs.get(live.run) is not live)
+        live.on_change = self._share
+        return live
+
+    def _share(self) -> None:
+        """Keep all runs together below the engine's cap."""
+        if self._is_sharing or not self._runs:
+            return
+        self._is_sharing = True
+        try:
+            for run, cap in self._shares().items():
+                live = self._runs[run]
+                if cap != live.state.cap:
+                    live.feed(f.CapSet(cap=cap, is_share=True, at=self.tools.clock.now()))
+        finally:
+            self._is_sharing = False
+
+    def _shares(self) -> Mapping[RunId, int]:
+        """How many slots each run may have now."""
+        states = [live.state for live in self._runs.values()]
+        wanted = [state.wanted_cap for state in states]
+        shares = allot(states, wanted, self._cap or max(wanted))
+        return {run: share.cap for run, share in zip(self._runs, shares, strict=True)}
+
+    def _watch_for_clashes(self, live: LiveRun, *, is_over: Callable[[], bool]) -> None:
+        """Let a radar look at a run until it is over; plain folders never meet."""
+        if live.state.plan.runtime.isolation is not IsolationStrategy.DIRECTORY:
+            radar = self.tools.workshop.merging(live.state).radar(_Blips(live))
+            self._radars[live.run] = radar
+            self.tasks.start_soon(radar.watch, is_over)
+
+    async def wait_idle(self) -> None:
+        """Return when nothing goes on in any run but what waits for a human."""
+        while busy := [live for live in self._runs.values() if not live.is_at_rest]:
+            for live in busy:  # meanwhile those before it may have begun anew
+                await live.wait_rest()
+
+    def close(self) -> None:
+        """Give all journals back."""
+        self.tools.bus.close()
+        for live in self._runs.values():
+            live.close()
+
+    # Found by name.
+
+    def find(self, name: str) -> LiveRun | None:
+        """Return the living run of a name; the one that was begun last where none is named."""
+        if name:
+            return self._runs.get(RunId(name))
+        return max(self._runs.values(), key=_began, default=None)
+
+    async def summaries(self) -> list[RunSummary]:
+        """Return every run of the repository at a glance, newest first."""
+        return await anyio.to_thread.run_sync(list_runs, self.tools.layout)
+
+    async def name_of(self, run: str) -> str:
+        """Return a run's name; the newest run's if none is named, or nothing if there is none."""
+        return run or next((summary.id for summary in await self.summaries()), "")
+
+    async def worker(self, worker: str, *, run: str = "") -> tuple[LiveRun, Worker]:
+        """Return the worker that a name means, `run/step/worker_1` for example, and its living run.
+
+        Raises:
+            WorkspaceError: There is no such worker.
+        """
+        run, worker = split_worker(run, worker)
+        live = self.find(run) or await self.take_up(RunId(await self.name_of(run)))
+        return live, _meant(live.state, worker)
+
+    async def seen_worker(self, run: str, worker: str) -> tuple[RunState, Worker]:
+        """Return a run's state, living or read, and the worker that a name means there.
+
+        Raises:
+            WorkspaceError: There is no such worker.
+        """
+        run, worker = split_worker(run, worker)
+        state = await self.state(run)
+        return state, _meant(state, worker)
+
+    async def state(self, run: str) -> RunState:
+        """Return a run's state, living or read from its journal."""
+        live = self.find(run)
+        return live.state if live else await self.read_state(run)
+
+    def viewed(self, live: LiveRun) -> RunView:
+        """Return a run of this engine as consoles see it, with what its radar predicts."""
+        view, radar = run_view(live), self._radars.get(live.run)
+        return view if radar is None else radar.shown(view)
+
+    def note_command(self, live: LiveRun, command: str, worker: str) -> None:
+        """Write down who gave a command that was accepted."""
+        found = find_worker(live.state, worker) if worker else None
+        worker = worker if found is None or isinstance(found, c.Refused) else str(found.id)
+        at = self.tools.clock.now()
+        live.feed(f.CommandTaken(command=command, worker=worker, by=speaker(), at=at))
+
+    async def _journal_path(self, run: RunId) -> Path:
+        try:
+            path = self.tools.layout.run_db(run)
+        except ValueError:
+            raise NoSuchRun(run) from None
+        if not await anyio.to_thread.run_sync(path.is_file):
+            raise NoSuchRun(run)
+        return path
+
+    async def read_state(self, run: str) -> RunState:
+        """Return a run's state from its journal; the newest run where none is named."""
+        name = RunId(await self.name_of(run))
+        path = await self._journal_path(name)
+        written = await anyio.to_thread.run_sync(_written, path)
+        # Whoever asks about one worker mostly asks about the next: a journal is replayed once.
+        if self._read is not None and self._read[:2] == (name, written):
+            return self._read[2]
+        state = await anyio.to_thread.run_sync(_replayed, name, path)
+        self._read = (name, written, state)
+        return state
+
+
+def _began(live: LiveRun) -> float:
+    return math.inf if live.state.started_at is None else live.state.started_at
+
+
+def _written(path: Path) -> _Written:
+    files = (path, path.with_name(f"{path.name}-wal"))
+    found = [file.stat() for file in files if file.exists()]
+    return tuple((stat.st_size, stat.st_mtime_ns) for stat in found)
+
+
+def _replayed(run: RunId, path: Path) -> RunState:
+    journal = Journal.open(run, path, read_only=True)
+    try:
+        return journal.replay()
+    finally:
+        journal.close()
+
+
+def _meant(state: RunState, name: str) -> Worker:
+    found = find_worker(state, name)
+    if isinstance(found, c.Refused):
+        raise WorkspaceError(found.reason, hint=found.hint)
+    return found
+
+
+def split_worker(run: str, worker: str) -> tuple[str, str]:
+    """Return a worker's run and name; the run may stand before the name: `run/step/worker_1`."""
+    if run or worker.count("/") < 2:  # noqa: PLR2004  run/step/worker
+        return run, worker
+    run, _, worker = worker.partition("/")
+    return run, worker
+
+
+def split_run(command: c.Command) -> tuple[str, c.Command]:
+    """Return a command's run, and the command without the run in its worker's name."""
+    worker = getattr(command, "worker", None)
+    if worker is None:
+        return command.run, command
+    run, short = split_worker(command.run, worker)
+    fields: Any = {} if short == worker else {"worker": short}
+    return run, replace(command, **fields)
+
+
+class _Blips:
+    """A run as its radar sees it."""
+
+    def __init__(self, live: LiveRun) -> None:
+        self._live = live
+
+    @property
+    def state(self) -> RunState:
+        return self._live.state
+
+    def mention(self, event: LatestWins) -> None:
+        self._live.mention(event)
+
+    def spoke_at(self, worker: WorkerId) -> float | None:
+        logbook = self._live.logbooks.get((worker, self._live.state.workers[worker].attempt))
+        return logbook.last_output_at if logbook else None
