@@ -99,17 +99,6 @@ def make_link(root: Name, name: Name, target: Name, *, taken: Taken = Taken.KEEP
     )
 
 
-def make_folder(root: Name, name: Name, *, mode: int = 0o777) -> Refused | None:
-    """Make a folder and those on the way; one that is there is fine."""
-    try:
-        with root_folder(root) as top, folder_beneath(top, parts_of(name), is_made=True, mode=mode):
-            return None
-    except RefusedError as error:
-        return error.refused
-    except OSError as error:
-        return refusal([os.fsencode(name)], error, is_write=True)
-
-
 def _put(root: Name, name: Name, write: _Write, how: tuple[Taken, int]) -> Refused | None:
     taken, mode = how
     try:

@@ -23,7 +23,7 @@ _HOMES = {
     "carrying": "edited_paths prepare_carrying prepare_committing",
     "collection": "Change CollectRefused CollectRequest collect",
     "composition": "Composed LandRequest Style compose",
-    "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch file_patches"
+    "diff": "FileChange FilePatch Hunk Line changed_files file_patches"
     " is_ancestor is_patch_cut merge_base patch_bytes",
     "landing": "LandPrepared LandRefused Landed Refusal land let_go prepare_landing"
     " recover_landing",

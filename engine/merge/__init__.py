@@ -26,7 +26,7 @@ from engine.merge.memory import Memory, Remembered
 from engine.merge.proposals import Asked, Proposal, best, propose
 from engine.merge.resolution import Resolution
 from engine.merge.session import Carried, ResolutionSession
-from engine.merge.terms import Merge, flatten
+from engine.merge.terms import Merge
 from engine.merge.text import Hunk, HunkKey, Lines, Piece, TextMerge, merge_texts, split_lines
 from engine.merge.threeway import Origin
 from engine.merge.weaving import CandidateHunk, Composite, Refused, Spot, Version, Weaving, weave
@@ -81,7 +81,6 @@ __all__ = [
     "choice_of",
     "combine",
     "compare",
-    "flatten",
     "has_markers",
     "kind_named",
     "merge_texts",

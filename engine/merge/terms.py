@@ -100,12 +100,3 @@ class Merge(Generic[T]):
     def map(self, change: Callable[[T], U]) -> "Merge[U]":
         """The merge of what `change` makes of each term."""
         return Merge(tuple(change(term) for term in self.terms))
-
-
-def flatten(nested: Merge[Merge[T]]) -> Merge[T]:
-    """A conflict between conflicts as one conflict.
-
-    Every inner row has odd length, so laying the rows end to end gives each term its right sign:
-    the rows at odd places begin with a remove.
-    """
-    return Merge(tuple(chain.from_iterable(inner.terms for inner in nested.terms)))

@@ -16,7 +16,7 @@ from engine.limits import Dimension, Enforcement, Limits
 from engine.sandbox import bubblewrap, caches, cgroups, fence, ladder, outlet, scope
 from engine.sandbox.holes import link_into_home
 from engine.sandbox.machine import Hierarchy, Machine, Mechanism
-from engine.sandbox.profile import Cgroup, Profile
+from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest, Network
 from engine.sandbox.view import View, look
 
@@ -138,20 +138,6 @@ def set_limits(profile: Profile, limits: Limits, env: Mapping[str, str]) -> dict
 def release(profile: Profile) -> tuple[str, ...]:
     """Remove what `confine` made for an attempt that is dead; what would not go."""
     return cgroups.remove(each for each in profile.cgroups if each.is_joined)
-
-
-def left_behind(machine: Machine) -> frozenset[str]:
-    """Names of attempts that still have cgroups, of engines that were killed too."""
-    return cgroups.names(machine.hierarchies)
-
-
-def release_named(machine: Machine, name: str) -> tuple[str, ...]:
-    """Remove the cgroups of a dead attempt of which nothing but the name is known."""
-    groups = [
-        Cgroup(version=each.version, controllers=(), path=f"{each.parent}/{cgroups.PREFIX}{name}")
-        for each in machine.hierarchies
-    ]
-    return cgroups.remove(groups)
 
 
 def row(profile: Profile, dimension: Dimension) -> Enforcement:

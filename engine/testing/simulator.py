@@ -268,8 +268,3 @@ def replay(plan: Plan, journal: list[f.Fact]) -> RunState:
     for fact in journal:
         state, _ = advance(state, fact)
     return state
-
-
-def with_cap(plan: Plan, cap: int) -> Plan:
-    """The same plan under another cap."""
-    return replace(plan, runtime=replace(plan.runtime, max_concurrent_workers=cap))

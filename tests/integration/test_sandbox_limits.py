@@ -13,21 +13,14 @@ import pytest
 
 from engine.limits import Dimension, Level, Limits
 from engine.sandbox.cgroups import PREFIX, CgroupRefused, limit, make, read
-from engine.sandbox.confine import (
-    confine,
-    left_behind,
-    release,
-    release_named,
-    row,
-    set_limits,
-)
+from engine.sandbox.confine import confine, release, row, set_limits
 from engine.sandbox.machine import Hierarchy, Machine, Mechanism
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
 from engine.sandbox.room import room
 from tests.support import needs
-from tests.support.sandboxes import EXCESSES, PYTHON, run
+from tests.support.sandboxes import EXCESSES, PYTHON, attempts_with_cgroups, run
 
 
 @pytest.fixture(scope="module")
@@ -153,15 +146,15 @@ def test_limits_of_a_living_attempt_move_up_and_down_and_away(
     assert again.cgroups == profile.cgroups
 
 
-def test_cgroups_of_a_dead_engine_are_found_by_name_and_removed(
+def test_cgroups_made_inside_those_of_an_attempt_go_with_them(
     machine: Machine, request_: ConfineRequest
 ):
     needs.need("cgroup memory")
     profile = confine(machine, request_)
     group(profile, "memory").joinpath("made-inside").mkdir()
-    assert request_.name in left_behind(machine)
-    assert release_named(machine, request_.name) == ()
-    assert request_.name not in left_behind(machine)
+    assert request_.name in attempts_with_cgroups(machine)
+    assert release(profile) == ()
+    assert request_.name not in attempts_with_cgroups(machine)
     assert release(profile) == (), "a second time nothing is there, and that is well"
 
 
@@ -214,7 +207,7 @@ def test_a_limit_that_the_kernel_refuses_is_told_and_leaves_nothing(
     needs.need("cgroup pids")
     with pytest.raises(CgroupRefused, match="Invalid argument"):
         confine(machine, replace(request_, limits=Limits(pids=-5)))
-    assert request_.name not in left_behind(machine)
+    assert request_.name not in attempts_with_cgroups(machine)
 
 
 def test_forced_off_cgroups_leave_sampling_and_say_why(tmp_path: Path, request_: ConfineRequest):

@@ -13,14 +13,14 @@ import pytest
 
 from engine.errors import WorkspaceError
 from engine.limits import Limits
-from engine.sandbox.confine import confine, left_behind, looking, release
+from engine.sandbox.confine import confine, looking, release
 from engine.sandbox.environment import environment
 from engine.sandbox.machine import Machine
 from engine.sandbox.probe import probe
 from engine.sandbox.request import ConfineRequest, Holes, Network
 from engine.sandbox.tamper import fingerprint, violations
 from tests.support.needs import need
-from tests.support.sandboxes import PYTHON, Scene, run
+from tests.support.sandboxes import PYTHON, Scene, attempts_with_cgroups, run
 from tests.support.users import OrdinaryUser, ordinary_user
 
 TRUSTED = ("config", "config.worktree", "hooks", "info", "HEAD", "packed-refs", "refs", "objects")
@@ -133,7 +133,7 @@ def test_a_short_program_of_the_engine_looks_and_cannot_write(machine: Machine, 
         assert done.stdout == "?? new.txt\n"
         for script in ("touch x", "cat < /dev/tcp/127.0.0.1/1"):
             assert subprocess.run([*words, "sh", "-c", script], env=env, check=False).returncode
-    assert request.name not in "".join(left_behind(machine))
+    assert request.name not in "".join(attempts_with_cgroups(machine))
 
 
 def test_looking_leaves_the_cgroups_of_the_living_attempt_alone(machine: Machine, scene: Scene):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.keeper import landlock
+from engine.sandbox.cgroups import PREFIX
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
 from engine.sandbox.machine import Machine
@@ -29,6 +30,15 @@ from tests.support.repositories import RepositoryBuilder
 PROGRAM = Path(__file__).with_name("attacks.py")
 EXCESSES = Path(__file__).with_name("excesses.py")
 PYTHON = os.path.realpath(sys.executable)
+
+
+def attempts_with_cgroups(machine: Machine) -> frozenset[str]:
+    """Return the names of the attempts that have cgroups, those of killed engines too."""
+    return frozenset(
+        place.name.removeprefix(PREFIX)
+        for hierarchy in machine.hierarchies
+        for place in Path(hierarchy.parent).glob(f"{PREFIX}*")
+    )
 
 
 @dataclass
