@@ -11,7 +11,7 @@ from engine.git.composition import Composed
 from engine.git.landing import LandPrepared, LandRefused, checkout_of, prove
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, resolve, set_refs, sign_commit, tree_of, write_commit
-from engine.git.plainly import Version
+from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import private_index
 from engine.git.touched import differing, index_lines, staged_paths, touched_paths
@@ -86,12 +86,12 @@ async def edited_paths(repo: Repo, target: str, paths: Sequence[bytes]) -> froze
         return frozenset()
     wanted = frozenset(paths)
     listing = await repo.read("ls-tree", "-r", "-z", "--full-tree", at, "--", *_words(paths))
-    versions: dict[bytes, Version] = {}
+    versions: dict[bytes, FileVersion] = {}
     for record in listing.split(b"\0"):
         if record:
             head, path = record.split(b"\t", 1)
             mode, _, oid = head.decode().split(" ")
-            versions[path] = Version(mode, oid)
+            versions[path] = FileVersion(mode, oid)
     dirty = await differing(repo, place, [(path, versions.get(path)) for path in wanted])
     return (dirty | await staged_paths(repo, place, at)) & wanted
 

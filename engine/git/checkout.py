@@ -21,7 +21,7 @@ from anyio import to_thread
 from engine.beneath import Why, copy_as, copy_tree, remove_tree
 from engine.errors import GitFailed, WorkspaceError, WorktreeBusy
 from engine.git.objects import scratch_folder
-from engine.git.plainly import Version
+from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import copy_index
 from engine.git.touched import Moves, Touched, conversion, index_at, index_lines, left_out
@@ -221,7 +221,7 @@ def _name_too(source: Path, target: Path) -> None:
     _copy(source, target)
 
 
-def _is_link(version: Version | None) -> bool:
+def _is_link(version: FileVersion | None) -> bool:
     return version is not None and version.mode == _LINK_TO_COMMIT
 
 

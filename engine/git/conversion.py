@@ -41,7 +41,7 @@ async def attributes_of(repo: Repo, base: str) -> bytes:
         folder = await Attributes(repo).folder(base)
         return flattened(await to_thread.run_sync(_files, Path(folder)))
 
-    return await repo.memory.of(("flat attributes", base), read)
+    return await repo.cache.of(("flat attributes", base), read)
 
 
 def _files(folder: Path) -> dict[bytes, bytes]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.git.objects import read_sizes
-from engine.git.process import Completed
+from engine.git.plumbing.process import Completed
 from engine.git.runner import HERE, Call, Repo, Where
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)

@@ -17,10 +17,10 @@ from anyio import to_thread
 
 from engine.beneath import Bounds, Entry, Kind, Name, Refused, Why, list_tree, read_file
 from engine.errors import GitFailed, OutOfRoom
-from engine.git import hardening
 from engine.git.conversion import RAW, RESET
+from engine.git.plumbing import hardening
+from engine.git.plumbing.shell import Shell
 from engine.git.runner import Repo
-from engine.git.shell import Shell
 from engine.git.staging import copy_index
 from engine.private import private_folder
 from engine.storage import is_out_of_room

@@ -24,7 +24,7 @@ from engine.git.objects import (
     set_refs,
     stands_at,
 )
-from engine.git.plainly import is_as_said
+from engine.git.plumbing.contents import has_exactly
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.touched import (
     IndexMove,
@@ -195,7 +195,7 @@ def _look(repo: Repo, plan: LandPrepared, place: Checkout, moves: Moves) -> _See
     return _Seen(
         stands=plan.old is not None and own_file(repo, plan.target) == plan.old,
         place=replace(place, index=index_at(place.git_dir)),
-        is_as_before=is_as_said(place.path, moves.before, repo.object_format),
+        is_as_before=has_exactly(place.path, moves.before, repo.object_format),
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from engine.git.ancestry import above
-from engine.git.memory import stamp
+from engine.git.plumbing.cache import stamp
 from engine.git.runner import Repo
 
 _MOST_COMMITS = 4096
@@ -77,11 +77,11 @@ async def _is_apart(repo: Repo, line: Line) -> bool:
     if before is None:
         return False
     key = ("users' commits", line.base, line.target, line.prefix, before)
-    known = repo.memory.known(key)
+    known = repo.cache.known(key)
     if not isinstance(known, _Reached):
         known = await _reached(repo, line)
         if before == await to_thread.run_sync(look):
-            repo.memory.put(key, known)
+            repo.cache.put(key, known)
     return len(known) <= _MOST_COMMITS and not known.splits(line.commits[0], line.commits[-1])
 
 

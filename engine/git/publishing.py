@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
 from engine.git.objects import resolve
-from engine.git.process import execute
+from engine.git.plumbing.process import execute
 from engine.git.runner import Call, Repo, Where
 
 _SLOW_S = 600.0

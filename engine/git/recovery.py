@@ -4,7 +4,7 @@ import shutil
 
 from anyio import to_thread
 
-from engine.git.records import StaleLocks
+from engine.git.plumbing.records import StaleLocks
 from engine.git.runner import Repo
 from engine.git.unfinished import let_go
 from engine.git.worktrees import our_entries

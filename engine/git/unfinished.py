@@ -18,7 +18,7 @@ from engine.errors import WorkspaceError
 from engine.git.checkout import keep_copies, lock_name, locked_index, write_files
 from engine.git.merge3 import ConflictedPath, Sides, Stage
 from engine.git.objects import resolve
-from engine.git.plainly import Version
+from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import private_index
 from engine.git.touched import Moves, Touched, conversion, differing
@@ -216,15 +216,15 @@ async def settled_tree(repo: Repo) -> str:
 
 
 async def edited_files(
-    repo: Repo, entries: Sequence[tuple[bytes, Version | None]]
-) -> dict[bytes, Version | None]:
+    repo: Repo, entries: Sequence[tuple[bytes, FileVersion | None]]
+) -> dict[bytes, FileVersion | None]:
     """Which files are not these versions, and what they are instead, as git would store them."""
     place = _place(repo)
     changed = await differing(repo, place, entries)
     return {path: await _as_stored(repo, path) for path in changed}
 
 
-async def _as_stored(repo: Repo, path: bytes) -> Version | None:
+async def _as_stored(repo: Repo, path: bytes) -> FileVersion | None:
     """What is at a path, as a blob; None where there is no file."""
     full = Path(repo.worktree or "", os.fsdecode(path))
     mode = await to_thread.run_sync(_mode, full)
@@ -233,10 +233,10 @@ async def _as_stored(repo: Repo, path: bytes) -> Version | None:
     if mode == "120000":
         target = await to_thread.run_sync(lambda: os.fsencode(os.readlink(full)))  # noqa: PTH115
         call = Call(stdin=target)
-        return Version(mode, await repo.line("hash-object", "-w", "--stdin", call=call))
+        return FileVersion(mode, await repo.line("hash-object", "-w", "--stdin", call=call))
     call = Call(flags=conversion(repo))
     words = ("hash-object", "-w", "--", os.fsdecode(path))
-    return Version(mode, await repo.line(*words, call=call, where=_here(repo)))
+    return FileVersion(mode, await repo.line(*words, call=call, where=_here(repo)))
 
 
 def _mode(path: Path) -> str | None:
@@ -253,10 +253,10 @@ def _place(repo: Repo) -> Checkout:
 
 async def put(
     repo: Repo,
-    results: Mapping[bytes, Version | None],
+    results: Mapping[bytes, FileVersion | None],
     *,
     trash: Path,
-    before: Mapping[bytes, Version | None],
+    before: Mapping[bytes, FileVersion | None],
 ) -> None:
     """Write results to the user's files and take them into the index, as `git add` does.
 

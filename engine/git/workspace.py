@@ -144,7 +144,7 @@ async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor:
     Raises:
         WorkspaceError: They do not.
     """
-    wanted = count * int(await repo.memory.of(("size", commit), partial(_size, repo, commit)))
+    wanted = count * int(await repo.cache.of(("size", commit), partial(_size, repo, commit)))
     free = await to_thread.run_sync(_free, root)
     if free - wanted < floor:
         mb = 1 << 20

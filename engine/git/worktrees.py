@@ -9,7 +9,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from engine.errors import BranchTaken, WorkspaceError
-from engine.git.memory import stamp
+from engine.git.plumbing.cache import stamp
 from engine.git.runner import READ, WRITE, Call, Repo, Where
 
 _UNDER_WAY = (
@@ -61,13 +61,13 @@ async def checkouts(repo: Repo) -> list[Checkout]:
 
     def look() -> tuple[Hashable, list[Checkout] | None]:
         key = _heads(repo.common_dir)
-        known = repo.memory.known(("worktrees", key)) if key is not None else None
+        known = repo.cache.known(("worktrees", key)) if key is not None else None
         return key, _checkouts(repo, known) if isinstance(known, bytes) else None
 
     key, found = await to_thread.run_sync(look)
     if found is not None:
         return found
-    listing = await (ask() if key is None else repo.memory.of(("worktrees", key), ask))
+    listing = await (ask() if key is None else repo.cache.of(("worktrees", key), ask))
     return await to_thread.run_sync(_checkouts, repo, listing)
 
 

@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from engine.errors import WorkspaceError
 from engine.git.merge3 import ConflictedPath, MergedTrees, MergeMessage, Merger, Sides
-from engine.git.plainly import Version
+from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Repo
 from engine.git.unfinished import (
     Doing,
@@ -108,7 +108,7 @@ class OwnMerge(MergeReview):
         paths = [conflict.path for conflict in review.session.conflicts]
         wrote = await entries_of(self.repo, state.wrote, paths) if state.wrote else {}
         there = [path for path in paths if path in {one.path for one in state.conflicts}]
-        asked = [(path, Version(*wrote[path]) if path in wrote else None) for path in there]
+        asked = [(path, FileVersion(*wrote[path]) if path in wrote else None) for path in there]
         edited = await edited_files(self.repo, asked)
         oids_now = {path: version.oid if version else "" for path, version in edited.items()}
         known = {path: self._seen.get(path.hex(), "-") for path in edited}
@@ -148,7 +148,7 @@ class OwnMerge(MergeReview):
 
     async def _left(
         self, review: Review, state: Unfinished, paths: Sequence[bytes]
-    ) -> dict[bytes, Version | None]:
+    ) -> dict[bytes, FileVersion | None]:
         """How git left these files, as far as it says so."""
         open_ = {one.path for one in state.conflicts}
         tree = review.merged.tree
@@ -176,8 +176,8 @@ class OwnMerge(MergeReview):
 
 def _versions(
     entries: Mapping[bytes, tuple[str, str]], paths: Sequence[bytes]
-) -> dict[bytes, Version | None]:
-    return {path: Version(*entries[path]) if path in entries else None for path in paths}
+) -> dict[bytes, FileVersion | None]:
+    return {path: FileVersion(*entries[path]) if path in entries else None for path in paths}
 
 
 def _name(state: Unfinished) -> str:

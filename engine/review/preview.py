@@ -89,7 +89,7 @@ async def common_base(repo: Repo, merger: Merger, mine: str, theirs: str) -> str
 
     # What a shallow repository has in common changes when more of it is fetched.
     key = ("bases", mine, theirs)
-    bases = await (ask() if repo.is_shallow else repo.memory.of(key, ask))
+    bases = await (ask() if repo.is_shallow else repo.cache.of(key, ask))
     if not bases:
         raise WorkspaceError(
             f"{mine[:12]} and {theirs[:12]} have no commit in common",

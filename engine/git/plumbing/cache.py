@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", bound=Sized)
 
 
-class Memory:
+class AnswerCache:
     """The latest answers of one repository."""
 
     def __init__(self) -> None:

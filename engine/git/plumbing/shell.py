@@ -16,7 +16,7 @@ from anyio import to_thread
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from engine.git.process import Completed, kill_group
+from engine.git.plumbing.process import Completed, kill_group
 
 _ENDING_S = 5.0
 _LONGEST_CODE = 16
