@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from engine.errors import WorkspaceError
 from engine.git.base import stage_place
 from engine.git.composition import Composed
-from engine.git.landing import LandPrepared, LandRefused, checkout_of, prove
+from engine.git.landing import LandingRefused, LandPrepared, checkout_of, prove
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, resolve, set_refs, sign_commit, tree_of, write_commit
 from engine.git.plumbing.contents import FileVersion
@@ -20,7 +20,7 @@ from engine.git.worktrees import Checkout
 
 async def prepare_carrying(
     repo: Repo, merger: Merger, composed: Composed, wording: Wording
-) -> LandPrepared | LandRefused | MergedTrees:
+) -> LandPrepared | LandingRefused | MergedTrees:
     """A landing that takes the user's uncommitted edits along; the edits are pinned first.
 
     Afterwards the working tree holds the new commit with the edits on top, uncommitted as before;
@@ -32,7 +32,7 @@ async def prepare_carrying(
         DirtyTarget: Some edits cannot be carried: huge or ignored files in the way.
     """
     place = await _place(repo, composed)
-    if isinstance(place, LandRefused):
+    if isinstance(place, LandingRefused):
         return place
     old = composed.old or repo.empty_tree
     tree = (await stage_place(repo, old, _where(place))).tree
@@ -49,7 +49,7 @@ async def prepare_carrying(
 
 async def prepare_committing(
     repo: Repo, composed: Composed, wording: Wording, *, paths: Sequence[bytes]
-) -> LandPrepared | LandRefused:
+) -> LandPrepared | LandingRefused:
     """What makes the user's edits a commit of theirs on the target; a landing can follow it.
 
     It holds what `git commit --all` would, and those of `paths` that git does not know yet. No file
@@ -60,7 +60,7 @@ async def prepare_committing(
         DirtyTarget: Some edits cannot be committed: huge or ignored files in the way.
     """
     place = await _place(repo, composed)
-    if isinstance(place, LandRefused):
+    if isinstance(place, LandingRefused):
         return place
     old = composed.old or repo.empty_tree
     staged = await stage_place(repo, old, _where(place))
@@ -96,7 +96,7 @@ async def edited_paths(repo: Repo, target: str, paths: Sequence[bytes]) -> froze
     return (dirty | await staged_paths(repo, place, at)) & wanted
 
 
-async def _place(repo: Repo, composed: Composed) -> Checkout | LandRefused:
+async def _place(repo: Repo, composed: Composed) -> Checkout | LandingRefused:
     found = await checkout_of(repo, composed.ref)
     if found is None:
         raise WorkspaceError(f"{composed.target!r} is not checked out: it has no edits")

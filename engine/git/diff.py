@@ -58,7 +58,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PatchLine:
     """One line of a hunk: its mark (` `, `-`, `+`), its bytes, and whether a line end follows."""
 
     mark: str
@@ -67,7 +67,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class FileHunk:
     """A run of lines that differ, with their surroundings.
 
     `old` and `new` are the first line, counted from 1, and how many there are on that side.
@@ -76,7 +76,7 @@ class Hunk:
     old: tuple[int, int]
     new: tuple[int, int]
     heading: bytes
-    lines: tuple[Line, ...]
+    lines: tuple[PatchLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class FilePatch:
     """The hunks of one file; `is_cut` when there were more than were asked for."""
 
     path: bytes
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[FileHunk, ...]
     is_binary: bool = False
     is_cut: bool = False
 
@@ -197,7 +197,7 @@ async def _patch(repo: Repo, sides: tuple[str, str], most: int, where: Where) ->
     return await repo.run(*words, call=Call(max_bytes=most, flags=flags), where=where)
 
 
-def _sections(patch: bytes) -> Iterator[list[Hunk]]:
+def _sections(patch: bytes) -> Iterator[list[FileHunk]]:
     """The hunks of every file of a whole patch."""
     lines = patch.split(b"\n")
     if lines and not lines[-1]:
@@ -226,28 +226,28 @@ def _heads(lines: Sequence[bytes]) -> list[int]:
     return found
 
 
-def hunks_of(lines: Sequence[bytes]) -> Iterator[Hunk]:
+def hunks_of(lines: Sequence[bytes]) -> Iterator[FileHunk]:
     """Yield the hunks of one file's patch, whose lines end at line feeds and nowhere else."""
     numbers: _Numbers | None = None
     heading = b""
-    body: list[Line] = []
+    body: list[PatchLine] = []
     for line in lines:
         match = _HUNK.fullmatch(line)
         if match is not None and _is_full(numbers, body):
             if numbers:
-                yield Hunk(*numbers, heading, tuple(body))
+                yield FileHunk(*numbers, heading, tuple(body))
             at = [int(number) if number else 1 for number in match.groups()[:4]]
             numbers = ((at[0], at[1]), (at[2], at[3]))
             heading, body = match[5], []
         elif numbers and line[:1] == b"\\" and body:
             body[-1] = replace(body[-1], has_newline=False)
         elif numbers:
-            body.append(Line(line[:1].decode(), line[1:]))
+            body.append(PatchLine(line[:1].decode(), line[1:]))
     if numbers:
-        yield Hunk(*numbers, heading, tuple(body))
+        yield FileHunk(*numbers, heading, tuple(body))
 
 
-def _is_full(numbers: _Numbers | None, body: Sequence[Line]) -> bool:
+def _is_full(numbers: _Numbers | None, body: Sequence[PatchLine]) -> bool:
     """All lines that the hunk's head announced have been read: what follows is no content."""
     if numbers is None:
         return True
