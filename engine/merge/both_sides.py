@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from engine.merge.linediff import LineDiff, diff
-from engine.merge.text import Hunk, Lines, TextMerge, join
+from engine.merge.text import ConflictHunk, Lines, TextMerge, join
 from engine.merge.threeway import Origin, Part
 
 _CLOSE = 3
@@ -47,7 +47,7 @@ def union(text: TextMerge, *, differ: LineDiff = diff) -> bytes:
     return b"".join(out)
 
 
-def union_of_hunk(hunk: Hunk, *, differ: LineDiff = diff) -> bytes:
+def union_of_hunk(hunk: ConflictHunk, *, differ: LineDiff = diff) -> bytes:
     """Both sides of one hunk, shared lines once."""
     out: list[bytes] = []
     at = 0

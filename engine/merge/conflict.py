@@ -10,7 +10,7 @@ from typing import NamedTuple
 from engine.merge.kinds import STYLE_KINDS, ConflictKind, kind_by_modes, kind_by_style
 from engine.merge.linediff import LineDiff, diff
 from engine.merge.terms import Merge
-from engine.merge.text import Hunk, TextMerge, is_binary, merge_texts
+from engine.merge.text import ConflictHunk, TextMerge, is_binary, merge_texts
 
 REGULAR, EXECUTABLE = "100644", "100755"
 
@@ -32,7 +32,7 @@ PLACED_KINDS = frozenset({ConflictKind.RENAME_RENAME, ConflictKind.DIRECTORY_REN
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class FileSide:
     """A file as one tree has it. `content` is None where nobody read it: a submodule, say."""
 
     path: bytes
@@ -59,7 +59,7 @@ class Open(NamedTuple):
     whole: bool
     mode: bool
     place: bool
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[ConflictHunk, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +76,12 @@ class FileConflict:
 
     path: bytes
     kind: ConflictKind
-    base: Side | None
-    target: Side | None
-    incoming: Side | None
+    base: FileSide | None
+    target: FileSide | None
+    incoming: FileSide | None
     names: Names = Names("target", "incoming")  # noqa: RUF009 - a tuple cannot be changed
     below: tuple[bytes, ...] = ()
-    moved_to: Side | None = None
+    moved_to: FileSide | None = None
     free_path: bytes | None = None
     differ: LineDiff = field(default=diff, repr=False, compare=False)
 
@@ -118,7 +118,7 @@ class FileConflict:
         return merge_texts(base, target, incoming, differ=self.differ)
 
     @property
-    def hunks(self) -> tuple[Hunk, ...]:
+    def hunks(self) -> tuple[ConflictHunk, ...]:
         """The places in the text where both sides differ; none where lines cannot be compared."""
         return self.text.hunks if self.text else ()
 
@@ -163,5 +163,5 @@ class FileConflict:
         return f"{self.kind} {' '.join(shown)}"
 
 
-def _any_binary(*sides: Side | None) -> bool:
+def _any_binary(*sides: FileSide | None) -> bool:
     return any(is_binary(side.content) for side in sides if side and side.content is not None)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from engine.merge.conflict import Names
 from engine.merge.linediff import diff
-from engine.merge.text import Hunk, HunkKey, join_all, split_lines
+from engine.merge.text import ConflictHunk, HunkKey, join_all, split_lines
 
 _KEY = rb"(?P<key>[0-9a-f]{20}(?:\#[0-9]+)?)"
 _BLOCK = re.compile(
@@ -31,7 +31,7 @@ class _Block(NamedTuple):
     end: int
 
 
-def marked(hunk: Hunk, names: Names) -> bytes:
+def marked(hunk: ConflictHunk, names: Names) -> bytes:
     """An open hunk for an editor, its base between the sides."""
     tag = f"[hunk {hunk.key}]"
     sides = (

@@ -27,7 +27,7 @@ from engine.merge.rules import (
     respaced,
     superseded,
 )
-from engine.merge.text import Hunk, join_all
+from engine.merge.text import ConflictHunk, join_all
 
 
 class Rule(StrEnum):
@@ -66,7 +66,7 @@ _TOO_LONG = 150
 _TOO_MANY_TOKENS = 1000
 
 
-def ideas(hunk: Hunk) -> list[Idea]:
+def ideas(hunk: ConflictHunk) -> list[Idea]:
     """Return everything the rules say; the same text may come from several.
 
     A key that both sides gave a value is one decision: no rule may write it twice.
@@ -82,7 +82,7 @@ def ideas(hunk: Hunk) -> list[Idea]:
     return _doubted(hunk, [idea for idea in found if not writes_twice(hunk, idea.text)])
 
 
-def _doubted(hunk: Hunk, found: list[Idea]) -> list[Idea]:
+def _doubted(hunk: ConflictHunk, found: list[Idea]) -> list[Idea]:
     """The ideas, those that put edits side by side less trusted where there is another reading.
 
     Such are: lines taken away right where the other side put some in, a list in which the order of
@@ -98,7 +98,7 @@ def _doubted(hunk: Hunk, found: list[Idea]) -> list[Idea]:
     ]
 
 
-def _taken_where_put(hunk: Hunk) -> bool:
+def _taken_where_put(hunk: ConflictHunk) -> bool:
     """One side took lines away at the very place where the other put lines in."""
     mine, theirs = edits(hunk.base, hunk.target), edits(hunk.base, hunk.incoming)
     return any(
@@ -113,7 +113,7 @@ def _is_removal(edit: Edit) -> bool:
     return edit.start < edit.end and not edit.items
 
 
-def _of_blanks_and_numbers(hunk: Hunk) -> Iterator[Idea]:
+def _of_blanks_and_numbers(hunk: ConflictHunk) -> Iterator[Idea]:
     for side, text in respaced(hunk):
         yield Idea(Rule.WHITESPACE, text, f"the {side} side changed blanks only", 0.7)
     found = newer(hunk)
@@ -123,7 +123,7 @@ def _of_blanks_and_numbers(hunk: Hunk) -> Iterator[Idea]:
         yield Idea(Rule.NEWER, text, reason, 0.65)
 
 
-def _of_lists(hunk: Hunk) -> Iterator[Idea]:
+def _of_lists(hunk: ConflictHunk) -> Iterator[Idea]:
     lines = united_lines(hunk)
     if lines:
         text, ordered = lines
@@ -140,7 +140,7 @@ def _of_lists(hunk: Hunk) -> Iterator[Idea]:
         yield Idea(Rule.LIST, text, reason, 0.65 if ordered else 0.55)
 
 
-def _of_lines(hunk: Hunk) -> Iterator[Idea]:
+def _of_lines(hunk: ConflictHunk) -> Iterator[Idea]:
     """Both sides' edits line by line; or both texts one after the other."""
     if not hunk.base:
         yield from _of_additions(hunk)
@@ -164,7 +164,7 @@ def _of_lines(hunk: Hunk) -> Iterator[Idea]:
             yield Idea(Rule.FAVOURED, text, reason, 0.3)
 
 
-def _of_additions(hunk: Hunk) -> Iterator[Idea]:
+def _of_additions(hunk: ConflictHunk) -> Iterator[Idea]:
     """Both sides added where the base has nothing."""
     swapped = hunk._replace(target=hunk.incoming, incoming=hunk.target)
     yield Idea(Rule.UNION, union_of_hunk(hunk, differ=diff), "both sides, shared lines once", 0.35)

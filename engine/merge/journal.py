@@ -11,7 +11,7 @@ from engine.merge.choices import Choice, choice_from_json, choice_to_json
 from engine.merge.editing import keys_marked
 from engine.merge.packing import pack, unpack
 from engine.merge.text import HunkKey
-from engine.merge.whole import Place, Whole
+from engine.merge.whole import FilePlace, Whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class PlaceChosen:
 
     path: bytes
     fingerprint: str
-    place: Place
+    place: FilePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _file_entry(data: Mapping[str, object], path: bytes, fingerprint: str) -> En
         case {"did": "choose_mode", "mode": str(mode)}:
             return ModeChosen(path, fingerprint, mode)
         case {"did": "choose_place", "place": str(place)}:
-            return PlaceChosen(path, fingerprint, Place(place))
+            return PlaceChosen(path, fingerprint, FilePlace(place))
         case _:
             raise ValueError(f"not an entry of a merge journal: {data!r}")
 

@@ -8,7 +8,7 @@ next item of a list.
 import re
 from collections.abc import Iterable
 
-from engine.merge.text import Hunk, split_lines
+from engine.merge.text import ConflictHunk, split_lines
 
 _LINE = re.compile(
     rb"""(?P<blank>[ \t]*)(?P<item>-[ \t]+)?
@@ -22,7 +22,7 @@ _NO_KEYS = frozenset({b"else", b"try", b"finally", b"except", b"default", b"publ
                       b"protected", b"do"})  # fmt: skip
 
 
-def writes_twice(hunk: Hunk, text: bytes) -> bool:
+def writes_twice(hunk: ConflictHunk, text: bytes) -> bool:
     """Tell whether a text gives more keys a second value than any version of the hunk does."""
     sides = (hunk.base, hunk.target, hunk.incoming)
     return _repeats(split_lines(text)) > max(map(_repeats, sides))

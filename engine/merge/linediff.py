@@ -13,7 +13,7 @@ from typing import NamedTuple
 from engine.merge.myers import Search, root
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """Lines `before:before_end` of the one text became `after:after_end` of the other."""
 
     before: int
@@ -27,7 +27,7 @@ class Change(NamedTuple):
         return self.after_end - self.after - self.before_end + self.before
 
 
-LineDiff = Callable[[Sequence[bytes], Sequence[bytes]], list[Change]]
+LineDiff = Callable[[Sequence[bytes], Sequence[bytes]], list[LineChange]]
 """What `diff` does for lines; whoever has git at hand may put its answer in place of ours."""
 
 _CROWDED = 1024
@@ -36,7 +36,7 @@ _WINDOW = 100
 
 def diff(
     before: Sequence[Hashable], after: Sequence[Hashable], *, patience: int | None = None
-) -> list[Change]:
+) -> list[LineChange]:
     """The changes that lead from `before` to `after`, in order, never touching each other.
 
     With little `patience`, texts that have little in common are compared quickly and less well:
@@ -146,15 +146,15 @@ def _runs(flags: bytearray) -> dict[int, int]:
     return runs
 
 
-def _pair(gone: dict[int, int], come: dict[int, int]) -> list[Change]:
+def _pair(gone: dict[int, int], come: dict[int, int]) -> list[LineChange]:
     """Runs of both texts in the same gap are one change."""
-    changes: list[Change] = []
+    changes: list[LineChange] = []
     removed = added = 0
     for gap in sorted(gone.keys() | come.keys()):
         x, y = gap + removed, gap + added
         removed += gone.get(gap, 0)
         added += come.get(gap, 0)
-        changes.append(Change(x, gap + removed, y, gap + added))
+        changes.append(LineChange(x, gap + removed, y, gap + added))
     return changes
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from engine.merge.rules import edits
-from engine.merge.text import Hunk, Lines, join_all
+from engine.merge.text import ConflictHunk, Lines, join_all
 
 _LINE_ITEM = re.compile(
     rb"""\s*(?:
@@ -26,7 +26,7 @@ _NESTED = re.compile(rb"""[\[\](){}]|\"{3}|'{3}""")
 _FEW = 2
 
 
-def united_lines(hunk: Hunk) -> tuple[bytes, bool] | None:
+def united_lines(hunk: ConflictHunk) -> tuple[bytes, bool] | None:
     """Both sides' lines where every line is an item of a list; and whether they are in order."""
     sides = hunk.target, hunk.incoming
     lines = (*hunk.base, *hunk.target, *hunk.incoming)
@@ -46,7 +46,7 @@ def united_lines(hunk: Hunk) -> tuple[bytes, bool] | None:
     return join_all(union, hunk.ending), ordered
 
 
-def united_items(hunk: Hunk) -> tuple[bytes, bool] | None:
+def united_items(hunk: ConflictHunk) -> tuple[bytes, bool] | None:
     """Both sides' items of one comma list on one line; and whether they are in order."""
     if not len(hunk.base) == len(hunk.target) == len(hunk.incoming) == 1:
         return None
@@ -70,7 +70,7 @@ def united_items(hunk: Hunk) -> tuple[bytes, bool] | None:
     return first[:head] + comma.join(union) + first[len(first) - tail :], ordered
 
 
-def lengthened(hunk: Hunk) -> bytes | None:
+def lengthened(hunk: ConflictHunk) -> bytes | None:
     """Both sides' items behind the last one, to which both gave the comma that it had to have."""
     mine, theirs = (_behind_last(hunk.base, side) for side in (hunk.target, hunk.incoming))
     if not mine or not theirs or {*map(_bare, mine)} & {*map(_bare, theirs)}:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from engine.merge.linediff import Change, diff
+from engine.merge.linediff import LineChange, diff
 from engine.merge.threeway import merged
 
 _TOKEN = re.compile(rb"[0-9A-Za-z_\x80-\xff]+|[ \t]+|\r?\n|[^\n]")
@@ -30,7 +30,7 @@ class ChangedWords(NamedTuple):
     after: tuple[Span, ...]
 
 
-class DiffLine(NamedTuple):
+class MarkedLine(NamedTuple):
     """A line of a side compared with the base: its sign, its text, its changed words."""
 
     sign: str
@@ -62,20 +62,20 @@ def changed_words(before: bytes, after: bytes) -> ChangedWords:
     return ChangedWords(left, right)
 
 
-def compare(base: Sequence[bytes], side: Sequence[bytes]) -> tuple[DiffLine, ...]:
+def compare(base: Sequence[bytes], side: Sequence[bytes]) -> tuple[MarkedLine, ...]:
     """The lines of a side against the base, with their changed words.
 
     Within a change, the lines taken away are paired in order with those added that resemble them
     most, so that a line pushed down by a new one above it is still compared with itself.
     """
-    lines: list[DiffLine] = []
+    lines: list[MarkedLine] = []
     at = 0
     for change in diff(base, side):
-        lines.extend(DiffLine(" ", line) for line in base[at : change.before])
+        lines.extend(MarkedLine(" ", line) for line in base[at : change.before])
         old, new = base[change.before : change.before_end], side[change.after : change.after_end]
         lines.extend(_block(old, new))
         at = change.before_end
-    lines.extend(DiffLine(" ", line) for line in base[at:])
+    lines.extend(MarkedLine(" ", line) for line in base[at:])
     return tuple(lines)
 
 
@@ -140,15 +140,15 @@ def _mostly(text: str, marks: Iterable[Span]) -> bool:
     return 4 * marked > 3 * seen or not seen
 
 
-def _block(old: Sequence[bytes], new: Sequence[bytes]) -> list[DiffLine]:
+def _block(old: Sequence[bytes], new: Sequence[bytes]) -> list[MarkedLine]:
     """The lines of one change, taken away first."""
     marks_old: list[tuple[Span, ...]] = [()] * len(old)
     marks_new: list[tuple[Span, ...]] = [()] * len(new)
     for i, j in _pairs(old, new):
         words = changed_words(old[i], new[j])
         marks_old[i], marks_new[j] = words.before, words.after
-    gone = [DiffLine("-", line, marks) for line, marks in zip(old, marks_old, strict=True)]
-    come = [DiffLine("+", line, marks) for line, marks in zip(new, marks_new, strict=True)]
+    gone = [MarkedLine("-", line, marks) for line, marks in zip(old, marks_old, strict=True)]
+    come = [MarkedLine("+", line, marks) for line, marks in zip(new, marks_new, strict=True)]
     return gone + come
 
 
@@ -177,7 +177,7 @@ def _matched(
     old: list[tuple[int, bytes]], new: list[tuple[int, bytes]]
 ) -> list[tuple[tuple[int, bytes], tuple[int, bytes]]]:
     """The tokens that a diff of the two leaves alone, side by side."""
-    end = Change(len(old), len(old), len(new), len(new))
+    end = LineChange(len(old), len(old), len(new), len(new))
     pairs: list[tuple[tuple[int, bytes], tuple[int, bytes]]] = []
     at = at_new = 0
     for change in (*diff([token for _, token in old], [token for _, token in new]), end):

@@ -14,7 +14,7 @@ from engine.errors import WorkspaceError
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import commit_of, write_blob
 from engine.git.runner import Repo
-from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, Side
+from engine.merge import ConflictKind, FileConflict, FileSide, Names, ResolutionSession
 from engine.review.conflicts import Conflicts
 from engine.review.local import MergeReview, layout_of
 from engine.review.own import taken_over
@@ -124,7 +124,7 @@ class ToolMerge(MergeReview):
         path = os.fsencode(self._files.merged.name)
         blobs = [await write_blob(self.repo, text) for text in self._texts]
         sides = [
-            Side(path=path, mode="100644", blob=blob, content=text)
+            FileSide(path=path, mode="100644", blob=blob, content=text)
             for blob, text in zip(blobs, self._texts, strict=True)
         ]
         base = sides[0] if self._texts[0] else None

@@ -18,14 +18,14 @@ from engine.git.objects import commits_of
 from engine.git.runner import Call, Repo
 from engine.merge import (
     Choice,
+    ConflictHunk,
     ConflictKind,
     FileConflict,
-    Hunk,
+    FilePlace,
     HunkKey,
     Memory,
     Names,
     Option,
-    Place,
     Proposal,
     ResolutionSession,
     Whole,
@@ -123,7 +123,7 @@ class OpenConflict:
         return self.file.kind
 
     @property
-    def hunks(self) -> tuple[Hunk, ...]:
+    def hunks(self) -> tuple[ConflictHunk, ...]:
         """The places in the text where both sides differ; none where whole files are chosen."""
         return self.file.open.hunks
 
@@ -211,7 +211,7 @@ class OpenMerge:
         """Decide the mode of a file: `100644` or `100755`."""
         self.session = self.session.choose_mode(os.fsencode(path), mode)
 
-    def choose_place(self, path: bytes | str, place: Place | str) -> None:
+    def choose_place(self, path: bytes | str, place: FilePlace | str) -> None:
         """Decide where a file that both sides moved is to lie."""
         self.session = self.session.choose_place(os.fsencode(path), place)
 

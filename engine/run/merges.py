@@ -12,7 +12,7 @@ from engine.core import facts as f
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError, WorkspaceError
 from engine.ids import RunId, WorkerId
-from engine.merge import Asked
+from engine.merge import OutsideAnswer
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import LatestWins
@@ -99,10 +99,10 @@ class Merges(ABC):
         inquiry, view = await desk.ask(live, w.id, action, by=choice.name)
 
         async def listen() -> None:
-            found: Asked | str
+            found: OutsideAnswer | str
             try:
                 text = await ask_agent(self._tools, live.state, w, choice=choice, inquiry=inquiry)
-                found = Asked(choice.name, text.encode(errors="surrogateescape"))
+                found = OutsideAnswer(choice.name, text.encode(errors="surrogateescape"))
             except (EngineError, OSError) as error:
                 found = f"{choice.name}: {error}"
             await desk.answered(live, w.id, inquiry.key, found)

@@ -11,8 +11,8 @@ from engine.git.runner import Repo
 from engine.merge import (
     ConflictKind,
     FileConflict,
+    FilePlace,
     Names,
-    Place,
     ResolutionSession,
     Whole,
     options,
@@ -135,7 +135,7 @@ def decided(files: tuple[FileConflict, ...], *, skip: int = -1) -> ResolutionSes
         if one.open.whole:
             session = session.choose_whole(one.path, Whole.TARGET)
         if one.open.place:
-            session = session.choose_place(one.path, Place.TARGET)
+            session = session.choose_place(one.path, FilePlace.TARGET)
         if one.open.mode:
             session = session.choose_mode(one.path, "100755")
     return session.choose_rest("target")

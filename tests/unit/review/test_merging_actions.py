@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import WorkspaceError
-from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, Side, propose
+from engine.merge import ConflictKind, FileConflict, FileSide, Names, ResolutionSession, propose
 from engine.messages import commands as c
 from engine.review.actions import decided, side_actions
 from engine.review.showing import Lens, file_views
@@ -13,10 +13,10 @@ from engine.store.codec import from_json, to_json
 BASE, TARGET, INCOMING = b"a\nb\nc\n", b"a\nmine\nc\n", b"a\ntheirs\nand more\nc\n"
 
 
-def side(content: bytes | None, *, path: bytes = b"f", mode: str = "100644") -> Side | None:
+def side(content: bytes | None, *, path: bytes = b"f", mode: str = "100644") -> FileSide | None:
     if content is None:
         return None
-    return Side(path=path, mode=mode, blob=repr((content, path)), content=content)
+    return FileSide(path=path, mode=mode, blob=repr((content, path)), content=content)
 
 
 def conflict(kind: ConflictKind = ConflictKind.CONTENTS, **more: object) -> FileConflict:
