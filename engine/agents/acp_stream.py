@@ -16,7 +16,7 @@ from engine.agents.agent_events import (
     Decided,
     Heard,
     Progressed,
-    Reply,
+    ProtocolReply,
     Thought,
     ToolCalled,
     ToolEnded,
@@ -71,7 +71,7 @@ def _response(identity: object, result: object) -> bytes:
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _OpenPermission:
     """A permission that has not been answered: the call's own id, and its options by kind."""
 
     call: object
@@ -96,7 +96,7 @@ class AcpStream(Reading):
         self._prompts = _FIRST_PROMPT - 1
         self._running: int | None = None
         self._queue: deque[str] = deque()
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _OpenPermission] = {}
         self._message: object = None
         self._is_broken = False
         self._told = ""
@@ -337,10 +337,10 @@ class AcpStream(Reading):
             text_of(option.get("kind")): text_of(option.get("optionId"))
             for option in reversed(params["options"])
         }
-        waiting, name = _Waiting(identity, options), _name_of(identity)
+        waiting, name = _OpenPermission(identity, options), _name_of(identity)
         if (decision := decide(self.request, tool, detail)) is not None:
             allowed, rule = decision
-            answer: Reply = self.reply(_verdict(waiting, is_allowed=allowed))
+            answer: ProtocolReply = self.reply(_verdict(waiting, is_allowed=allowed))
             return [Decided(name, tool, detail, allowed, rule), answer]
         self._waiting[name] = waiting
         return [
@@ -360,7 +360,7 @@ def _name_of(identity: object) -> str:
     return json.dumps(identity)
 
 
-def _verdict(waiting: _Waiting, *, is_allowed: bool) -> bytes:
+def _verdict(waiting: _OpenPermission, *, is_allowed: bool) -> bytes:
     kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
     chosen = next((waiting.options[kind] for kind in kinds if kind in waiting.options), None)
     outcome: dict[str, Any] = {"outcome": "cancelled"}

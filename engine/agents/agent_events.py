@@ -142,7 +142,7 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ProtocolReply:
     """Bytes that the protocol wants written to the agent's input now."""
 
     data: bytes
@@ -185,7 +185,7 @@ AgentEvent = (
     | RateLimited
     | SubAgents
     | TurnEnded
-    | Reply
+    | ProtocolReply
     | Heard
     | Raw
     | Printed

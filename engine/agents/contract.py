@@ -122,7 +122,7 @@ class LaunchFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launch:
+class AgentLaunch:
     """How to start an agent.
 
     Attributes:
@@ -156,7 +156,7 @@ class Ending:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundAgent:
     """What `plait doctor` says of an agent on this machine.
 
     Attributes:
@@ -219,11 +219,11 @@ class AgentAdapter(Protocol):
     def install_hint(self) -> str:
         """One line that installs it."""
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """How to start it for this request; may read files, so call it outside an event loop."""
 
     def parser(self, request: LaunchRequest) -> StreamParser:
         """A parser for the stream that this request's launch will write."""
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """What is there of it on this machine."""

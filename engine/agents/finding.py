@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, Found
+from engine.agents.contract import AgentAdapter, FoundAgent
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?[\w.+-]*")
 _LONGEST_ASK_S = 15.0
@@ -28,7 +28,7 @@ class LoginTraces:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class ProgramSearch:
     """What to look for: a program by its name, traces of a login, and how it would be driven."""
 
     program: str
@@ -37,8 +37,8 @@ class Search:
 
 
 async def find_agent(
-    adapter: AgentAdapter, search: Search, environment: Mapping[str, str]
-) -> Found:
+    adapter: AgentAdapter, search: ProgramSearch, environment: Mapping[str, str]
+) -> FoundAgent:
     """What is there of an agent: its program, its version, and by what it is logged in."""
 
     def look() -> tuple[str | None, str | None, str | None]:
@@ -49,7 +49,7 @@ async def find_agent(
     path, version, login = await anyio.to_thread.run_sync(look)
     if path is not None and version is None:
         version = await _told_version(path)
-    return Found(
+    return FoundAgent(
         name=adapter.name,
         path=path,
         version=version,

@@ -13,9 +13,9 @@ from engine.agents.agent_events import (
     LONGEST_TEXT,
     AgentEvent,
     AgentOutcome,
+    ProtocolReply,
     RateLimited,
     Raw,
-    Reply,
     Said,
     Started,
     UsageSeen,
@@ -163,10 +163,10 @@ class Reading(ABC):
         self.limit = RateLimited(until, delay_s)
         return self.limit
 
-    def reply(self, data: bytes) -> Reply:
+    def reply(self, data: bytes) -> ProtocolReply:
         """These bytes are to be written now."""
         self._owed.append(data)
-        return Reply(data)
+        return ProtocolReply(data)
 
     # ------------------------------------------------------------------ the parser's promise
 

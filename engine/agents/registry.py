@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, Found, Steering
+from engine.agents.contract import AgentAdapter, FoundAgent, Steering
 from engine.agents.options import is_set
 from engine.errors import AgentNotFound
 from engine.plan.model import AgentChoice
@@ -53,10 +53,10 @@ def heard(choice: AgentChoice) -> Steering:
     return known.capabilities.steer
 
 
-async def find_agents(environment: Mapping[str, str]) -> tuple[Found, ...]:
+async def find_agents(environment: Mapping[str, str]) -> tuple[FoundAgent, ...]:
     """What is there of every agent on this machine, in the order of the registry."""
     known = await anyio.to_thread.run_sync(adapters)
-    found: dict[str, Found] = {}
+    found: dict[str, FoundAgent] = {}
 
     async def look(adapter: AgentAdapter) -> None:
         found[adapter.name] = await adapter.find(environment)

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from engine.agents.command import as_argument
 from engine.agents.contract import (
+    AgentLaunch,
     Capabilities,
-    Found,
-    Launch,
+    FoundAgent,
     LaunchFile,
     LaunchRequest,
     Steering,
 )
-from engine.agents.finding import LoginTraces, Search, find_agent
+from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import folders_of, more_arguments, picked, program_of
 from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text, whole_text
 from engine.agents.table_stream import TableStream
-from engine.agents.tables import Table, read_table, table_file
+from engine.agents.tables import AgentTable, read_table, table_file
 from engine.errors import AgentError
 
 _PLACE = re.compile(r"\{(prompt|system|model|session|home)\}")
@@ -29,7 +29,7 @@ _PLACE = re.compile(r"\{(prompt|system|model|session|home)\}")
 class TableAdapter:
     """An agent whose stream is JSON lines and whose ways are written in a table."""
 
-    table: Table
+    table: AgentTable
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class TableAdapter:
             session_id=table.session_id,
         )
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One prompt, as an argument; its input is closed."""
         table = self.table
         refuse_asking(request, self.name, is_careful=not table.careless)
@@ -74,7 +74,7 @@ class TableAdapter:
             "session": request.session or "",
             "home": request.home,
         }
-        return Launch(
+        return AgentLaunch(
             argv=_filled(self._argv(request, values, taken_up), values),
             env={**picked(request, table.variables), **table.env, **request.choice.env},
             files=tuple(
@@ -90,11 +90,11 @@ class TableAdapter:
         """A parser that reads by the table."""
         return TableStream(request, self.table)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""
         table = self.table
         traces = LoginTraces(**table.login.model_dump())
-        search = Search(program=table.program, driven=table.driven, traces=traces)
+        search = ProgramSearch(program=table.program, driven=table.driven, traces=traces)
         return await find_agent(self, search, environment)
 
     def _argv(
@@ -121,7 +121,7 @@ class JsonLinesAdapter:
     install_hint: str = "any agent that writes JSON lines: set `table`"
     capabilities: Capabilities = Capabilities()  # noqa: RUF009 - frozen, and the same for all
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """As the table says."""
         return self._by_table(request).launch(request)
 
@@ -129,10 +129,12 @@ class JsonLinesAdapter:
         """A parser that reads by the table."""
         return self._by_table(request).parser(request)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Nothing to look for: what it drives is named by the manifest."""
         del environment
-        return Found(name=self.name, driven="JSON lines by a table", install_hint=self.install_hint)
+        return FoundAgent(
+            name=self.name, driven="JSON lines by a table", install_hint=self.install_hint
+        )
 
     def _by_table(self, request: LaunchRequest) -> TableAdapter:
         given = request.choice.options.get("table")
@@ -146,7 +148,7 @@ class JsonLinesAdapter:
         return TableAdapter(table=table_file(Path(request.folder, given)))
 
 
-def _way_back(table: Table, request: LaunchRequest) -> tuple[str, ...]:
+def _way_back(table: AgentTable, request: LaunchRequest) -> tuple[str, ...]:
     """The arguments that take the session up again, if there is one and a way back to it."""
     if not request.session:
         return ()

@@ -24,7 +24,7 @@ from engine.agents.records import (
     text_of,
     title_of,
 )
-from engine.agents.tables import ReadyRule, Table
+from engine.agents.tables import AgentTable, ReadyRule
 
 _LIMIT_REACHED = re.compile(r"usage limit|rate.?limit|quota exceeded|\b429\b", re.IGNORECASE)
 _UNAUTHORIZED = re.compile(
@@ -37,7 +37,7 @@ _BAD = {"error", "failed", "failure", "cancelled", "aborted", "rejected"}
 class TableStream(Reading):
     """One attempt's stream of an agent that a table describes."""
 
-    def __init__(self, request: LaunchRequest, table: Table) -> None:
+    def __init__(self, request: LaunchRequest, table: AgentTable) -> None:
         super().__init__(request)
         self._rules = table.ready
         self._trouble = ""

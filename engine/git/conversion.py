@@ -12,7 +12,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Entry, Kind, list_tree, read_file
+from engine.beneath import EntryKind, WalkEntry, list_tree, read_file
 from engine.git.runner import Repo
 from engine.git.trees import Attributes
 
@@ -45,8 +45,8 @@ async def attributes_of(repo: Repo, base: str) -> bytes:
 
 
 def _files(folder: Path) -> dict[bytes, bytes]:
-    entries = [one for one in list_tree(folder) if isinstance(one, Entry)]
-    names = [one.path for one in entries if one.kind is Kind.FILE and one.path.endswith(_NAME)]
+    entries = [one for one in list_tree(folder) if isinstance(one, WalkEntry)]
+    names = [one.path for one in entries if one.kind is EntryKind.FILE and one.path.endswith(_NAME)]
     contents = [read_file(folder, os.fsdecode(name)) for name in names]
     return {
         name: data for name, data in zip(names, contents, strict=True) if isinstance(data, bytes)

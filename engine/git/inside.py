@@ -15,7 +15,16 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Bounds, Entry, Kind, Name, Refused, Why, list_tree, read_file
+from engine.beneath import (
+    Bounds,
+    EntryKind,
+    Name,
+    PathRefused,
+    WalkEntry,
+    Why,
+    list_tree,
+    read_file,
+)
 from engine.errors import GitFailed, OutOfRoom
 from engine.git.conversion import RAW, RESET
 from engine.git.plumbing import hardening
@@ -94,12 +103,12 @@ def _read_small(git_dir: Path, name: Name, most: int) -> bytes:
 def _loose(git_dir: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     refs: dict[str, str] = {}
     for one in list_tree(git_dir, bounds=_BOUNDS, is_entered=_is_below_refs):
-        if isinstance(one, Refused):
+        if isinstance(one, PathRefused):
             if one.why is Why.TOO_MANY:
                 return refs, (
                     f"The agent has more than {_BOUNDS.entries} refs; the rest are not kept.",
                 )
-        elif one.kind is Kind.FILE and one.path.startswith(b"refs/"):
+        elif one.kind is EntryKind.FILE and one.path.startswith(b"refs/"):
             content = _read_small(git_dir, one.path, _SMALL).strip()
             if _OID.fullmatch(content):
                 refs[os.fsdecode(one.path)] = content.decode()
@@ -125,7 +134,9 @@ def _logged(git_dir: Path) -> tuple[str, ...]:
 
     seen: dict[str, None] = {}
     entries = list_tree(git_dir, bounds=_BOUNDS, is_entered=is_log)
-    files = [one.path for one in entries if isinstance(one, Entry) and one.kind is Kind.FILE]
+    files = [
+        one.path for one in entries if isinstance(one, WalkEntry) and one.kind is EntryKind.FILE
+    ]
     for file in [b"logs/HEAD", *sorted(name for name in files if name.startswith(b"logs/refs/"))]:
         for line in reversed(_read_small(git_dir, file, 8 << 20).split(b"\n")):
             words = line.split(b" ", 2)

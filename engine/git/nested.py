@@ -14,7 +14,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Refused, Taken, move_aside, read_file, remove_file, write_file
+from engine.beneath import PathRefused, Taken, move_aside, read_file, remove_file, write_file
 from engine.errors import GitFailed
 from engine.git.runner import Call, Repo
 from engine.legible import legible_line
@@ -88,7 +88,7 @@ def _restore(worktree: str, admin: str) -> list[str]:
     if isinstance(said, bytes) and said.rstrip(b"\n") == wanted:
         return []
     aside = None
-    if isinstance(said, Refused):  # a folder, a link, or nothing at all
+    if isinstance(said, PathRefused):  # a folder, a link, or nothing at all
         aside = move_aside(worktree, ".git")
     point_to(worktree, admin)
     if not isinstance(aside, bytes):
@@ -120,7 +120,7 @@ def _look(worktree: Path, private: Path | None) -> tuple[list[_Repository], list
             if one is None:
                 aside = move_aside(worktree, f"{inner}/.git")
                 notes.append(f"`{inner}/.git` led elsewhere; it was set aside.")
-                if isinstance(aside, Refused):
+                if isinstance(aside, PathRefused):
                     notes[-1] = f"`{inner}/.git` leads elsewhere, and stays: do not use git there."
             else:
                 found[one.path] = one
@@ -155,7 +155,7 @@ def _behind(worktree: Path, name: str, private: Path | None) -> _Repository | No
     if place.is_dir() and not place.is_symlink():
         return _Repository(worktree, name)
     said = read_file(worktree, name, most=_MOST_BYTES)
-    if isinstance(said, Refused) or not said.startswith(_REACH):
+    if isinstance(said, PathRefused) or not said.startswith(_REACH):
         return None
     target = Path(place.parent, os.fsdecode(said.removeprefix(_REACH).rstrip(b"\n"))).resolve()
     for root, is_submodule in ((worktree, False), (private, True)):
@@ -219,7 +219,7 @@ def _has_strange_hooks(one: _Repository, users: Path) -> bool:
             continue
         said = read_file(one.root, f"{one.inner}/hooks/{name}", most=_MOST_BYTES)
         own = users / name
-        if isinstance(said, Refused) or not own.is_file() or own.read_bytes() != said:
+        if isinstance(said, PathRefused) or not own.is_file() or own.read_bytes() != said:
             return True
     return False
 
@@ -229,7 +229,7 @@ def _config(one: _Repository) -> bytes | None:
     if not os.path.lexists(one.path / "config"):
         return None
     said = read_file(one.root, f"{one.inner}/config", most=_MOST_BYTES)
-    return b"[" if isinstance(said, Refused) or len(said) == _MOST_BYTES else said
+    return b"[" if isinstance(said, PathRefused) or len(said) == _MOST_BYTES else said
 
 
 async def _settings(repo: Repo, content: bytes) -> list[tuple[str, str]] | None:

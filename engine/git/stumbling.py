@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 from anyio import to_thread
 
-from engine.beneath import Refused, Why, move_aside, release, survey
+from engine.beneath import PathRefused, Why, move_aside, release, survey
 from engine.errors import GitFailed
 from engine.patterns import gather
 
@@ -30,7 +30,7 @@ class LookedThrough:
         moved: Rules that git could not read: what each was called, and is called now.
     """
 
-    odd: tuple[Refused, ...] = ()
+    odd: tuple[PathRefused, ...] = ()
     moved: tuple[tuple[bytes, bytes], ...] = ()
 
     @property
@@ -82,14 +82,14 @@ def look_through(worktree: str) -> LookedThrough:
     A git that waits for rules which are no file goes on.
     """
     moved: list[tuple[bytes, bytes]] = []
-    odd: list[Refused] = []
+    odd: list[PathRefused] = []
 
     def put_aside(name: bytes, *, is_file: bool) -> None:
         found = move_aside(worktree, name)
         if isinstance(found, bytes):
             moved.append((name, found))
             if not is_file:
-                odd.append(Refused(found, Why.NOT_A_FILE))
+                odd.append(PathRefused(found, Why.NOT_A_FILE))
                 release(worktree, found)
 
     seen = survey(

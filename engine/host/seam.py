@@ -117,7 +117,7 @@ class Capacity:
     disk_free_mb: int
 
 
-class Watched(Protocol):
+class WatchedHost(Protocol):
     """What one who watches an attempt asks of the place where it runs."""
 
     async def read(

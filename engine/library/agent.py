@@ -24,7 +24,7 @@ from engine.library.making import (
     check_who,
     option_texts,
 )
-from engine.library.replies import History, Reply, Standing, Turn, reply_of
+from engine.library.replies import ConversationState, Reply, Turn, TurnHistory, reply_of
 from engine.library.seats import CLOSING_S, Act, Seat, seat_for
 from engine.limits import Limits
 from engine.messages.commands import Conflicted, Refused, RetryWorker
@@ -143,8 +143,8 @@ class Agent:
         )
         self._seat = seat_for(engine, repo)
         self._listening = Listening(subscribers, answer)
-        self._history = History()
-        self._standing = Standing()
+        self._history = TurnHistory()
+        self._standing = ConversationState()
         self._worker: str | None = None
         self._last: Reply | None = None
         self._is_busy = False
@@ -180,7 +180,7 @@ class Agent:
             EngineError: It could not even be tried.
         """
         with self._busy():
-            self._history, self._standing, self._last = History(), Standing(), None
+            self._history, self._standing, self._last = TurnHistory(), ConversationState(), None
             await self._put_away()
             return await self._take_turn(text)
 
@@ -321,7 +321,7 @@ class Agent:
                 return ended
             is_landed = (await talks.look(engine, old)).phase is Phase.LANDED
             await talks.put_away(engine, old)
-            self._standing = Standing() if is_landed else self._standing
+            self._standing = ConversationState() if is_landed else self._standing
         words = self._history.told(text) if self._history.turns else text
         ended = await talks.begin(engine, brief.plan(words, standing=self._standing), hearing)
         self._worker = ended.worker
@@ -334,7 +334,7 @@ class Agent:
         said = result.output if is_well else result.error or ""
         self._history = self._history.with_turn(Turn(text, said, failed=not is_well))
         if change is not None and change.head is not None:
-            self._standing = Standing(base=change.base, start=change.head)
+            self._standing = ConversationState(base=change.base, start=change.head)
         self._last = reply_of(ended)
         return self._last
 

@@ -12,7 +12,7 @@ import anyio.to_thread
 from engine.agents.calling import in_this_process, reference_of
 from engine.api import Engine, read_inside
 from engine.errors import AgentError
-from engine.library.replies import Standing
+from engine.library.replies import ConversationState
 from engine.limits import Limits
 from engine.plan.agents import agent_of, choose_agent, permissions_of
 from engine.plan.from_prompts import plan_of, step
@@ -37,7 +37,7 @@ _EMPTY = Manifest(
     pipelines=(PipelineSpec(name="none", steps=(StepSpec(name="none", run="true"),)),)
 )
 
-_NOWHERE = Standing()
+_NOWHERE = ConversationState()
 
 Tool = Callable[..., Any]
 
@@ -191,7 +191,7 @@ class Brief:
         text: str,
         *,
         name: str = "prompt",
-        standing: Standing = _NOWHERE,
+        standing: ConversationState = _NOWHERE,
         keeps_workspace: bool = False,
     ) -> Plan:
         """The plan of a run with one worker, which is asked this, literally.
@@ -227,7 +227,7 @@ class Brief:
             workspace=workspace_of(manifest.workspace),
         )
 
-    def _runtime(self, spec: RuntimeSpec, standing: Standing) -> Runtime:
+    def _runtime(self, spec: RuntimeSpec, standing: ConversationState) -> Runtime:
         runtime = runtime_of(spec, workers=spec.max_concurrent_workers)
         how, mode = self.how, self.who.execution_mode
         return replace(

@@ -82,7 +82,7 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class ConversationState:
     """Where a conversation's work stands: what it is counted from, and what it has come to."""
 
     base: str | None = None
@@ -94,14 +94,14 @@ _ALL = 24 * 1024
 
 
 @dataclass(frozen=True)
-class History:
+class TurnHistory:
     """What was said so far, oldest first; never changed, so that forks may share it."""
 
     turns: tuple[Turn, ...] = field(default=())
 
-    def with_turn(self, turn: Turn) -> "History":
+    def with_turn(self, turn: Turn) -> "TurnHistory":
         """One turn longer."""
-        return History((*self.turns, turn))
+        return TurnHistory((*self.turns, turn))
 
     def told(self, text: str) -> str:
         """A prompt for one who was not there: what was said, shortened, and what is wanted now."""

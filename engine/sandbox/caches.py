@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.sandbox.holes import link_inside, unlink_inside
 from engine.sandbox.ladder import files_rung
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.request import ConfineRequest
 from engine.sandbox.toolchains import is_open
 
@@ -59,13 +59,13 @@ class Layer:
         return _PLACE / self.name.strip(".").replace("/", "-")
 
 
-def layers(machine: Machine, request: ConfineRequest) -> tuple[Layer, ...]:
+def layers(machine: MachineSupport, request: ConfineRequest) -> tuple[Layer, ...]:
     """The caches that the user has and that can be layered here."""
     is_possible = files_rung(machine) is Mechanism.BWRAP and machine.has(Mechanism.OVERLAY)
     return tuple(_layers(request)) if is_possible and request.cache_dir is not None else ()
 
 
-def mounts(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+def mounts(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
     """The words of bubblewrap for them."""
     for layer in layers(machine, request):
         yield from ("--overlay-src", str(layer.lower))
@@ -88,14 +88,14 @@ def without_layers(wrapper: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def variables(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, str]]:
+def variables(machine: MachineSupport, request: ConfineRequest) -> Iterator[tuple[str, str]]:
     """How programs find them."""
     for layer in layers(machine, request):
         if layer.variable:
             yield layer.variable, str(layer.inside)
 
 
-def prepare(machine: Machine, request: ConfineRequest) -> None:
+def prepare(machine: MachineSupport, request: ConfineRequest) -> None:
     """Make the folders of the layers, and the links; take links away that would lead nowhere."""
     found = layers(machine, request)
     for layer in found:

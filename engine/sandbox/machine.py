@@ -28,7 +28,7 @@ class Mechanism(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class MechanismFinding:
     """What trying one mechanism showed.
 
     Attributes:
@@ -55,7 +55,7 @@ class Hierarchy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class MachineSupport:
     """What this machine can enforce for this user.
 
     Attributes:
@@ -74,7 +74,7 @@ class Machine:
 
     identity: str
     uid: int
-    findings: tuple[Finding, ...]
+    findings: tuple[MechanismFinding, ...]
     hierarchies: tuple[Hierarchy, ...] = ()
     root_only: tuple[str, ...] = ()
     bwrap: str = "bwrap"
@@ -87,12 +87,12 @@ class Machine:
     demanded: str = ""
     forced_off: tuple[str, ...] = ()
 
-    def finding(self, mechanism: Mechanism) -> Finding:
+    def finding(self, mechanism: Mechanism) -> MechanismFinding:
         """What is known of one mechanism."""
         for each in self.findings:
             if each.mechanism is mechanism:
                 return each
-        return Finding(mechanism=mechanism, works=False, reason="it was not looked for")
+        return MechanismFinding(mechanism=mechanism, works=False, reason="it was not looked for")
 
     def has(self, mechanism: Mechanism) -> bool:
         """Whether a mechanism works here and is not forced off."""
@@ -114,7 +114,7 @@ class Machine:
             for key, value in dict(data).items()
         }
         known["findings"] = tuple(
-            Finding(**{**each, "mechanism": Mechanism(each["mechanism"])})
+            MechanismFinding(**{**each, "mechanism": Mechanism(each["mechanism"])})
             for each in data["findings"]
         )
         known["hierarchies"] = tuple(
@@ -132,7 +132,7 @@ class Machine:
 _RUNGS = ("bwrap", "landlock", "none")
 
 
-def forced(machine: Machine, env: Mapping[str, str]) -> Machine:
+def forced(machine: MachineSupport, env: Mapping[str, str]) -> MachineSupport:
     """The machine as PLAIT_SANDBOX and PLAIT_FORCE_OFF want it to be seen.
 
     Raises:
@@ -163,7 +163,7 @@ def forced(machine: Machine, env: Mapping[str, str]) -> Machine:
     )
 
 
-def _off(finding: Finding, variable: str, value: str) -> Finding:
+def _off(finding: MechanismFinding, variable: str, value: str) -> MechanismFinding:
     reason, fix = f"forced off by {variable}={value}", f"Unset {variable}."
     return replace(finding, works=False, reason=reason, fix=fix)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.limits import Limits
 from engine.sandbox import cgroups
-from engine.sandbox.machine import Finding, Hierarchy, Mechanism
+from engine.sandbox.machine import Hierarchy, Mechanism, MechanismFinding
 from engine.sandbox.profile import Cgroup
 from engine.sandbox.trials import is_container
 from engine.system import IS_PORTABLE
@@ -87,7 +87,7 @@ def _own_groups(text: str) -> Iterator[tuple[str, str]]:
             yield controller, path
 
 
-def probe_cgroups() -> tuple[list[Finding], list[Hierarchy]]:
+def probe_cgroups() -> tuple[list[MechanismFinding], list[Hierarchy]]:
     """What cgroups can do here: the findings, and the places, version 2 first."""
     found = sorted(mounts(), key=lambda mount: -mount.version)
     tried = [(mount, *_try(mount)) for mount in found]
@@ -98,7 +98,7 @@ def probe_cgroups() -> tuple[list[Finding], list[Hierarchy]]:
     ]
     killer = next((each for each in places if each.mechanism is Mechanism.CGROUP2), None)
     findings.append(
-        Finding(
+        MechanismFinding(
             mechanism=Mechanism.CGROUP_KILL,
             works=killer is not None,
             detail=killer.parent if killer else "",
@@ -111,14 +111,14 @@ def probe_cgroups() -> tuple[list[Finding], list[Hierarchy]]:
 _Tried = tuple[Mount, Hierarchy | None, str]
 
 
-def _finding(mechanism: Mechanism, tried: list[_Tried]) -> Finding:
+def _finding(mechanism: Mechanism, tried: list[_Tried]) -> MechanismFinding:
     taken = [
         each for _, place, _ in tried if place for each in place.controllers if each in _LIMITED
     ]
     reasons = dict.fromkeys(why for _, _, why in tried if why)
     reason = "; ".join(reasons) or ("" if tried else "it is not mounted")
     works = bool(taken)
-    return Finding(
+    return MechanismFinding(
         mechanism=mechanism,
         works=works,
         detail=", ".join(taken),

@@ -14,7 +14,7 @@ from engine.limits import Limits
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 
 
-class Network(StrEnum):
+class NetworkAccess(StrEnum):
     """What an attempt may reach."""
 
     OPEN = "open"
@@ -23,7 +23,7 @@ class Network(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holes:
+class SandboxHoles:
     """What the user opens on purpose; every hole is reported.
 
     Attributes:
@@ -79,8 +79,8 @@ class ConfineRequest:
     read_only: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    holes: Holes = field(default_factory=Holes)
-    network: Network = Network.OPEN
+    holes: SandboxHoles = field(default_factory=SandboxHoles)
+    network: NetworkAccess = NetworkAccess.OPEN
     allowed_hosts: tuple[str, ...] = ()
     egress_dir: Path | None = None
     limits: Limits = field(default_factory=Limits)
@@ -91,7 +91,7 @@ class ConfineRequest:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"not a name for a cgroup: {self.name!r}")
-        if self.network is Network.ALLOW_LIST and self.egress_dir is None:
+        if self.network is NetworkAccess.ALLOW_LIST and self.egress_dir is None:
             raise ValueError("an allow-list needs a folder for its proxy")
         for path in (self.workspace, self.home, *self.git_objects, *self.hide, *self.read_only):
             if not path.is_absolute():

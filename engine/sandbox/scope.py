@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.limits import Limits
 from engine.sandbox.cgroups import PREFIX, CgroupRefused
-from engine.sandbox.machine import Finding, Hierarchy, Mechanism
+from engine.sandbox.machine import Hierarchy, Mechanism, MechanismFinding
 from engine.sandbox.profile import Cgroup
 
 _BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
@@ -72,7 +72,7 @@ def limit(name: str, limits: Limits, env: Mapping[str, str]) -> None:
         raise CgroupRefused(unit, " ".join(properties), str(problem)) from problem
 
 
-def probe_scope(env: Mapping[str, str]) -> tuple[Finding, Hierarchy | None]:
+def probe_scope(env: Mapping[str, str]) -> tuple[MechanismFinding, Hierarchy | None]:
     """Whether a scope of the user's takes limits, read from inside one."""
     argv = [*words(f"probe-{os.getpid()}", _TRIAL, env), "sh", "-c", _READ_BACK]
     try:
@@ -98,11 +98,11 @@ def probe_scope(env: Mapping[str, str]) -> tuple[Finding, Hierarchy | None]:
         controllers=("memory", "cpu", "pids"),
         parent=str(Path(lines[0]).parent),
     )
-    return Finding(mechanism=Mechanism.SYSTEMD, works=True, detail=place.parent), place
+    return MechanismFinding(mechanism=Mechanism.SYSTEMD, works=True, detail=place.parent), place
 
 
-def _missing(reason: str) -> Finding:
-    return Finding(mechanism=Mechanism.SYSTEMD, works=False, reason=reason, fix=_FIX)
+def _missing(reason: str) -> MechanismFinding:
+    return MechanismFinding(mechanism=Mechanism.SYSTEMD, works=False, reason=reason, fix=_FIX)
 
 
 def _properties(limits: Limits) -> Iterator[str]:

@@ -25,7 +25,7 @@ _BRANCHES = re.compile(
 branches and executes nothing."""
 
 
-class Change(StrEnum):
+class PathChange(StrEnum):
     """What happened to a path."""
 
     ADDED = "added"
@@ -38,7 +38,7 @@ class Violation:
     """One path that is not as it was."""
 
     path: bytes
-    change: Change
+    change: PathChange
 
     def __str__(self) -> str:
         return f"{self.path.decode(errors='replace')} was {self.change}"
@@ -76,11 +76,11 @@ def violations(before: Fingerprint, after: Fingerprint) -> tuple[Violation, ...]
     for path in sorted(before.keys() | after.keys()):
         if before.get(path) == after.get(path):
             continue
-        change = Change.CHANGED
+        change = PathChange.CHANGED
         if path not in before:
-            change = Change.ADDED
+            change = PathChange.ADDED
         elif path not in after:
-            change = Change.REMOVED
+            change = PathChange.REMOVED
         found.append(Violation(path=path, change=change))
     return tuple(found)
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import AgentError, PlanError
 from engine.library.making import Brief, How, Who, as_command, check_who, option_texts
-from engine.library.replies import History, Standing, Turn
+from engine.library.replies import ConversationState, Turn, TurnHistory
 from engine.limits import Limits
 from engine.plan.make import DEFAULT_LIMITS
 from engine.plan.model import ExecutionMode, IsolationStrategy, MergeMode, Plan, Runtime
@@ -25,10 +25,13 @@ def manifest(**runtime: Any) -> Manifest:
 
 
 def plan(
-    who: Who, how: How | None = None, read: Manifest | None = None, standing: Standing | None = None
+    who: Who,
+    how: How | None = None,
+    read: Manifest | None = None,
+    standing: ConversationState | None = None,
 ) -> Plan:
     brief = Brief(who=who, how=how or How(), manifest=read)
-    return brief.plan("do {item}", standing=standing or Standing())
+    return brief.plan("do {item}", standing=standing or ConversationState())
 
 
 def test_what_nobody_says_is_as_for_any_run() -> None:
@@ -52,7 +55,7 @@ def test_the_caller_stands_over_the_manifest_and_that_over_the_defaults() -> Non
 
 def test_a_standing_is_base_and_start() -> None:
     who = Who(command=("true",), execution_mode=None)
-    made = plan(who, How(base="HEAD~3"), standing=Standing(base="b" * 40, start="s" * 40))
+    made = plan(who, How(base="HEAD~3"), standing=ConversationState(base="b" * 40, start="s" * 40))
     assert (made.runtime.base, made.runtime.start) == ("b" * 40, "s" * 40)
     assert plan(who, How(base="HEAD~3")).runtime.base == "HEAD~3"
 
@@ -94,7 +97,7 @@ def test_options_are_texts_and_an_argv_is_no_text() -> None:
 
 
 def test_a_history_is_told_newest_first_in_mind_and_short() -> None:
-    history = History()
+    history = TurnHistory()
     for number in range(20):
         history = history.with_turn(Turn(f"question {number} " + "x" * 9000, f"answer {number}"))
     told = history.told("and now?")
@@ -103,4 +106,4 @@ def test_a_history_is_told_newest_first_in_mind_and_short() -> None:
     assert "answer 0" not in told
     assert "left out" in told
     assert len(told) < 32 * 1024
-    assert "left out" not in History((Turn("a", "b"),)).told("c")
+    assert "left out" not in TurnHistory((Turn("a", "b"),)).told("c")
