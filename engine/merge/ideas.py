@@ -11,8 +11,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from engine.merge.both_sides import union_of_hunk
-from engine.merge.keys import writes_twice
-from engine.merge.lists import lengthened, united_items, united_lines
+from engine.merge.forms import lengthened, united_items, united_lines, writes_twice
 from engine.merge.rules import (
     Edit,
     Three,

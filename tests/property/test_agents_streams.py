@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from engine.agents import records
 from engine.agents.agent_events import AgentEvent, Printed, ProtocolReply, Raw, ToolEnded
 from engine.agents.contract import Ending, LaunchRequest
-from engine.agents.lines import LineSplitter
+from engine.agents.reading import LineSplitter
 from engine.agents.registry import adapter_named, adapters
 from engine.plan.model import AgentChoice
 

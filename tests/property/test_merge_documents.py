@@ -19,7 +19,7 @@ from engine.merge import (
     propose,
     reads_still,
 )
-from engine.merge.keys import writes_twice
+from engine.merge.forms import writes_twice
 from engine.merge.text import ConflictHunk
 from tests.support.merge_texts import one_hunk
 

@@ -1,15 +1,19 @@
-"""Lists that both sides added to: names in an import, items in brackets, lines of one form.
+"""Lists and keys, known by the form of their lines alone, whatever the language.
 
-Knows items and their order. Where the items stood in alphabetical order on both sides, the union
-stands in it too; else what the target added comes first.
+Lists are names in an import, items in brackets, lines of one form. Where the items stood in
+alphabetical order on both sides, the union stands in it too; else what the target added comes
+first.
+
+Keys are those of JSON, TOML, YAML, ini files and settings in code. A key belongs to a block: what
+is indented less ends the block, and so do a header in brackets and the next item of a list.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from engine.merge.rules import edits
-from engine.merge.text import ConflictHunk, Lines, join_all
+from engine.merge.text import ConflictHunk, Lines, join_all, split_lines
 
 _LINE_ITEM = re.compile(
     rb"""\s*(?:
@@ -24,6 +28,16 @@ _LINE_ITEM = re.compile(
 _OPENING = re.compile(rb"[\[({]|\bimport\b[ \t]+|=[ \t]*|:[ \t]*")
 _NESTED = re.compile(rb"""[\[\](){}]|\"{3}|'{3}""")
 _FEW = 2
+_KEY_LINE = re.compile(
+    rb"""(?P<blank>[ \t]*)(?P<item>-[ \t]+)?
+        (?:(?P<quoted>"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*[:=](?!=)
+         | (?P<plain>[\w.$@/-]+)[ \t]*(?::(?=[ \t\r\n]|\Z)|=(?![=>~])))""",
+    re.VERBOSE,
+)
+_HEADER = re.compile(rb"[ \t]*\[[^\]\n]*\]{1,2}[ \t]*(?:[#;].*)?")
+_ITEM = re.compile(rb"[ \t]*-[ \t]")
+_NO_KEYS = frozenset({b"else", b"try", b"finally", b"except", b"default", b"public", b"private",
+                      b"protected", b"do"})  # fmt: skip
 
 
 def united_lines(hunk: ConflictHunk) -> tuple[bytes, bool] | None:
@@ -151,3 +165,41 @@ def _frame(texts: Lines) -> tuple[int, int]:
     shared = texts[0][len(texts[0]) - tail :]
     closing = re.search(rb"[\])}]|\s*(?:#.*)?\r?\n", shared)
     return start, len(shared) - closing.start() if closing else 0
+
+
+def writes_twice(hunk: ConflictHunk, text: bytes) -> bool:
+    """Tell whether a text gives more keys a second value than any version of the hunk does."""
+    sides = (hunk.base, hunk.target, hunk.incoming)
+    return _repeats(split_lines(text)) > max(map(_repeats, sides))
+
+
+def _repeats(lines: Iterable[bytes]) -> int:
+    """Count the keys that stand in their block already."""
+    blocks: dict[int, set[bytes]] = {}
+    found = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        depth = _depth(line)
+        starts_anew = _HEADER.fullmatch(line.rstrip()) or _ITEM.match(line)
+        blocks = {at: keys for at, keys in blocks.items() if at < depth + (not starts_anew)}
+        match = _KEY_LINE.match(line)
+        name = match and _name(match)
+        if match and name:
+            keys = blocks.setdefault(depth + len(match["item"] or b""), set())
+            found += name in keys
+            keys.add(name)
+    return found
+
+
+def _name(match: re.Match[bytes]) -> bytes | None:
+    """Return the key of a line, without its quotes; None for a word of a language."""
+    if match["quoted"]:
+        return match["quoted"][1:-1]
+    plain: bytes = match["plain"]
+    return None if plain in _NO_KEYS else plain
+
+
+def _depth(line: bytes) -> int:
+    indented = line.expandtabs(8)
+    return len(indented) - len(indented.lstrip())
