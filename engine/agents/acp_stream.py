@@ -96,6 +96,7 @@ class AcpStream(Reading):
         self._prompts = _FIRST_PROMPT - 1
         self._running: int | None = None
         self._queue: deque[str] = deque()
+        # By the JSON of a call's id: 1 and "1" are different ids.
         self._waiting: dict[str, _OpenPermission] = {}
         self._message: object = None
         self._is_broken = False
@@ -169,7 +170,7 @@ class AcpStream(Reading):
             if self._running != _FIRST_PROMPT:
                 self._told = content_text(at(record, "params", "prompt"))
         elif "method" not in record:
-            self._waiting.pop(_name_of(record.get("id")), None)
+            self._waiting.pop(json.dumps(record.get("id")), None)
         return []
 
     def _heard(self) -> list[AgentEvent]:
@@ -337,7 +338,7 @@ class AcpStream(Reading):
             text_of(option.get("kind")): text_of(option.get("optionId"))
             for option in reversed(params["options"])
         }
-        waiting, name = _OpenPermission(identity, options), _name_of(identity)
+        waiting, name = _OpenPermission(identity, options), json.dumps(identity)
         if (decision := decide(self.request, tool, detail)) is not None:
             allowed, rule = decision
             answer: ProtocolReply = self.reply(_verdict(waiting, is_allowed=allowed))
@@ -353,11 +354,6 @@ class AcpStream(Reading):
                 detail=detail,
             )
         ]
-
-
-def _name_of(identity: object) -> str:
-    # 1 and "1" are different ids of a call, so a question is named by the id's JSON.
-    return json.dumps(identity)
 
 
 def _verdict(waiting: _OpenPermission, *, is_allowed: bool) -> bytes:

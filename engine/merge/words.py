@@ -5,14 +5,17 @@ parts of words, so a token never cuts a UTF-8 sequence in two. Knows no colours.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from engine.merge.linediff import LineChange, diff
 from engine.merge.threeway import merged
 
-_TOKEN = re.compile(rb"[0-9A-Za-z_\x80-\xff]+|[ \t]+|\r?\n|[^\n]")
+tokens: Callable[[bytes], list[bytes]] = re.compile(
+    rb"[0-9A-Za-z_\x80-\xff]+|[ \t]+|\r?\n|[^\n]"
+).findall
+"""Split a text into tokens; joined, they are the text."""
 _WORD = re.compile(r"\S+")
 _BRIDGE = 5
 _TOO_MANY_TOKENS = 6000
@@ -36,11 +39,6 @@ class MarkedLine(NamedTuple):
     sign: str
     text: bytes
     marks: tuple[Span, ...] = ()
-
-
-def tokens(text: bytes) -> list[bytes]:
-    """The text in tokens; joined, they are the text."""
-    return _TOKEN.findall(text)
 
 
 def changed_words(before: bytes, after: bytes) -> ChangedWords:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.sandbox.holes import link_inside, unlink_inside
+from engine.beneath import make_link
+from engine.sandbox.holes import unlink_inside
 from engine.sandbox.ladder import files_rung
 from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.request import ConfineRequest
@@ -107,7 +108,7 @@ def prepare(machine: MachineSupport, request: ConfineRequest) -> None:
             continue
         with contextlib.suppress(OSError):  # the worker's own folder is in the way, and stays
             if name in linked:
-                link_inside(request.home, Path(name), linked[name])
+                make_link(request.home, Path(name), linked[name])
             else:
                 unlink_inside(request.home, Path(name), _PLACE)
 

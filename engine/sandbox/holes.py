@@ -65,16 +65,11 @@ def link_into_home(request: ConfineRequest) -> None:
     real = _real_home(request)
     for path, _ in hole_paths(request):
         if real in path.parents:
-            link_inside(request.home, path.relative_to(real), path)
-
-
-def link_inside(home: Path, name: Path, target: Path) -> None:
-    """Make a link in a folder that a worker writes, unless something is in the way."""
-    make_link(home, name, target)
+            make_link(request.home, path.relative_to(real), path)
 
 
 def unlink_inside(home: Path, name: Path, place: Path) -> None:
-    """Take such a link away if it leads below a place."""
+    """Remove a link from a folder that a worker writes, if it leads below a place."""
     to = read_link(home, name)
     if isinstance(to, bytes) and place in Path(os.fsdecode(to)).parents:
         remove_file(home, name)
