@@ -47,7 +47,7 @@ class AcpAdapter:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the protocol lets it do."""
+        """The capabilities that the protocol gives it."""
         return Capabilities(
             permission=True,
             steer=Steering.AFTER_TURN,

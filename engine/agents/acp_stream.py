@@ -112,7 +112,7 @@ class AcpStream(Reading):
         }
 
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one message of the protocol means."""
+        """Return the events of one message of the protocol."""
         if record.get("jsonrpc") != "2.0":
             return None
         method = record.get("method")
@@ -162,7 +162,7 @@ class AcpStream(Reading):
         return b"".join([line_of({"jsonrpc": "2.0", **cancel}), *answers])
 
     def sent(self, line: bytes) -> list[AgentEvent]:
-        """What the recording shows as said: prompts that were begun, answers that were given."""
+        """Return the events of what was sent: prompts that were begun, answers that were given."""
         record = read_record(line) or {}
         if record.get("method") == "session/prompt":
             self._running = count_of(record.get("id"))

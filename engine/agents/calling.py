@@ -160,7 +160,7 @@ class CallableAdapter:
 
 
 def about_call(request: LaunchRequest) -> dict[str, Any]:
-    """What a `CallContext` is made from."""
+    """Return the fields that a `CallContext` is made from."""
     return {
         "prompt": user_text(request, is_resumed=False),
         "workspace": request.workspace,
@@ -172,7 +172,7 @@ def about_call(request: LaunchRequest) -> dict[str, Any]:
 
 
 def _path(request: LaunchRequest) -> list[str]:
-    """Where to import from: the manifest's folder and what is named, else the caller's own path."""
+    """Return the import path: the manifest's folder and what is named, else the caller's own."""
     named = request.choice.options.get("path")
     if named is not None:
         return [str(Path(request.folder, part)) for part in named.split(":")]

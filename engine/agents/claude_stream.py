@@ -121,7 +121,7 @@ class ClaudeStream(Reading):
         return read_record(line)
 
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one record means."""
+        """Return the events of one record."""
         reader = self._readers.get(record.get("type", ""))
         return None if reader is None else reader(record)
 

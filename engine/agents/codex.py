@@ -61,7 +61,7 @@ class CodexStream(Reading):
         }
 
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one record means."""
+        """Return the events of one record."""
         reader = self._readers.get(text_of(record.get("type")))
         return None if reader is None else reader(record)
 
@@ -107,7 +107,7 @@ class CodexStream(Reading):
 
 
 def _title(item: Record, paths: tuple[str, ...]) -> str:
-    """What the tool is about: its command without the shell around it, its files, its query."""
+    """Return a tool's title: its command without the shell around it, its files, its query."""
     command = text_of(item.get("command"))
     if command:
         inner = re.fullmatch(r"\S*sh -l?c '(.*)'", command, re.DOTALL)
@@ -187,7 +187,7 @@ def _sandbox(request: LaunchRequest) -> tuple[str, ...]:
 
 
 def home_of_codex(request: LaunchRequest) -> dict[str, str]:
-    """Where Codex keeps its things: a folder of the worker's."""
+    """Return the folder of the worker's in which Codex keeps its things."""
     return {"CODEX_HOME": f"{request.home}/.codex"}
 
 

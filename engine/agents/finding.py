@@ -21,7 +21,7 @@ _LONGEST_ASK_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class LoginTraces:
-    """What shows that an agent can log in: variables by name, files below the user's HOME."""
+    """Signs that an agent can log in: variables by name, files below the user's HOME."""
 
     variables: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class LoginTraces:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramSearch:
-    """What to look for: a program by its name, traces of a login, and how it would be driven."""
+    """A program to look for by its name, the traces of its login, and its way of being driven."""
 
     program: str
     driven: str
@@ -39,7 +39,7 @@ class ProgramSearch:
 async def find_agent(
     adapter: AgentAdapter, search: ProgramSearch, environment: Mapping[str, str]
 ) -> FoundAgent:
-    """What is there of an agent: its program, its version, and by what it is logged in."""
+    """Find an agent's program, its version, and the login it would use."""
 
     def look() -> tuple[str | None, str | None, str | None]:
         path = shutil.which(search.program, path=environment.get("PATH", os.defpath))

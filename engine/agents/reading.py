@@ -1,4 +1,4 @@
-"""What all parsers share: lines, the last message, usage, debts of replies, and the verdict.
+"""The common part of all parsers: lines, last message, usage, debts of replies, verdict.
 
 A parser of one agent adds only what a record of that agent means.
 """
@@ -75,7 +75,7 @@ class LineSplitter:
         return b"\n".join(line[: self._longest] for line in block.split(b"\n"))
 
     def flush(self) -> bytes:
-        """What is left of a line that was never ended."""
+        """Return the rest of a line that was never ended."""
         return self._take()
 
     def _keep(self, part: bytes) -> None:
@@ -93,7 +93,7 @@ class LineSplitter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """What an agent's closing record said; `text` replaces its last message if there is any."""
+    """An agent's closing record; `text` replaces its last message if there is any."""
 
     error: str = ""
     text: str = ""
@@ -128,21 +128,21 @@ class Reading(ABC):
 
     @abstractmethod
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one JSON record means; None if it means nothing to this parser."""
+        """Return the events of one JSON record; None if it means nothing to this parser."""
 
     def read(self, line: bytes) -> Record | None:
         """The record that a line is; a subclass may leave out what it never looks at."""
         return read_record(line)
 
     def block(self, block: bytes) -> list[AgentEvent]:
-        """What some whole lines of output mean."""
+        """Return the events of some whole lines of output."""
         events: list[AgentEvent] = []
         for line in block.split(b"\n"):
             events += self.line(line)
         return events
 
     def line(self, line: bytes) -> list[AgentEvent]:
-        """What one line of output means."""
+        """Return the events of one line of output."""
         found = self.read(line)
         if found is not None:
             try:
@@ -154,7 +154,7 @@ class Reading(ABC):
         return [Raw(line.decode("utf-8", "replace").rstrip("\r"))] if line.strip() else []
 
     def sent(self, line: bytes) -> list[AgentEvent]:
-        """What a line tells that was written to the agent, seen in its recording."""
+        """Return the events of a line that was written to the agent, seen in its recording."""
         del line
         return []
 
@@ -230,7 +230,7 @@ class Reading(ABC):
         return tuple(self._owed)
 
     def feed(self, stream: str, data: bytes) -> list[AgentEvent]:
-        """What these bytes tell; half a line is kept until its other half comes."""
+        """Return the events of these bytes; half a line is kept until its other half comes."""
         splitter = self._splitters.get(stream)
         if splitter is None:
             return []
@@ -272,7 +272,7 @@ class Reading(ABC):
 
     @property
     def last_message(self) -> str:
-        """What it said last."""
+        """Return its last message."""
         return "".join(self._said)
 
     def _aside(self, stream: str, lines: list[bytes]) -> list[AgentEvent]:

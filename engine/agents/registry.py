@@ -1,4 +1,4 @@
-"""Which adapters there are, by the names that manifests use."""
+"""The adapters, by the names that manifests use."""
 
 import difflib
 import functools
@@ -46,7 +46,7 @@ def adapter_named(name: str) -> AgentAdapter:
 
 
 def heard(choice: AgentChoice) -> Steering:
-    """When this agent hears what is said to it while it works."""
+    """Return when this agent hears what is said to it while it works."""
     known = adapters().get(choice.adapter)
     if known is None or (choice.adapter == "command" and not is_set(choice, "events")):
         return Steering.NO
@@ -54,7 +54,7 @@ def heard(choice: AgentChoice) -> Steering:
 
 
 async def find_agents(environment: Mapping[str, str]) -> tuple[FoundAgent, ...]:
-    """What is there of every agent on this machine, in the order of the registry."""
+    """Find out what is installed of every agent on this machine, in the order of the registry."""
     known = await anyio.to_thread.run_sync(adapters)
     found: dict[str, FoundAgent] = {}
 

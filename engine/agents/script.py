@@ -92,7 +92,7 @@ _SAYS: dict[Check, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class StepShape:
-    """What a step's argument may look like: a plain value, a mapping of these keys, or both."""
+    """The form of a step's argument: a plain value, a mapping of these keys, or both."""
 
     plain: Check | None = None
     keys: Mapping[str, Check] | None = None

@@ -76,7 +76,7 @@ class TableStream(Reading):
         }
 
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one record means by the rules for its type."""
+        """Return the events of one record by the rules for its type."""
         rules = self._rules.get(text_of(record.get("type")))
         if rules is None:
             return None
@@ -158,7 +158,7 @@ class TableStream(Reading):
         return events
 
     def _fault(self, get: Callable[[str], Any], text: str) -> str:
-        """Why it ended badly, if it did: by a flag or exit code, by a word, by an error."""
+        """Return why it ended badly, if it did: by a flag or exit code, by a word, by an error."""
         error = content_text(get("error"))
         if get("is_error") or text_of(get("status")) in _BAD or error:
             return error or self._trouble or text or "the agent reported an error"
@@ -190,7 +190,7 @@ class TableAdapter:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the table says that it can do."""
+        """The abilities that the table claims."""
         table = self.table
         return Capabilities(
             steer=Steering.BY_RESUME if table.resume else Steering.NO,

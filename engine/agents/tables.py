@@ -85,7 +85,7 @@ class TableFile(_Part):
 
 
 class Login(_Part):
-    """What shows that the agent can log in."""
+    """Signs that the agent can log in."""
 
     variables: Texts = ()
     files: Texts = ()

@@ -31,7 +31,7 @@ _LACKING = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errn
 
 
 class Why(StrEnum):
-    """Why something was refused, as the end of a sentence about it."""
+    """The reason for a refusal, as the end of a sentence about it."""
 
     BEHIND_LINK = "a link or a file stands where a folder should be"
     LEADS_OUT = "the link leads out of the tree"

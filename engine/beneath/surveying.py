@@ -23,7 +23,7 @@ _MOST_ODD = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What was found in a tree.
+    """The findings in a tree.
 
     Attributes:
         odd: What is neither file, folder nor link, what could not be entered, and what lies so

@@ -21,7 +21,7 @@ from engine.beneath.opening import (
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """How much of a tree is taken at most.
+    """The most that is taken of a tree.
 
     Attributes:
         size: Bytes on disk; holes count nothing.

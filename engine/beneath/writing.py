@@ -31,7 +31,7 @@ _Write = Callable[[bytes, int], None]
 
 
 class Taken(Enum):
-    """How to deal with something that stands where a file is to be written."""
+    """The treatment of something that stands where a file is to be written."""
 
     KEEP = "keep"
     REPLACE = "replace"

@@ -50,7 +50,7 @@ async def prepare_carrying(
 async def prepare_committing(
     repo: Repo, composed: Composed, wording: Wording, *, paths: Sequence[bytes]
 ) -> LandPrepared | LandingRefused:
-    """What makes the user's edits a commit of theirs on the target; a landing can follow it.
+    """Prepare a commit of the user's edits on the target; a landing can follow it.
 
     It holds what `git commit --all` would, and those of `paths` that git does not know yet. No file
     is written: the index and the target are brought to what is there.

@@ -91,7 +91,7 @@ def is_ours(lock: Path, name: str) -> bool:
 
 
 def lock_name(lock: Path) -> str:
-    """What a lock of ours was made for; nothing for one that is somebody else's."""
+    """Return the purpose of a lock of ours; nothing for one that is somebody else's."""
     try:
         content = lock.read_bytes()
     except OSError:

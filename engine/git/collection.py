@@ -91,7 +91,7 @@ class CollectedChange:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectRefused:
-    """What arrived was not accepted; clone and worktree are as they were."""
+    """A refusal of what arrived; clone and worktree are as they were."""
 
     reason: str
     workspace: str
@@ -100,7 +100,7 @@ class CollectRefused:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectRequest:
-    """How to collect: who signs the left-over work, and when (a fixed time: see the module).
+    """A request to collect: the signer of left-over work and the (fixed) time, as the module says.
 
     `wrap` must let its command write `Workspace.collect_dir`, and read `path`, `git_dir` and
     `objects`; nothing else is needed.
@@ -355,7 +355,7 @@ def _lies_in(path: bytes, folders: Container[bytes]) -> bool:
 
 
 def _under_way(refs: Mapping[str, str]) -> list[str]:
-    """What git was in the middle of, by the marks that it leaves."""
+    """Name what git was in the middle of, by the marks that it leaves."""
     marks = {"MERGE_HEAD": "merge", "rebase-": "rebase", "CHERRY_PICK": "cherry-pick"}
     return [
         what

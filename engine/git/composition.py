@@ -31,7 +31,7 @@ _BY_HAND = "It is one commit: its result was put together by hand."
 
 
 class LandingStyle(StrEnum):
-    """How a change becomes history."""
+    """The way a change becomes history."""
 
     MERGE = "merge"
     SQUASH = "squash"
@@ -40,7 +40,7 @@ class LandingStyle(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LandRequest:
-    """What is to be landed, and how.
+    """A change to land, and the way to land it.
 
     Attributes:
         target: The branch, as people say it (`main`).

@@ -1,4 +1,4 @@
-"""Which attributes are in force where files are taken out of a tree that an agent left.
+"""The attributes in force where files are taken out of a tree that an agent left.
 
 Attributes convert contents: line ends, encodings, LFS. Those of the base are the user's, and are
 followed. Those that the agent left must neither change a byte of its work nor end git, so the file

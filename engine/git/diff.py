@@ -1,4 +1,4 @@
-"""What a change does to files, as plain data: counts, modes, renames, hunks.
+"""A change's effect on files, as plain data: counts, modes, renames, hunks.
 
 Everything is compared commit to commit in the user's repository; nothing of a worker's is read.
 """
@@ -208,7 +208,7 @@ def _sections(patch: bytes) -> Iterator[list[FileHunk]]:
 
 
 def _heads(lines: Sequence[bytes]) -> list[int]:
-    """Where files begin: at a head that stands where no hunk has lines left."""
+    """Return the lines at which files begin: heads that stand where no hunk has lines left."""
     found: list[int] = []
     old = new = at = 0
     while at < len(lines):

@@ -55,7 +55,7 @@ def outside(argv: Sequence[str]) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentRefs:
-    """What an agent's git directory says, as far as it can be read.
+    """The refs of an agent's git directory, as far as it can be read.
 
     Attributes:
         head: The commit that HEAD names; None when it names none.
@@ -149,7 +149,7 @@ def _logged(git_dir: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where a collection takes place.
+    """The place of a collection.
 
     Attributes:
         worktree: The worker's files.
@@ -206,7 +206,7 @@ class InsideGit:
         return str(self.site.folder)
 
     def _inside(self, *words: str) -> list[str]:
-        """What runs these words in the sandbox, with git's variables and no others."""
+        """Return the words that run these in the sandbox, with git's variables and no others."""
         variables = hardening.base_environment(
             self._repo.program_path,
             {
@@ -268,7 +268,7 @@ class InsideGit:
         (info / "attributes").write_bytes(rules)
 
     async def kinds(self, oids: Sequence[str]) -> dict[str, str]:
-        """Which of the objects are there, with their kinds."""
+        """Return the objects that are there, with their kinds."""
         if not oids:
             return {}
         stdin = "".join(f"{oid}\n" for oid in oids).encode()

@@ -42,7 +42,7 @@ _SAY = "plait: land"
 
 
 class RefusalReason(StrEnum):
-    """Why a target was left as it was."""
+    """The reason why a target was left as it was."""
 
     MOVED = "the target has moved"
     TWICE = "the target is checked out in more than one working tree"
@@ -52,7 +52,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LandPrepared:
-    """What is about to happen, for the journal; with it, a landing can be finished by anybody.
+    """A landing about to happen, for the journal; with it, anybody can finish the landing.
 
     Attributes:
         target: The ref, in full.
@@ -80,7 +80,7 @@ class LandPrepared:
 
     @property
     def name(self) -> str:
-        """What the index lock says while this goes on."""
+        """Name what the index lock is held for."""
         return f"{self.target} {self.old}..{self.new}"
 
 
@@ -103,7 +103,7 @@ class LandingRefused:
 
 
 async def prepare_landing(repo: Repo, composed: Composed) -> LandPrepared | LandingRefused:
-    """What a landing will do, once it is proved that it can; nothing is written.
+    """Plan a landing and prove that it is possible; write nothing.
 
     Raises:
         DirtyTarget: The user's own edits are in the way (`engine.git.carrying` has ways out).
@@ -183,7 +183,7 @@ async def checkout_of(repo: Repo, target: str) -> Checkout | LandingRefused | No
 
 @dataclass(frozen=True, kw_only=True)
 class _Look:
-    """What one look found, in this order: the target, the working tree's index, its files.
+    """The findings of one look, in this order: the target, the working tree's index, its files.
 
     `stands` and `is_as_before` are proofs where they are true; else git has to be asked.
     """

@@ -53,7 +53,7 @@ class ConflictedPath:
 
 @dataclass(frozen=True, slots=True)
 class MergeMessage:
-    """What git said about some paths: its own stable kind (`CONFLICT (contents)`) and sentence."""
+    """A message of git about paths: its own stable kind (`CONFLICT (contents)`) and sentence."""
 
     kind: str
     paths: tuple[bytes, ...]
@@ -67,7 +67,7 @@ class MergeMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class MergedTrees:
-    """What became of a merge.
+    """The result of a merge.
 
     Attributes:
         tree: The result; where there are conflicts it holds marker text and must not be landed.

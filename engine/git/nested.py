@@ -47,7 +47,7 @@ class _Repository:
 
     @property
     def path(self) -> Path:
-        """Where its configuration lies."""
+        """The path of its configuration."""
         return self.root / self.inner
 
 
@@ -166,7 +166,7 @@ def _behind(worktree: Path, name: str, private: Path | None) -> _Repository | No
 
 
 async def _users_settings(repo: Repo) -> frozenset[tuple[str, str]]:
-    """What the user's own git obeys in their repository: an agent's copy of it is no news."""
+    """Return the settings of the user's own repository: an agent's copy of them is no news."""
     done = await repo.run("config", "--list", "-z", call=Call(ok=(0, 1)))
     return frozenset(_pairs(done.stdout))
 
@@ -233,7 +233,7 @@ def _config(one: _Repository) -> bytes | None:
 
 
 async def _settings(repo: Repo, content: bytes) -> list[tuple[str, str]] | None:
-    """What settings say, followed nowhere; None where git cannot read them."""
+    """Return settings without following includes; None where git cannot read them."""
     call = Call(stdin=content)
     try:
         done = await repo.run("config", "--file", "-", "--no-includes", "--list", "-z", call=call)

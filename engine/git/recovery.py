@@ -1,4 +1,4 @@
-"""What a new engine does about the git of one that died: nothing of it runs on, no lock stays."""
+"""Clean up after an engine that died: none of its gits runs on, no lock stays."""
 
 import shutil
 

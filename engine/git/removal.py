@@ -33,7 +33,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalVerdict:
-    """Whether a workspace may go. With no reasons to stay it may."""
+    """A verdict on removing a workspace. With no reasons to stay it may go."""
 
     workspace: Workspace
     reasons: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Removed:
 
 
 async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> RemovalVerdict:
-    """Whether a workspace may go, proved by collecting it once more.
+    """Judge if a workspace may go, by collecting it once more.
 
     Ignored files do not keep it: they go to the trash with it, whole.
     """

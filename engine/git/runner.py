@@ -59,7 +59,7 @@ def is_passing(failed: GitFailed) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """Which repository, working tree and index a call works on; None keeps the repository's own.
+    """The repository, working tree and index of a call; None keeps the repository's own.
 
     New objects go to `objects`; those in the folder `lent` are read besides.
     """
@@ -73,7 +73,7 @@ class Where:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """How a call may behave.
+    """Options of one call.
 
     Attributes:
         ok: The exit codes that are answers; any other raises `GitFailed`.
@@ -277,7 +277,7 @@ class Repo:
         return [self.program, *hardening.FLAGS, *flags, *call.flags, *words], env
 
     async def to_stand(self, kind: StandingKind, where: Where, lent: Path | None) -> Command | None:
-        """How a git is started that stays; None where it would keep its answers to itself."""
+        """Return the command of a git that stays; None where it would keep its answers back."""
         place = replace(where, lent=str(lent)) if lent else where
         argv, env = await self._hardened(kind.words, READ, place)
         if self.version < kind.flushes_since:
@@ -287,7 +287,7 @@ class Repo:
         return Command(argv=tuple(argv), env=env, cwd=where.worktree or self.void)
 
     async def read(self, *words: str, call: Call = READ, where: Where = HERE) -> bytes:
-        """What a command writes."""
+        """Run a command and return its output."""
         return (await self.run(*words, call=call, where=where)).stdout
 
     async def line(self, *words: str, call: Call = READ, where: Where = HERE) -> str:
@@ -318,7 +318,7 @@ class Repo:
         return env
 
     async def _overrides(self) -> tuple[tuple[str, ...], dict[str, str]]:
-        """What this repository's configuration makes necessary beyond the fixed hardening.
+        """Return what this repository's configuration makes necessary beyond the fixed hardening.
 
         Listing the keys costs a process, so the list is kept while the files it came from do not
         change; a configuration that includes others is listed every time.

@@ -18,7 +18,7 @@ _MOST = 512
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What stands on what in a run.
+    """The stack of a run: which commit stands on which.
 
     Attributes:
         root: The run's base.

@@ -413,7 +413,7 @@ async def _missing(git: Git) -> list[bytes]:
 
 
 class _Kind(Enum):
-    """What can be committed under a name."""
+    """The kinds of things that can be committed under a name."""
 
     FILE = "file"
     LINK = "link"

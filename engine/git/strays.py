@@ -27,7 +27,7 @@ _SHOWN = 5
 
 
 async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> RemovalVerdict:
-    """Whether a tree of files may go: each must be in the commit that the attempt's refs keep.
+    """Judge if a tree of files may go: each must be in the commit that the attempt's refs keep.
 
     What the repository's rules ignore goes to the trash with it, whole.
     """
@@ -63,7 +63,7 @@ def _why_not_looked_at(path: Path) -> str:
 
 
 async def _unkept(repo: Repo, path: Path, head: str, base: str | None) -> str:
-    """What of a tree is not in a commit; nothing if all of it is."""
+    """Return what of a tree is not in a commit; nothing if all of it is."""
     async with scratch_folder(repo) as scratch:
         site = Site(
             worktree=str(path),

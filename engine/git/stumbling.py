@@ -1,4 +1,4 @@
-"""What git stumbles over in a place that an agent shaped, put out of its way.
+"""Put out of git's way what it stumbles over in a place that an agent shaped.
 
 Git opens what it takes for rules or for objects without asking what it is: it waits for ever for
 the other end of a FIFO, and dies of rules that are too long. What it passes over in silence is
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class LookedThrough:
-    """What was found in a working tree.
+    """The findings in a working tree.
 
     Attributes:
         odd: What no commit can hold, and what could not be looked at.

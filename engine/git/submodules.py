@@ -106,7 +106,7 @@ async def _listed(repo: Repo, base: str) -> list[_Submodule]:
 
 
 def _may_hold_links(index: Path) -> bool:
-    """Whether the bytes of an index can have a link in them, or lead to another index."""
+    """Say if the bytes of an index can have a link in them, or lead to another index."""
     content = index.read_bytes()
     return _LINK_MODE in content or _ELSEWHERE in content
 

@@ -39,7 +39,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What a landing does to a working tree: to its index, and to its files.
+    """The changes of a landing to a working tree: to its index, and to its files.
 
     The two differ only where the user's edits are carried along.
     """
@@ -55,12 +55,12 @@ class Moves:
 
     @property
     def before(self) -> list[tuple[bytes, FileVersion | None]]:
-        """What the files are before."""
+        """The files before."""
         return [(one.path, one.old) for one in self.files]
 
     @property
     def after(self) -> list[tuple[bytes, FileVersion | None]]:
-        """What the files are afterwards."""
+        """The files afterwards."""
         return [(one.path, one.new) for one in self.files]
 
 
@@ -222,7 +222,7 @@ async def follow_index(repo: Repo, place: Checkout, before: Hashable, move: Inde
 
 
 async def index_of(place: Checkout) -> Hashable:
-    """Which index a working tree has at the moment."""
+    """Return a stamp of the index that a working tree has at the moment."""
     if place.index is not None:
         return place.index
     return await to_thread.run_sync(index_at, place.git_dir)
@@ -235,7 +235,7 @@ def index_at(git_dir: str) -> Hashable:
 
 
 def _checksum(index: Path) -> bytes:
-    """What git puts at the end of an index: time stamps alone can be as coarse as two seconds."""
+    """Return the checksum at an index's end: time stamps can be as coarse as two seconds."""
     try:
         with index.open("rb") as file:
             file.seek(-min(_CHECKSUM, file.seek(0, os.SEEK_END)), os.SEEK_END)

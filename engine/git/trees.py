@@ -1,4 +1,4 @@
-"""What trees bring along beside contents: paths that must not be published, and attributes."""
+"""Paths of trees that must not be published, and the attributes that trees bring along."""
 
 import os
 from collections.abc import Hashable, Iterable
@@ -48,7 +48,7 @@ class Attributes:
         return known
 
     async def _as_before(self, tree: str, where: Where) -> str | None:
-        """What was found for the tree before, where the two differ in no attributes."""
+        """Return the folder of the tree before, where the two differ in no attributes."""
         before = self._repo.cache.known(_latest(where))
         if not isinstance(before, str):
             return None

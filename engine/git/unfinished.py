@@ -1,4 +1,4 @@
-"""What git is in the middle of in a working tree of the user's: the sides, and how it goes on.
+"""An operation of git's under way in the user's working tree: its sides, and how it goes on.
 
 Reads what git left (the index's stages, the heads it noted, the files it wrote) and puts results
 there. It never goes on by itself: that is the user's own command.
@@ -32,7 +32,7 @@ _STASHED = b">>>>>>> Stashed changes"
 
 
 class Doing(StrEnum):
-    """What left conflicts in the index."""
+    """The operation that left conflicts in the index."""
 
     MERGE = "merge"
     REBASE = "rebase"
@@ -80,7 +80,7 @@ def _here(repo: Repo) -> Where:
 
 
 async def unfinished(repo: Repo) -> Unfinished:
-    """What waits for decisions where the repository was opened; perhaps no conflict any more.
+    """Return what waits for decisions where the repository was opened; perhaps no conflict.
 
     Raises:
         WorkspaceError: It has no working tree, or no commit yet.
@@ -155,7 +155,7 @@ def _is_stashed(path: Path) -> bool:
 
 
 async def _sides(repo: Repo, doing: Doing, head: str, noted: str) -> Sides | None:
-    """What is merged, by commits; a merge of many at once has no two sides."""
+    """Return the sides that are merged; a merge of many at once has no two sides."""
     if doing in {Doing.AM, Doing.STASH, Doing.INDEX} or "\n" in noted:
         return None
     theirs = await resolve(repo, noted)
@@ -218,14 +218,14 @@ async def settled_tree(repo: Repo) -> str:
 async def edited_files(
     repo: Repo, entries: Sequence[tuple[bytes, FileVersion | None]]
 ) -> dict[bytes, FileVersion | None]:
-    """Which files are not these versions, and what they are instead, as git would store them."""
+    """Return the files that are not these versions, with their content as git would store it."""
     place = _place(repo)
     changed = await differing(repo, place, entries)
     return {path: await _as_stored(repo, path) for path in changed}
 
 
 async def _as_stored(repo: Repo, path: bytes) -> FileVersion | None:
-    """What is at a path, as a blob; None where there is no file."""
+    """Return the content at a path as a blob; None where there is no file."""
     full = Path(repo.worktree or "", os.fsdecode(path))
     mode = await to_thread.run_sync(_mode, full)
     if mode is None:

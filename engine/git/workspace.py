@@ -1,4 +1,4 @@
-"""Where one attempt works: made whole or not at all, and made again harmlessly.
+"""The place where one attempt works: made whole or not at all, and made again harmlessly.
 
 Knows the three strategies. `worktree`: a linked worktree outside the user's tree, for the user to
 look at, with a private clone that the agent's git works in. `clone`: the private clone lies in the
@@ -38,7 +38,7 @@ _FETCHED_BY = ("https", "ssh", "git", "file")
 
 
 class Strategy(StrEnum):
-    """How a workspace is kept apart."""
+    """The way a workspace is kept apart."""
 
     WORKTREE = "worktree"
     CLONE = "clone"
@@ -47,7 +47,7 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRequest:
-    """What is wanted.
+    """A workspace to make.
 
     Attributes:
         base: The commit to start from.
@@ -156,7 +156,7 @@ async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor:
 
 
 async def _size(repo: Repo, commit: str) -> str:
-    """How many bytes the files of a commit take, about."""
+    """Return about how many bytes the files of a commit take."""
     listing = await repo.read("ls-tree", "-r", "-l", "-z", commit)
     sizes = (record.split(b"\t", 1)[0].split()[3] for record in listing.split(b"\0") if record)
     return str(sum(int(size) + _BLOCK for size in sizes if size.isdigit()))

@@ -157,7 +157,7 @@ class Agent:
 
     @property
     def history(self) -> tuple[Turn, ...]:
-        """What was said in this conversation, oldest first."""
+        """The turns of this conversation, oldest first."""
         return self._history.turns
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
@@ -220,7 +220,7 @@ class Agent:
         *,
         progress: Progress | None = None,
     ) -> list[Ended[Reply]]:
-        """How each prompt ended, in input order: `Success` with a `Reply`, or `Failure`.
+        """Run prompts beside each other; return a `Success` or `Failure` for each, in input order.
 
         Each runs in a fork, so with this agent's history if there is one. A failure of any kind
         touches no sibling. The next begins as soon as one has ended. The forks' workspaces are

@@ -44,7 +44,7 @@ Tool = Callable[..., Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Who:
-    """Who is to do the work, as a program says it: exactly one of a name, an argv, a function."""
+    """The one who does the work, as a program says it: exactly one of name, argv, function."""
 
     name: str | None = None
     command: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Who:
 
 @dataclass(frozen=True, kw_only=True)
 class How:
-    """What holds for its work."""
+    """The settings of its work."""
 
     limits: Limits = field(default_factory=Limits)
     system: str = ""
@@ -100,7 +100,7 @@ def check_who(who: Who) -> None:
 
 
 async def manifest_of(engine: Engine) -> Manifest | None:
-    """What the repository's own plait.yaml says, if it has one.
+    """Return the repository's own plait.yaml, if it has one.
 
     Raises:
         SpecError: It is wrong.
@@ -161,7 +161,7 @@ def _callable_choice(
 
 @dataclass(frozen=True, kw_only=True)
 class Brief:
-    """Who does the work, what holds for it, and what the repository's manifest says besides."""
+    """A worker, the settings of its work, and what the repository's manifest says besides."""
 
     who: Who
     how: How

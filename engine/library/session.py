@@ -250,7 +250,7 @@ class IsolatedAgentSession:
 
 
 class _Place:
-    """What an open session has."""
+    """The state of an open session."""
 
     def __init__(self, reply: Reply, database: Path) -> None:
         self.reply = reply

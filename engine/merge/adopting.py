@@ -77,7 +77,7 @@ def adopted(conflict: FileConflict, wrote: bytes, now: bytes) -> bytes | None:
 def _between(
     places: Sequence[_HunkPlace], changes: Sequence[LineChange], new: Lines
 ) -> list[bytes]:
-    """What is outside of every conflict."""
+    """Return the text outside of every conflict."""
     found: list[bytes] = []
     done = 0
     for place in places:
@@ -87,7 +87,7 @@ def _between(
 
 
 def _moved(changes: Sequence[LineChange], at: int) -> int:
-    """Where a line of the old text is in the new one; what was put in right there lies behind."""
+    """Return the place of an old line in the new text; insertions at that point come after it."""
     return at + sum(change.grown for change in changes if change.before_end <= at)
 
 
@@ -106,7 +106,7 @@ def _is_split(changes: Sequence[LineChange], place: _HunkPlace) -> bool:
 
 
 def _places(text: TextMerge, wrote: Lines) -> list[_HunkPlace] | None:
-    """Where git wrote each hunk; None where what it wrote is not this merge."""
+    """Return the lines that git wrote for each hunk; None where they are not of this merge."""
     found = _blocks(wrote)
     if found is None:
         return None

@@ -65,7 +65,7 @@ def _spot(part: Part, *, settled: bool = False) -> _Spot:
 
 
 def _refined(text: TextMerge, part: Part, differ: LineDiff) -> Iterator[_Spot]:
-    """Where the two sides of a conflict differ from each other."""
+    """Yield the parts in which the two sides of a conflict differ from each other."""
     whole = _spot(part)
     target = text.target[part.target : part.target_end]
     incoming = text.incoming[part.incoming : part.incoming_end]
@@ -106,7 +106,7 @@ def _says_little(between: Lines) -> bool:
 
 
 def _written(text: TextMerge, spot: _Spot, part: Part | None) -> bytes:
-    """What stands in the place of a spot."""
+    """Return the text that stands in the place of a spot."""
     target = b"".join(text.target[spot.target : spot.target_end])
     incoming = b"".join(text.incoming[spot.incoming : spot.incoming_end])
     if not spot.settled:

@@ -1,4 +1,4 @@
-"""What can be chosen for one hunk, and the text that each choice makes.
+"""The choices for one hunk, and the text that each choice makes.
 
 Knows one hunk. Every choice is plain data, so that it can be kept in a journal and made again.
 """
@@ -66,7 +66,7 @@ def choice_of(value: "str | bytes | Choice") -> Choice:
 
 
 def text_of(hunk: ConflictHunk, choice: Choice) -> bytes | None:
-    """What the hunk becomes; None where the choice cannot be carried out on it."""
+    """Return the text of the hunk; None where the choice cannot be carried out on it."""
     if isinstance(choice, OwnText):
         return choice.text
     if isinstance(choice, SingleLines):

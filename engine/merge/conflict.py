@@ -47,14 +47,14 @@ class FileSide:
 
 
 class Names(NamedTuple):
-    """What the two sides are called on screen: branches or workers."""
+    """The names of the two sides on screen: branches or workers."""
 
     target: str = "target"
     incoming: str = "incoming"
 
 
 class Open(NamedTuple):
-    """What must still be decided: the whole file, its mode, its place, or these hunks."""
+    """The decisions still open: the whole file, its mode, its place, or these hunks."""
 
     whole: bool
     mode: bool
@@ -142,7 +142,7 @@ class FileConflict:
 
     @cached_property
     def open(self) -> Open:
-        """What must be decided before this path can be landed.
+        """The decisions that this path waits for before it can be landed.
 
         A conflict that git sees and the aligned lines do not (git aligned them otherwise) is not
         passed over: the whole file then waits to be confirmed.

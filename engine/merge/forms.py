@@ -126,13 +126,13 @@ def _is_item_with_words(line: bytes) -> bool:
 def _united(
     base: Sequence[bytes], target: Sequence[bytes], incoming: Sequence[bytes]
 ) -> list[bytes]:
-    """What either added and neither took away, the target's first."""
+    """Return the union of both additions minus removals; the target's items come first."""
     kept = [item for item in target if item in incoming or item not in base]
     return kept + [item for item in incoming if item not in target and item not in base]
 
 
 class _Order:
-    """How items compare: by their words, whatever the case."""
+    """An order of items: by their words, whatever the case."""
 
     def __init__(self, ignored: bytes) -> None:
         self.ignored = ignored
@@ -155,7 +155,7 @@ def _items(middle: bytes) -> list[bytes]:
 
 
 def _frame(texts: Lines) -> tuple[int, int]:
-    """How many bytes before and after the list all three texts share."""
+    """Return how many bytes before and after the list all three texts share."""
     shortest = min(map(len, texts))
     head = next((i for i in range(shortest) if len({t[i] for t in texts}) > 1), shortest)
     openings = [m.end() for m in _OPENING.finditer(texts[0]) if m.end() <= head]

@@ -1,4 +1,4 @@
-"""What each rule says of a hunk, with its reason and how far it is to be trusted there.
+"""The ideas of each rule for a hunk, with a reason and how far to trust it there.
 
 Trust is the share of cases in which the text is expected to be what a human would have made. The
 figures follow what the rules got right on twelve thousand conflicts of open history, where such a
@@ -30,7 +30,7 @@ from engine.merge.text import ConflictHunk, join_all
 
 
 class Rule(StrEnum):
-    """Why a text is offered."""
+    """The reason why a text is offered."""
 
     ALIKE = "alike"
     REMEMBERED = "remembered"
@@ -49,7 +49,7 @@ class Rule(StrEnum):
 
 
 class Idea(NamedTuple):
-    """What one rule says of a hunk."""
+    """A text that one rule offers for a hunk."""
 
     rule: Rule
     text: bytes

@@ -1,4 +1,4 @@
-"""What was decided in a review, entry by entry, as plain data that outlives the process.
+"""The decisions of a review, entry by entry, as plain data that outlives the process.
 
 An entry says what was decided and for what: hunks by their content, whole files by the
 fingerprint of their versions. So entries can be read against a merge that has been made again.
@@ -70,7 +70,7 @@ class ModeChosen:
 
 @dataclass(frozen=True, slots=True)
 class PlaceChosen:
-    """Where the merged file is to lie."""
+    """A choice of the path at which the merged file is to lie."""
 
     path: bytes
     fingerprint: str

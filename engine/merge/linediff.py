@@ -1,4 +1,4 @@
-"""Which lines of one text became which lines of another.
+"""The lines of one text that became lines of another.
 
 This is the shortest edit script of Myers (1986), searched from both ends at once, after setting
 aside lines that cannot match. Ties are broken, long searches given up and changes slid into place
@@ -23,7 +23,7 @@ class LineChange(NamedTuple):
 
     @property
     def grown(self) -> int:
-        """How many lines more there are than before."""
+        """The number of lines added, less those removed."""
         return self.after_end - self.after - self.before_end + self.before
 
 
@@ -53,7 +53,7 @@ def diff(
 
 
 def common_prefix(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
-    """How many items both begin with."""
+    """Return how many items both begin with."""
     for index, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
             return index
@@ -61,7 +61,7 @@ def common_prefix(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 
 
 def common_suffix(a: Sequence[Hashable], b: Sequence[Hashable], *, most: int) -> int:
-    """How many items both end with, `most` at the most."""
+    """Return how many items both end with, `most` at the most."""
     for index, (x, y) in enumerate(zip(reversed(a), reversed(b), strict=False)):
         if index == most or x != y:
             return index
@@ -120,7 +120,7 @@ def _is_noise(rank: list[int], index: int) -> bool:
 
 
 def _neighbours(ranks: Iterable[int]) -> tuple[int, int]:
-    """How many lines without a partner and how many crowded ones come before an ordinary one."""
+    """Count the lines without a partner and the crowded ones before the next ordinary line."""
     found = [0, 0, 0]
     for grade in ranks:
         if grade == 1:

@@ -92,7 +92,7 @@ class Memory:
 
 
 def memory_key(hunk: ConflictHunk) -> str:
-    """What a hunk is known by."""
+    """Return the key under which a hunk is remembered."""
     indent = _indent(hunk)
     base, *sides = (_normal(lines, indent) for lines in (hunk.base, hunk.target, hunk.incoming))
     name = hashlib.blake2b(digest_size=16)

@@ -1,4 +1,4 @@
-"""What is decided about one path, and what it leaves in the tree.
+"""The decisions about one path, and what they leave in the tree.
 
 Knows one conflict and the decisions for it. How they came about is `engine.merge.session`.
 """
@@ -68,7 +68,7 @@ class Resolution:
         return replace(self._above(choices), hunks={**self.hunks, **choices})
 
     def _above(self, keys: Iterable[HunkKey]) -> "Resolution":
-        """What is left of a whole version or own file when these hunks are decided anew.
+        """Return the rest of a whole version or own file when these hunks are decided anew.
 
         An own file stays if it has a place for all of them.
         """
@@ -119,7 +119,7 @@ def edit_text(conflict: FileConflict, decided: Resolution) -> bytes | None:
 
 
 def results(conflict: FileConflict, decided: Resolution) -> tuple[FileResult, ...] | None:
-    """What the tree has at every path of this conflict, or None while something is open."""
+    """Return the tree's entries at every path of this conflict; None while something is open."""
     if not is_resolved(conflict, decided):
         return None
     if decided.own:

@@ -45,7 +45,7 @@ class TokenSide(NamedTuple):
 
     @property
     def added(self) -> int:
-        """How many tokens the side put in."""
+        """The number of tokens that the side put in."""
         return sum(change.after_end - change.after for change in self.changes)
 
     @property
@@ -104,7 +104,7 @@ class Three(NamedTuple):
 
 
 def edits(base: Sequence[bytes], side: Sequence[bytes]) -> list[Edit]:
-    """What a side did to the base."""
+    """Return the edits that a side made to the base."""
     return [
         Edit(change.before, change.before_end, side[change.after : change.after_end])
         for change in diff(base, side)
@@ -253,7 +253,7 @@ def newer(hunk: ConflictHunk) -> tuple[str, bytes] | None:
 
 
 def _rank(number: bytes) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
-    """What makes versions comparable: the release, then whether it is one, then the rest."""
+    """Return a key that orders versions: the release, then whether it is one, then the rest."""
     early = _PRERELEASE.search(number)
     release = number[: early.start()] if early else number
     rest = number[early.start() :] if early else b""
@@ -294,7 +294,7 @@ def _with_blanks_of(base: Lines, spaced: Lines, other: Lines) -> bytes | None:
 
 
 def _shift(old: bytes, new: bytes) -> tuple[bytes, bytes]:
-    """What leaves and what enters at the start of a line."""
+    """Return what leaves and what enters at the start of a line."""
     before = old[: len(old) - len(old.lstrip())]
     after = new[: len(new) - len(new.lstrip())]
     if after.endswith(before):

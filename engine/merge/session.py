@@ -36,7 +36,7 @@ _LINK = "120000"
 
 
 class Carried(NamedTuple):
-    """What became of decisions when the merge was made again.
+    """The fate of decisions when the merge was made again.
 
     `kept` still stand. `opened` are to be decided anew, because what they were decided about is no
     longer there as it was. `to_look_at` are files that a human wrote where the merge has no
@@ -191,15 +191,15 @@ class ResolutionSession:
         return open_hunks(self.conflict(path), self._decided(path))
 
     def chosen(self, path: bytes, key: HunkKey | int) -> Choice | None:
-        """What is decided for one hunk."""
+        """Return the decision for one hunk."""
         return self._decided(path).hunks.get(self._hunk(path, key).key)
 
     def file_results(self, path: bytes) -> tuple[FileResult, ...] | None:
-        """What the merged tree has at every path of this conflict, or None while it is open."""
+        """Return the tree's entries at every path of this conflict; None while it is open."""
         return results(self.conflict(path), self._decided(path))
 
     def results(self) -> tuple[FileResult, ...] | None:
-        """What the merged tree has where git could not decide, or None while anything is open.
+        """Return the tree's entries where git could not decide; None while anything is open.
 
         In order of path, each path once; files set by hand come last and so win.
         """

@@ -53,12 +53,12 @@ class Merge(Generic[T]):
 
     @property
     def adds(self) -> tuple[T, ...]:
-        """What the sides want."""
+        """The values that the sides want."""
         return self.terms[::2]
 
     @property
     def removes(self) -> tuple[T, ...]:
-        """What they started from."""
+        """The values that the sides started from."""
         return self.terms[1::2]
 
     @property

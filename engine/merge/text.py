@@ -177,7 +177,7 @@ def join(first: bytes, second: bytes, ending: bytes) -> bytes:
 
 
 def _has_crlf(lines: Sequence[bytes], index: int) -> bool | None:
-    """Whether this line ends in CR LF; the line before speaks for one without an end."""
+    """Say if this line ends in CR LF; the line before decides for a line without an end."""
     if not lines:
         return None
     line = lines[index]

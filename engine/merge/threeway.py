@@ -18,7 +18,7 @@ Changed = tuple[Sequence[T], list[LineChange]]
 
 
 class Origin(StrEnum):
-    """Who a part of the merged sequence comes from; `OWN` is what a human wrote or chose whole."""
+    """The origin of a part of the merged sequence; `OWN` is what a human wrote or chose whole."""
 
     SAME = "same"
     TARGET = "target"

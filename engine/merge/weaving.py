@@ -58,7 +58,7 @@ class Spot(NamedTuple):
 
 
 class Composite(NamedTuple):
-    """What the chosen hunks make: the files that differ from the base, and how much is whose."""
+    """The result of the chosen hunks: files that differ from the base, and how much is whose."""
 
     files: Tree
     taken: Mapping[str, int]
@@ -109,7 +109,7 @@ class Weaving:
         return tuple(hunk for hunk in self.hunks if len(hunk.alike) >= at_least)
 
     def compose(self, keys: Iterable[HunkKey]) -> Composite | WeavingRefused:
-        """What these hunks make together; KeyError for a key that is not here."""
+        """Put these hunks together; KeyError for a key that is not here."""
         known = {hunk.key: hunk for hunk in self.hunks}
         chosen = sorted((known[key] for key in set(keys)), key=_place)
         by_path: dict[bytes, list[CandidateHunk]] = {}

@@ -1,4 +1,4 @@
-"""What can be done with a whole conflicted path, and what each choice would leave in the tree.
+"""The choices for a whole conflicted path, and what each would leave in the tree.
 
 Knows one conflict at a time. Choices for single hunks are `engine.merge.choices`.
 """
@@ -31,7 +31,7 @@ class Whole(StrEnum):
 
 
 class FilePlace(StrEnum):
-    """Where a file that both sides moved is to lie."""
+    """The path at which a file that both sides moved is to lie."""
 
     TARGET = "target"
     INCOMING = "incoming"
@@ -39,7 +39,7 @@ class FilePlace(StrEnum):
 
 
 class FileResult(NamedTuple):
-    """What the merged tree has at a path; without a mode the path is gone.
+    """The merged tree's entry at a path; without a mode the path is gone.
 
     Where `content` is None and there is a mode, `blob` names the content.
     """
@@ -132,13 +132,13 @@ def _side(conflict: FileConflict, choice: Whole, side: FileSide | None, name: st
 
 
 def _home(conflict: FileConflict, side: FileSide) -> bytes:
-    """Where a chosen version goes: to the merged path, unless the path is what is in question."""
+    """Return the path of a chosen version: the merged path, unless that is in question."""
     merged = conflict.target and conflict.incoming and conflict.kind not in PLACED_KINDS
     return conflict.path if merged else side.path
 
 
 def _described(conflict: FileConflict, side: FileSide) -> str:
-    """What tells this version from the other, in a few words."""
+    """Describe in a few words how this version differs from the other."""
     match conflict.kind:
         case ConflictKind.SUBMODULE:
             return f", at commit {side.blob[:12]}"
@@ -190,7 +190,7 @@ def _merges(conflict: FileConflict) -> Iterator[Option]:
 
 
 def _styled(conflict: FileConflict, mode: str) -> Iterator[Option]:
-    """What both say, written as either writes it."""
+    """Return the text that both share, written as either writes it."""
     target = conflict.target.content if conflict.target else None
     incoming = conflict.incoming.content if conflict.incoming else None
     if target is None or incoming is None:

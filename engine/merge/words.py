@@ -42,7 +42,7 @@ class MarkedLine(NamedTuple):
 
 
 def changed_words(before: bytes, after: bytes) -> ChangedWords:
-    """What to mark in two lines of which one became the other; nothing where nearly all changed.
+    """Return what to mark in a line that became another; nothing where nearly all changed.
 
     Marks with five or fewer unchanged characters between them are joined; a word that is more than
     half marked is marked whole; blanks at the ends of a mark are left out; and if more than three
@@ -151,7 +151,7 @@ def _block(old: Sequence[bytes], new: Sequence[bytes]) -> list[MarkedLine]:
 
 
 def _pairs(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Which old line became which new one, judged by the tokens they share."""
+    """Pair old lines with the new ones that they became, judged by the tokens they share."""
     if len(old) == len(new):
         return list(zip(range(len(old)), range(len(new)), strict=True))
     flat_old, flat_new = _numbered(old), _numbered(new)

@@ -56,7 +56,7 @@ class Layer:
 
     @property
     def inside(self) -> Path:
-        """Where it is found in the sandbox."""
+        """The path at which the sandbox shows it."""
         return _PLACE / self.name.strip(".").replace("/", "-")
 
 
@@ -90,7 +90,7 @@ def without_layers(wrapper: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def variables(machine: MachineSupport, request: ConfineRequest) -> Iterator[tuple[str, str]]:
-    """How programs find them."""
+    """Return the variables by which programs find the caches."""
     for layer in layers(machine, request):
         if layer.variable:
             yield layer.variable, str(layer.inside)

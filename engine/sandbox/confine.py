@@ -143,7 +143,7 @@ def release(profile: Profile) -> tuple[str, ...]:
 
 
 def row(profile: Profile, dimension: Dimension) -> Enforcement:
-    """How one dimension holds in a profile."""
+    """Return how one dimension holds in a profile."""
     return next(each for each in profile.report if each.dimension is dimension)
 
 

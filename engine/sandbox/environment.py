@@ -82,5 +82,5 @@ def _own(
 
 @lru_cache(maxsize=16)
 def _named(patterns: tuple[str, ...]) -> Callable[[str], object]:
-    """Whether a name matches one of these."""
+    """Say if a name matches one of these."""
     return re.compile("|".join(map(translate, patterns))).match

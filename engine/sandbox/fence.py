@@ -40,7 +40,7 @@ def rules(view: View) -> tuple[tuple[str, str], ...]:
 
 
 def is_scoped(machine: MachineSupport) -> bool:
-    """Whether this kernel can also close abstract sockets and signals to the outside."""
+    """Say if this kernel can also close abstract sockets and signals to the outside."""
     return machine.landlock_abi >= _SCOPE_ABI
 
 

@@ -25,7 +25,7 @@ def hole_paths(request: ConfineRequest) -> Iterator[tuple[Path, bool]]:
 
 
 def missing_holes(request: ConfineRequest) -> tuple[str, ...]:
-    """What was to be opened and is not there."""
+    """Name what was to be opened and is not there."""
     holes = request.holes
     missing = [hole for hole in holes.paths if _named(request, hole) is None]
     if holes.docker and not _is_there(docker_socket(request)):
@@ -56,7 +56,7 @@ def hole_sockets(request: ConfineRequest) -> Iterator[Path]:
 
 
 def docker_socket(request: ConfineRequest) -> str:
-    """Where the Docker daemon listens for this user."""
+    """Return the address at which the Docker daemon listens for this user."""
     return request.env.get("DOCKER_HOST", f"unix://{_DOCKER_SOCKET}").removeprefix("unix://")
 
 

@@ -1,4 +1,4 @@
-"""What was found out about this machine, as plain data that can be kept for as long as it runs.
+"""The facts about this machine, as plain data that can be kept for as long as it runs.
 
 Knows which mechanisms there are and what forcing one off means; finding out is `probe`'s work.
 """
@@ -29,7 +29,7 @@ class Mechanism(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismFinding:
-    """What trying one mechanism showed.
+    """The result of trying one mechanism.
 
     Attributes:
         detail: What was read back, such as a version.
@@ -56,7 +56,7 @@ class Hierarchy:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSupport:
-    """What this machine can enforce for this user.
+    """The mechanisms that this machine can enforce for this user.
 
     Attributes:
         identity: Kernel, boot, user and tools: what is cached holds while this stays the same.
@@ -88,14 +88,14 @@ class MachineSupport:
     forced_off: tuple[str, ...] = ()
 
     def finding(self, mechanism: Mechanism) -> MechanismFinding:
-        """What is known of one mechanism."""
+        """Return the finding about one mechanism."""
         for each in self.findings:
             if each.mechanism is mechanism:
                 return each
         return MechanismFinding(mechanism=mechanism, works=False, reason="it was not looked for")
 
     def has(self, mechanism: Mechanism) -> bool:
-        """Whether a mechanism works here and is not forced off."""
+        """Say if a mechanism works here and is not forced off."""
         return self.finding(mechanism).works
 
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class MachineSupport:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `to_json` gave.
+        """Read what `to_json` gave.
 
         Raises:
             KeyError, TypeError, ValueError: It was written by another version.

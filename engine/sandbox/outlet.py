@@ -17,14 +17,14 @@ _NEVER_BY_PROXY = "localhost,127.0.0.1,::1"
 
 
 def around(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
-    """What stands before the whole wrapper: the proxy ends when the wrapper ends."""
+    """Return the words before the whole wrapper: the proxy ends when the wrapper ends."""
     if request.network is NetworkAccess.ALLOW_LIST:
         folder, hosts = str(request.egress_dir), request.allowed_hosts
         yield from (*machine.python, _program(machine), "around", folder, *hosts, "--")
 
 
 def inside(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
-    """What stands before the agent: the forwarder, which does nothing where there is no proxy."""
+    """Return the words before the agent: the forwarder, which does nothing without a proxy."""
     if request.network is NetworkAccess.ALLOW_LIST:
         yield from (*machine.python, _program(machine), "inside", str(SOCKET), "--")
 
@@ -36,13 +36,13 @@ def mounts(request: ConfineRequest) -> Iterator[str]:
 
 
 def shown(machine: MachineSupport, request: ConfineRequest) -> Iterator[Path]:
-    """What the forwarder needs to be seen: its interpreter and itself."""
+    """Return what the forwarder needs to be seen: its interpreter and itself."""
     if request.network is NetworkAccess.ALLOW_LIST:
         yield from (Path(machine.python_home), Path(_program(machine)))
 
 
 def variables(request: ConfineRequest) -> Iterator[tuple[str, str]]:
-    """How programs find the way out."""
+    """Return the variables by which programs find the way out."""
     if request.network is not NetworkAccess.ALLOW_LIST:
         return
     web, any_kind = f"http://127.0.0.1:{_PORT}", f"socks5h://127.0.0.1:{_PORT}"

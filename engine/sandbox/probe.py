@@ -38,7 +38,7 @@ _ELSEWHERE = (
 
 
 def probe(env: Mapping[str, str], cache_dir: Path) -> MachineSupport:
-    """What this machine can enforce, as PLAIT_SANDBOX and PLAIT_FORCE_OFF want it seen.
+    """Probe what this machine can enforce, as PLAIT_SANDBOX and PLAIT_FORCE_OFF want it seen.
 
     Args:
         env: The user's environment.
@@ -98,7 +98,7 @@ def _identity(env: Mapping[str, str]) -> str:
 
 
 def _elsewhere() -> MachineSupport:
-    """What can be said without the kernel that all of this is about."""
+    """Return the support of a system without the kernel that all of this is about."""
     reason, fix = _ELSEWHERE
     missing = [each for each in Mechanism if each is not Mechanism.SAMPLING]
     return MachineSupport(
@@ -157,7 +157,7 @@ def _with_filter(machine: MachineSupport, cache_dir: Path) -> MachineSupport:
 
 
 def _root_only() -> Iterator[str]:
-    """What only root may read: as root, a sandbox does not hide it by itself."""
+    """Return what only root may read: as root, a sandbox does not hide it by itself."""
     for top, depth in (("/etc", 3), ("/var/lib", 1), ("/opt", 1)):
         yield from _unreadable(Path(top), depth)
 

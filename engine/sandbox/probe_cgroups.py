@@ -88,7 +88,7 @@ def _own_groups(text: str) -> Iterator[tuple[str, str]]:
 
 
 def probe_cgroups() -> tuple[list[MechanismFinding], list[Hierarchy]]:
-    """What cgroups can do here: the findings, and the places, version 2 first."""
+    """Probe what cgroups can do here: the findings, and the places, version 2 first."""
     found = sorted(mounts(), key=lambda mount: -mount.version)
     tried = [(mount, *_try(mount)) for mount in found]
     places = [place for _, place, _ in tried if place is not None]
@@ -152,7 +152,7 @@ def _try(mount: Mount) -> tuple[Hierarchy | None, str]:
 
 
 def _controllers_below(mount: Mount, parent: Path) -> tuple[str, ...]:
-    """Which limits a group made here really takes; raises where none can be made or joined."""
+    """Return the limits that a group made here takes; raise where none can be made or joined."""
     if mount.is_unified:
         _enable(parent)
     group = Path(tempfile.mkdtemp(prefix=f"{cgroups.PREFIX}probe-", dir=parent))

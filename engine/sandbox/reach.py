@@ -1,4 +1,4 @@
-"""Whether an attempt could have written somewhere: told from the rung it ran on, and its holes.
+"""Tell if an attempt could have written somewhere, from its rung and its holes.
 
 Knows nothing of what happened; only what the mechanisms make impossible.
 """

@@ -1,4 +1,4 @@
-"""What one attempt asks of its sandbox, as plain data: its own folders, its holes, its limits.
+"""One attempt's demands on its sandbox, as plain data: its folders, its holes, its limits.
 
 Knows no mechanism: the same request is answered by every rung of the ladder.
 """
@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 
 
 class NetworkAccess(StrEnum):
-    """What an attempt may reach."""
+    """The network that an attempt may reach."""
 
     OPEN = "open"
     NONE = "none"
@@ -24,7 +24,7 @@ class NetworkAccess(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxHoles:
-    """What the user opens on purpose; every hole is reported.
+    """The holes that the user opens on purpose; every hole is reported.
 
     Attributes:
         env: Names of variables passed on, `*` at the end of a name allowed.
@@ -42,7 +42,7 @@ class SandboxHoles:
 
 @dataclass(frozen=True, kw_only=True)
 class ConfineRequest:
-    """What one attempt needs; all paths are absolute and exist.
+    """The needs of one attempt; all paths are absolute and exist.
 
     Attributes:
         name: Unique among living attempts; names its cgroups.

@@ -26,14 +26,14 @@ _FIX = "Log in through systemd with cgroup version 2, so that `systemd-run --use
 
 
 def bus(env: Mapping[str, str]) -> dict[str, str]:
-    """What `systemd-run --user` needs to find its manager."""
+    """Return the variables by which `systemd-run --user` finds its manager."""
     found = {name: env[name] for name in _BUS if name in env}
     found.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
     return found
 
 
 def words(name: str, limits: Limits, env: Mapping[str, str]) -> tuple[str, ...]:
-    """What to put before a wrapper so that it comes to life in a scope of its own.
+    """Return the words before a wrapper that start it in a scope of its own.
 
     The variables that lead to the user's manager are taken away again before the agent.
     """
@@ -73,7 +73,7 @@ def limit(name: str, limits: Limits, env: Mapping[str, str]) -> None:
 
 
 def probe_scope(env: Mapping[str, str]) -> tuple[MechanismFinding, Hierarchy | None]:
-    """Whether a scope of the user's takes limits, read from inside one."""
+    """Probe if a scope of the user's takes limits, read from inside one."""
     argv = [*words(f"probe-{os.getpid()}", _TRIAL, env), "sh", "-c", _READ_BACK]
     try:
         done = subprocess.run(

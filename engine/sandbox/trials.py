@@ -43,7 +43,7 @@ class Trial:
     folder: Path
 
     def bwrap(self, network: NetworkAccess) -> MechanismFinding:
-        """Whether bubblewrap holds; without network it is the network namespace that is tried."""
+        """Try if bubblewrap holds; without network it is the network namespace that is tried."""
         mechanism = (
             Mechanism.BWRAP if network is NetworkAccess.OPEN else Mechanism.NETWORK_NAMESPACE
         )
@@ -65,7 +65,7 @@ class Trial:
         )
 
     def overlay(self) -> MechanismFinding:
-        """Whether bubblewrap can lay one folder over another, and writes go above only."""
+        """Try if bubblewrap can lay one folder over another, so that writes go above only."""
         lower, upper, work = (self.folder / name for name in ("lower", "upper", "work"))
         for folder in (lower, upper, work):
             folder.mkdir()
@@ -91,7 +91,7 @@ class Trial:
         )
 
     def landlock(self) -> MechanismFinding:
-        """Whether Landlock holds."""
+        """Try if Landlock holds."""
         if not self.machine.landlock_abi:
             return MechanismFinding(
                 mechanism=Mechanism.LANDLOCK,
@@ -113,7 +113,7 @@ class Trial:
         )
 
     def seccomp(self) -> MechanismFinding:
-        """Whether sockets can be refused, by asking for one."""
+        """Try if sockets can be refused, by asking for one."""
         python, launcher = self.machine.python, self.machine.launcher
         program = (*python, "-c", _SOCKETS)
         try:
@@ -127,7 +127,7 @@ class Trial:
         return MechanismFinding(mechanism=Mechanism.SECCOMP, works=works, reason=reason)
 
     def nproc(self) -> MechanismFinding:
-        """Whether RLIMIT_NPROC set inside bubblewrap stops its processes; root's it never does."""
+        """Try if RLIMIT_NPROC set inside bubblewrap stops its processes; root's it never does."""
         reason = "root is exempt from it"
         if self.machine.uid != 0:
             limited = ("prlimit", "--nproc=4:4", "--", "sh", "-c", _FORKS)
@@ -147,7 +147,7 @@ class Trial:
         return ConfineRequest(name="probe", workspace=own, home=own, env=self.env, network=network)
 
     def _problem(self, wrapper: Sequence[str]) -> str:
-        """What went wrong behind a wrapper, in one line, or nothing."""
+        """Say in one line what went wrong behind a wrapper; nothing if all went well."""
         if _UNGUARDED not in self._seen(()):
             return "the trial shows nothing here: it fails without any guard too"
         seen = self._seen(wrapper)
@@ -157,7 +157,7 @@ class Trial:
         return "" if is_written else "what is written in the own folder does not arrive"
 
     def _seen(self, wrapper: Sequence[str]) -> list[str]:
-        """What the script says behind a wrapper, or what was said instead of it."""
+        """Return the script's output behind a wrapper, or what was said instead of it."""
         own, hidden = self.folder / "own", self.folder / "hidden"
         hidden.mkdir(exist_ok=True)
         (hidden / "secret").write_text("secret\n")
@@ -174,7 +174,7 @@ class Trial:
 
 
 def run(argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.CompletedProcess[str] | None":
-    """What a short program says; None where it cannot be started or does not end in time."""
+    """Return a short program's output; None if it cannot be started or does not end in time."""
     try:
         return subprocess.run(
             argv,
@@ -191,7 +191,7 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.CompletedPro
 
 
 def find_bwrap(env: Mapping[str, str]) -> str | None:
-    """Where bubblewrap is."""
+    """Return the path of bubblewrap."""
     return shutil.which("bwrap", path=env.get("PATH", os.defpath))
 
 
@@ -208,7 +208,7 @@ def sysctl(name: str) -> str:
 
 
 def _userns_fix(problem: str) -> str:
-    """Why user namespaces are refused, judged by the switches that are known to refuse them."""
+    """Say why user namespaces are refused, judged by the switches known to refuse them."""
     if sysctl(_APPARMOR) == "1":
         return (
             "Allow bubblewrap in AppArmor: write `abi <abi/4.0>, include <tunables/global> profile "
@@ -225,5 +225,5 @@ def _userns_fix(problem: str) -> str:
 
 
 def is_container() -> bool:
-    """Whether this runs in a container whose maker says so."""
+    """Say if this runs in a container whose maker says so."""
     return any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv"))

@@ -1,4 +1,4 @@
-"""What an attempt sees of the file system, as folders shown and hidden, before any mechanism.
+"""An attempt's view of the file system: folders shown and hidden, before any mechanism.
 
 Allow-listed: the system's own folders, the user's toolchains, the attempt's own folders, holes.
 Whatever is not named is not there; so a disk mounted at `/data` tomorrow is not there either.
@@ -38,7 +38,7 @@ _RESOLVER_FOLDER = Path("/run/systemd/resolve")
 
 
 class Access(StrEnum):
-    """How a path is seen; on the same path the later in this list wins."""
+    """The way a path is seen; on the same path the later in this list wins."""
 
     READ = "ro"
     WRITE = "rw"
@@ -72,7 +72,7 @@ class View:
 
 
 def look(machine: MachineSupport, request: ConfineRequest) -> View:
-    """What the attempt of this request is to see on this machine.
+    """Return what the attempt of this request is to see on this machine.
 
     Raises:
         WorkspaceError: The workspace's `.git` is a link.
@@ -117,7 +117,7 @@ def toolchains_for(request: ConfineRequest) -> Toolchains:
 
 
 class _Common(NamedTuple):
-    """What all attempts see alike; `links` are those that none of it is in the way of."""
+    """The common view of all attempts; `links` are those that none of it is in the way of."""
 
     sights: tuple[BindMount, ...]
     links: tuple[Path, ...]
@@ -189,7 +189,7 @@ def _own_folders(request: ConfineRequest) -> Iterator[BindMount]:
 
 
 def _name_resolution(request: ConfineRequest) -> Iterator[BindMount]:
-    """Where `/etc/resolv.conf` leads; the resolver's sockets would be a way out of no network."""
+    """Show what `/etc/resolv.conf` leads to; the resolver's sockets would pass a closed network."""
     if request.network is not NetworkAccess.OPEN:
         return
     real = Path("/etc/resolv.conf").resolve()

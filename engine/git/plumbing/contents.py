@@ -1,4 +1,4 @@
-"""Whether files are what some versions say, byte for byte, told without a git.
+"""Compare files with expected blobs, byte for byte, without starting git.
 
 A yes is a proof, whatever line ends or filters are in force: what is there is what git keeps. A no
 is none: git may see the same in other bytes, and has to be asked.

@@ -71,7 +71,7 @@ class Shell:
             await self._process.wait()
 
     async def run(self, words: Sequence[str], *, stdin: bytes = b"", timeout_s: float) -> Completed:
-        """How a command ended, and what it wrote.
+        """Run a command; return its exit code and its output.
 
         Raises:
             TimeoutError: It did not end in time. Nothing more can be asked of this shell.
