@@ -16,10 +16,10 @@ from engine.errors import AgentError, EngineError
 from engine.library import talks
 from engine.library.listening import Answerer, Listening, Subscriber
 from engine.library.making import (
+    AgentSource,
     Brief,
-    How,
     Tool,
-    Who,
+    WorkSettings,
     as_command,
     check_who,
     option_texts,
@@ -122,7 +122,7 @@ class Agent:
         Raises:
             AgentError: It is described as several things at once, or given tools it cannot take.
         """
-        self._who = Who(
+        self._who = AgentSource(
             name=name,
             command=as_command(command) if command else (),
             call=call,
@@ -133,7 +133,7 @@ class Agent:
             execution_mode=execution_mode,
         )
         check_who(self._who)
-        self._how = How(
+        self._how = WorkSettings(
             limits=limits or Limits(),
             system=system,
             check=check,

@@ -43,7 +43,7 @@ Tool = Callable[..., Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Who:
+class AgentSource:
     """The one who does the work, as a program says it: exactly one of name, argv, function."""
 
     name: str | None = None
@@ -57,7 +57,7 @@ class Who:
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
+class WorkSettings:
     """The settings of its work."""
 
     limits: Limits = field(default_factory=Limits)
@@ -76,7 +76,7 @@ def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def check_who(who: Who) -> None:
+def check_who(who: AgentSource) -> None:
     """Refuse what cannot be: several kinds of agent at once, or tools that it could not be given.
 
     Raises:
@@ -115,7 +115,7 @@ def _read(folder: Path) -> Manifest | None:
     return load_manifest(path.read_bytes(), file=str(path), read=partial(read_inside, folder))
 
 
-def choice_of(who: Who, manifest: Manifest | None) -> AgentChoice:
+def choice_of(who: AgentSource, manifest: Manifest | None) -> AgentChoice:
     """The agent that is meant.
 
     Raises:
@@ -148,7 +148,7 @@ def choice_of(who: Who, manifest: Manifest | None) -> AgentChoice:
 
 
 def _callable_choice(
-    who: Who, function: Callable[..., Any], manifest: Manifest | None
+    who: AgentSource, function: Callable[..., Any], manifest: Manifest | None
 ) -> AgentChoice:
     mode = who.execution_mode or (manifest.runtime.execution_mode if manifest else "process")
     refer = in_this_process if mode == ExecutionMode.THREAD else reference_of
@@ -163,12 +163,12 @@ def _callable_choice(
 class Brief:
     """A worker, the settings of its work, and what the repository's manifest says besides."""
 
-    who: Who
-    how: How
+    who: AgentSource
+    how: WorkSettings
     manifest: Manifest | None
 
     @classmethod
-    async def read(cls, engine: Engine, who: Who, how: How) -> Self:
+    async def read(cls, engine: Engine, who: AgentSource, how: WorkSettings) -> Self:
         """With what the manifest says now.
 
         Raises:

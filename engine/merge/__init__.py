@@ -16,7 +16,7 @@ from engine.merge.choices import (
     choice_of,
     text_of,
 )
-from engine.merge.conflict import FileConflict, FileSide, Names, Open
+from engine.merge.conflict import FileConflict, FileSide, OpenDecisions, SideNames
 from engine.merge.documents import reads_still
 from engine.merge.ideas import Rule
 from engine.merge.journal import HunkAt
@@ -71,8 +71,7 @@ __all__ = [
     "MarkedLine",
     "Memory",
     "Merge",
-    "Names",
-    "Open",
+    "OpenDecisions",
     "Option",
     "Origin",
     "OutsideAnswer",
@@ -84,6 +83,7 @@ __all__ = [
     "Resolution",
     "ResolutionSession",
     "Rule",
+    "SideNames",
     "SingleLines",
     "Spot",
     "TextMerge",

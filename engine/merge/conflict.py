@@ -46,14 +46,14 @@ class FileSide:
         return self.mode in (REGULAR, EXECUTABLE)
 
 
-class Names(NamedTuple):
+class SideNames(NamedTuple):
     """The names of the two sides on screen: branches or workers."""
 
     target: str = "target"
     incoming: str = "incoming"
 
 
-class Open(NamedTuple):
+class OpenDecisions(NamedTuple):
     """The decisions still open: the whole file, its mode, its place, or these hunks."""
 
     whole: bool
@@ -79,7 +79,7 @@ class FileConflict:
     base: FileSide | None
     target: FileSide | None
     incoming: FileSide | None
-    names: Names = Names("target", "incoming")  # noqa: RUF009 - a tuple cannot be changed
+    names: SideNames = SideNames("target", "incoming")  # noqa: RUF009 - a tuple cannot be changed
     below: tuple[bytes, ...] = ()
     moved_to: FileSide | None = None
     free_path: bytes | None = None
@@ -141,19 +141,19 @@ class FileConflict:
         ).settle()
 
     @cached_property
-    def open(self) -> Open:
+    def open(self) -> OpenDecisions:
         """The decisions that this path waits for before it can be landed.
 
         A conflict that git sees and the aligned lines do not (git aligned them otherwise) is not
         passed over: the whole file then waits to be confirmed.
         """
         if self.kind in WHOLE_KINDS or (self.text is None and not self.blob.is_resolved):
-            return Open(whole=True, mode=False, place=False, hunks=())
+            return OpenDecisions(whole=True, mode=False, place=False, hunks=())
         place = self.kind in PLACED_KINDS
         mode = not self.mode.is_resolved
         unseen = not (self.hunks or place or mode)
         whole = self.kind in STYLE_KINDS or unseen
-        return Open(whole=whole, mode=mode, place=place, hunks=() if whole else self.hunks)
+        return OpenDecisions(whole=whole, mode=mode, place=place, hunks=() if whole else self.hunks)
 
     @property
     def fingerprint(self) -> str:

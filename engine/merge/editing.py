@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.merge.conflict import Names
+from engine.merge.conflict import SideNames
 from engine.merge.linediff import diff
 from engine.merge.text import ConflictHunk, HunkKey, join_all, split_lines
 
@@ -31,7 +31,7 @@ class _Block(NamedTuple):
     end: int
 
 
-def marked(hunk: ConflictHunk, names: Names) -> bytes:
+def marked(hunk: ConflictHunk, names: SideNames) -> bytes:
     """An open hunk for an editor, its base between the sides."""
     tag = f"[hunk {hunk.key}]"
     sides = (

@@ -28,7 +28,7 @@ from engine.git.unfinished import (
     settled_tree,
     unfinished,
 )
-from engine.merge import FileConflict, Names, ResolutionSession, adopted, has_markers
+from engine.merge import FileConflict, ResolutionSession, SideNames, adopted, has_markers
 from engine.review.local import MergeReview, layout_of
 from engine.review.reading import contents_of, entries_of
 from engine.review.review import Review
@@ -95,7 +95,7 @@ class OwnMerge(MergeReview):
         return [_sign(file) for file in files]
 
     async def _review(self, state: Unfinished) -> Review:
-        names = Names(state.target, state.incoming)
+        names = SideNames(state.target, state.incoming)
         here = state.sides or Sides(state.head, state.head, state.head)
         told = None
         if state.sides is not None:

@@ -24,10 +24,10 @@ from engine.merge import (
     FilePlace,
     HunkKey,
     Memory,
-    Names,
     Option,
     Proposal,
     ResolutionSession,
+    SideNames,
     Whole,
     options,
     propose,
@@ -69,7 +69,7 @@ async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
     merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
     if merged.is_clean:
         return Previewed(sides, merged, Conflicts(()))
-    names = Names(target, incoming)
+    names = SideNames(target, incoming)
     return Previewed(sides, merged, await read_conflicts(repo, merged, sides, names))
 
 

@@ -18,12 +18,12 @@ from engine.merge import (
     ConflictHunk,
     HunkKey,
     Memory,
-    Names,
     Origin,
     OutsideAnswer,
     Piece,
     Proposal,
     ResolutionSession,
+    SideNames,
     TextMerge,
     propose,
     reads_still,
@@ -60,7 +60,7 @@ class Review:
 
     repo: Repo
     sides: Sides
-    names: Names
+    names: SideNames
     merged: MergedTrees
     conflicts: Conflicts
     session: ResolutionSession
@@ -76,13 +76,13 @@ class Review:
     kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
 
     @classmethod
-    async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: Names) -> Self:
+    async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: SideNames) -> Self:
         """The review of a merge about which nothing is decided yet; both sides are commits."""
         merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
         return await cls.of(repo, merged, sides, names)
 
     @classmethod
-    async def of(cls, repo: Repo, merged: MergedTrees, sides: Sides, names: Names) -> Self:
+    async def of(cls, repo: Repo, merged: MergedTrees, sides: Sides, names: SideNames) -> Self:
         """The same of a merge that was made already."""
         conflicts = await read_conflicts(repo, merged, sides, names)
         paths = {one.path for one in merged.conflicts} | {one.path for one in conflicts.files}

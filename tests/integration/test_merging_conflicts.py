@@ -12,8 +12,8 @@ from engine.merge import (
     ConflictKind,
     FileConflict,
     FilePlace,
-    Names,
     ResolutionSession,
+    SideNames,
     Whole,
     options,
 )
@@ -299,7 +299,7 @@ async def test_a_clean_merge_has_no_conflicts_to_read(lab: Lab):
     repo = await lab.repo()
     made = await preview(repo, "target", "incoming")
     assert made.is_clean
-    again = await read_conflicts(repo, made.merged, made.sides, Names("target", "incoming"))
+    again = await read_conflicts(repo, made.merged, made.sides, SideNames("target", "incoming"))
     assert again.files == ()
 
 

@@ -13,9 +13,9 @@ from engine.merge import (
     FileSide,
     HunkKey,
     Memory,
-    Names,
     Proposal,
     ResolutionSession,
+    SideNames,
     propose,
 )
 from engine.messages import commands as c
@@ -34,7 +34,7 @@ from engine.review.weaving import (
 from tests.support.consoles import NOW, FakePort, changed, csvlite, worker
 
 WHO = "port/worker_1"
-NAMES = Names("main", WHO)
+NAMES = SideNames("main", WHO)
 _IO = '''"""Blocks of text, read and written."""
 import io
 ENCODING = "utf-8"

@@ -10,15 +10,15 @@ from engine.merge import (
     FilePlace,
     FileResult,
     FileSide,
-    Names,
     ResolutionSession,
+    SideNames,
     Whole,
     kind_named,
     options,
 )
 from engine.merge.whole import option
 
-NAMES = Names("main", "port/io.py")
+NAMES = SideNames("main", "port/io.py")
 PATH = b"src/io.py"
 
 

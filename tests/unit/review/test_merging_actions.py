@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import WorkspaceError
-from engine.merge import ConflictKind, FileConflict, FileSide, Names, ResolutionSession, propose
+from engine.merge import ConflictKind, FileConflict, FileSide, ResolutionSession, SideNames, propose
 from engine.messages import commands as c
 from engine.review.actions import decided, side_actions
 from engine.review.showing import Lens, file_views
@@ -21,7 +21,7 @@ def side(content: bytes | None, *, path: bytes = b"f", mode: str = "100644") -> 
 
 def conflict(kind: ConflictKind = ConflictKind.CONTENTS, **more: object) -> FileConflict:
     sides = {"base": side(BASE), "target": side(TARGET), "incoming": side(INCOMING)}
-    fields = {"path": b"f", "kind": kind, "names": Names("main", "s/worker_1"), **sides, **more}
+    fields = {"path": b"f", "kind": kind, "names": SideNames("main", "s/worker_1"), **sides, **more}
     return FileConflict(**fields).told_exactly()
 
 
