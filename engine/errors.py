@@ -6,7 +6,7 @@
     ├ WorkspaceError            BranchTaken · WorktreeBusy · DirtyTarget
     ├ OutOfRoom
     ├ GitFailed                 argv, exit_code, stderr
-    ├ AgentError                AgentNotFound · AgentBrokeProtocol
+    ├ AgentError                AgentNotFound
     ├ HostLost                  attempt, last_offset
     ├ NoSuchRun                 run
     ├ MechanismMissing          dimension, wanted, found, fix
@@ -155,10 +155,6 @@ class AgentNotFound(AgentError):
     def __init__(self, name: str, *, hint: str = "") -> None:
         self.name = name
         super().__init__(f"the agent {name!r} was not found", hint=hint)
-
-
-class AgentBrokeProtocol(AgentError):
-    """An agent wrote something that its own protocol does not allow."""
 
 
 class HostLost(EngineError):

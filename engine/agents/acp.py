@@ -7,20 +7,20 @@ from engine.agents.acp_stream import AcpStream, initialize
 from engine.agents.claude import LOGIN_OF_CLAUDE, environment_of_claude
 from engine.agents.codex import LOGIN_OF_CODEX, files_of_codex, home_of_codex
 from engine.agents.contract import (
+    AgentLaunch,
     Capabilities,
-    Found,
+    FoundAgent,
     HintChannel,
-    Launch,
     LaunchFile,
     LaunchRequest,
     SessionId,
     Steering,
 )
-from engine.agents.finding import LoginTraces, Search, find_agent
+from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import folders_of, more_arguments, picked, program_of
 from engine.agents.prompting import system_text
 from engine.agents.table_agent import fill
-from engine.agents.tables import Table, shipped_table
+from engine.agents.tables import AgentTable, shipped_table
 from engine.errors import AgentError
 
 
@@ -47,7 +47,7 @@ class AcpAdapter:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the protocol lets it do."""
+        """The capabilities that the protocol gives it."""
         return Capabilities(
             permission=True,
             steer=Steering.AFTER_TURN,
@@ -60,7 +60,7 @@ class AcpAdapter:
             two_way=True,
         )
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One process with one session; its input stays open until the last turn has ended."""
         table = shipped_table(self.table) if self.table else None
         argv = request.choice.argv or self._argv(request)
@@ -69,7 +69,7 @@ class AcpAdapter:
                 f"the agent {request.choice.name!r} has no argv",
                 hint="Say what speaks the protocol: `argv: [my-agent, --acp]`.",
             )
-        return Launch(
+        return AgentLaunch(
             argv=(*argv, *more_arguments(request)),
             env={
                 **(picked(request, table.variables) if table else {}),
@@ -88,14 +88,14 @@ class AcpAdapter:
         """The client's side of the protocol."""
         return AcpStream(request, has_system_file=self.hint is HintChannel.CONFIG_FILE)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""
         driven = "Agent Client Protocol 1, both ways"
         if not self.argv:
-            return Found(name=self.name, driven=driven, install_hint=self.install_hint)
+            return FoundAgent(name=self.name, driven=driven, install_hint=self.install_hint)
         table = shipped_table(self.table) if self.table else None
         traces = LoginTraces(**table.login.model_dump()) if table else self.login
-        search = Search(program=self.argv[0], driven=driven, traces=traces)
+        search = ProgramSearch(program=self.argv[0], driven=driven, traces=traces)
         return await find_agent(self, search, environment)
 
     def _argv(self, request: LaunchRequest) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ class AcpAdapter:
         return (program_of(request, self.argv[0]), *self.argv[1:], *chosen)
 
 
-def _files(table: Table | None, request: LaunchRequest) -> tuple[LaunchFile, ...]:
+def _files(table: AgentTable | None, request: LaunchRequest) -> tuple[LaunchFile, ...]:
     values = {"system": system_text(request), "home": request.home}
     return tuple(
         LaunchFile(path=file.path, data=fill(file.text, values).encode())

@@ -16,7 +16,7 @@ from engine.agents.agent_events import (
     Decided,
     Heard,
     Progressed,
-    Reply,
+    ProtocolReply,
     Thought,
     ToolCalled,
     ToolEnded,
@@ -71,7 +71,7 @@ def _response(identity: object, result: object) -> bytes:
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _OpenPermission:
     """A permission that has not been answered: the call's own id, and its options by kind."""
 
     call: object
@@ -96,7 +96,8 @@ class AcpStream(Reading):
         self._prompts = _FIRST_PROMPT - 1
         self._running: int | None = None
         self._queue: deque[str] = deque()
-        self._waiting: dict[str, _Waiting] = {}
+        # By the JSON of a call's id: 1 and "1" are different ids.
+        self._waiting: dict[str, _OpenPermission] = {}
         self._message: object = None
         self._is_broken = False
         self._told = ""
@@ -111,7 +112,7 @@ class AcpStream(Reading):
         }
 
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one message of the protocol means."""
+        """Return the events of one message of the protocol."""
         if record.get("jsonrpc") != "2.0":
             return None
         method = record.get("method")
@@ -161,7 +162,7 @@ class AcpStream(Reading):
         return b"".join([line_of({"jsonrpc": "2.0", **cancel}), *answers])
 
     def sent(self, line: bytes) -> list[AgentEvent]:
-        """What the recording shows as said: prompts that were begun, answers that were given."""
+        """Return the events of what was sent: prompts that were begun, answers that were given."""
         record = read_record(line) or {}
         if record.get("method") == "session/prompt":
             self._running = count_of(record.get("id"))
@@ -169,7 +170,7 @@ class AcpStream(Reading):
             if self._running != _FIRST_PROMPT:
                 self._told = content_text(at(record, "params", "prompt"))
         elif "method" not in record:
-            self._waiting.pop(_name_of(record.get("id")), None)
+            self._waiting.pop(json.dumps(record.get("id")), None)
         return []
 
     def _heard(self) -> list[AgentEvent]:
@@ -337,10 +338,10 @@ class AcpStream(Reading):
             text_of(option.get("kind")): text_of(option.get("optionId"))
             for option in reversed(params["options"])
         }
-        waiting, name = _Waiting(identity, options), _name_of(identity)
+        waiting, name = _OpenPermission(identity, options), json.dumps(identity)
         if (decision := decide(self.request, tool, detail)) is not None:
             allowed, rule = decision
-            answer: Reply = self.reply(_verdict(waiting, is_allowed=allowed))
+            answer: ProtocolReply = self.reply(_verdict(waiting, is_allowed=allowed))
             return [Decided(name, tool, detail, allowed, rule), answer]
         self._waiting[name] = waiting
         return [
@@ -355,12 +356,7 @@ class AcpStream(Reading):
         ]
 
 
-def _name_of(identity: object) -> str:
-    # 1 and "1" are different ids of a call, so a question is named by the id's JSON.
-    return json.dumps(identity)
-
-
-def _verdict(waiting: _Waiting, *, is_allowed: bool) -> bytes:
+def _verdict(waiting: _OpenPermission, *, is_allowed: bool) -> bytes:
     kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
     chosen = next((waiting.options[kind] for kind in kinds if kind in waiting.options), None)
     outcome: dict[str, Any] = {"outcome": "cancelled"}

@@ -1,4 +1,4 @@
-"""What an agent tells while it works, and how it ended: the same few words for every agent.
+"""The events of an agent at work, and its outcome: the same few words for every agent.
 
 These are the observations of one attempt; `engine.messages.events` is what observers of a run see.
 """
@@ -86,7 +86,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSeen:
-    """What this attempt has used so far: totals, each None where it is not known.
+    """The usage of this attempt so far: totals, each None where it is not known.
 
     `input_tokens` counts all that went in, `cached_tokens` the part of it that a cache held.
     """
@@ -99,7 +99,7 @@ class UsageSeen:
 
 @dataclass(frozen=True, slots=True)
 class Progressed:
-    """How far the agent says it is, from 0 to 1; None where it only says what it does."""
+    """The agent's own progress, from 0 to 1; None where it only says what it does."""
 
     fraction: float | None
     note: str = ""
@@ -124,7 +124,7 @@ class RateLimited:
 
 @dataclass(frozen=True, slots=True)
 class SubAgents:
-    """How many sub-agents have been started by the agent so far."""
+    """The number of sub-agents that the agent has started so far."""
 
     count: int
 
@@ -142,7 +142,7 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ProtocolReply:
     """Bytes that the protocol wants written to the agent's input now."""
 
     data: bytes
@@ -150,7 +150,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was said to the agent while it worked has reached it."""
+    """Words that reached the agent while it worked."""
 
     text: str
 
@@ -185,7 +185,7 @@ AgentEvent = (
     | RateLimited
     | SubAgents
     | TurnEnded
-    | Reply
+    | ProtocolReply
     | Heard
     | Raw
     | Printed
@@ -194,7 +194,7 @@ AgentEvent = (
 
 @dataclass(frozen=True, kw_only=True)
 class AgentOutcome:
-    """How an attempt ended, judged by its exit code and its closing record together.
+    """The outcome of an attempt, judged by its exit code and its closing record together.
 
     Attributes:
         text: The last message, at most 64 KiB of it.

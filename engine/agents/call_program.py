@@ -22,7 +22,7 @@ Asker = Callable[[dict[str, Any]], str]
 
 
 class CallContext:
-    """What a called function may tell and ask while it works: its second argument, if it has one.
+    """The second argument of a called function, if it takes one: it may tell and ask by it.
 
     Attributes:
         prompt: What it was asked to do; the first argument.

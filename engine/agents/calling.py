@@ -15,10 +15,10 @@ from weakref import WeakValueDictionary
 
 from engine.agents.call_program import find
 from engine.agents.contract import (
+    AgentLaunch,
     Capabilities,
-    Found,
+    FoundAgent,
     HintChannel,
-    Launch,
     LaunchFile,
     LaunchRequest,
 )
@@ -112,7 +112,7 @@ class CallableAdapter:
         )
     )
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """This interpreter, with the caller's import path."""
         reference = request.choice.options.get("call", "")
         if ":" not in reference:
@@ -128,7 +128,7 @@ class CallableAdapter:
         path = _path(request)
         tools = request.choice.options.get("tools", "").split()
         about = {**about_call(request), "call": reference, "path": path, "tools": tools}
-        return Launch(
+        return AgentLaunch(
             argv=(
                 *(sys.executable, "-I"),
                 *(f"{request.home}/{file}" for file in (_PROGRAM_FILE, _CALL_FILE)),
@@ -146,10 +146,10 @@ class CallableAdapter:
         """Our own protocol, which the program speaks."""
         return OwnStream(request, speaks=True)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Always there."""
         del environment
-        return Found(
+        return FoundAgent(
             name=self.name,
             path=sys.executable,
             login="needs none",
@@ -160,7 +160,7 @@ class CallableAdapter:
 
 
 def about_call(request: LaunchRequest) -> dict[str, Any]:
-    """What a `CallContext` is made from."""
+    """Return the fields that a `CallContext` is made from."""
     return {
         "prompt": user_text(request, is_resumed=False),
         "workspace": request.workspace,
@@ -172,7 +172,7 @@ def about_call(request: LaunchRequest) -> dict[str, Any]:
 
 
 def _path(request: LaunchRequest) -> list[str]:
-    """Where to import from: the manifest's folder and what is named, else the caller's own path."""
+    """Return the import path: the manifest's folder and what is named, else the caller's own."""
     named = request.choice.options.get("path")
     if named is not None:
         return [str(Path(request.folder, part)) for part in named.split(":")]

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from engine.agents.claude_stream import ClaudeStream, control_request, user_message
 from engine.agents.contract import (
+    AgentLaunch,
     Capabilities,
-    Found,
+    FoundAgent,
     HintChannel,
-    Launch,
     LaunchRequest,
     SessionId,
     Steering,
 )
-from engine.agents.finding import LoginTraces, Search, find_agent
+from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, picked, program_of
 from engine.agents.permitting import is_allowed_unasked
 from engine.agents.prompting import system_text, user_text
@@ -70,11 +70,11 @@ class ClaudeAdapter:
         )
     )
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One process that takes prompts from its input until that is closed."""
         words = user_text(request, is_resumed=request.session is not None)
         program = program_of(request, "claude")
-        return Launch(
+        return AgentLaunch(
             argv=(
                 *(program, "-p", "--verbose"),
                 *("--input-format", "stream-json", "--output-format", "stream-json"),
@@ -98,9 +98,11 @@ class ClaudeAdapter:
         """A parser for its `stream-json`."""
         return ClaudeStream(request)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""
-        search = Search(program="claude", driven="stream-json, both ways", traces=LOGIN_OF_CLAUDE)
+        search = ProgramSearch(
+            program="claude", driven="stream-json, both ways", traces=LOGIN_OF_CLAUDE
+        )
         return await find_agent(self, search, environment)
 
 

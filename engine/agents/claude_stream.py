@@ -74,7 +74,7 @@ def _control_response(identity: str, response: dict[str, Any]) -> bytes:
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _OpenQuestion:
     """A question of the agent's that has not been answered."""
 
     tool: str
@@ -88,7 +88,7 @@ class ClaudeStream(Reading):
 
     def __init__(self, request: LaunchRequest) -> None:
         super().__init__(request)
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _OpenQuestion] = {}
         self._counted = ""
         self._sub_agents = 0
         self._interrupts = 0
@@ -121,7 +121,7 @@ class ClaudeStream(Reading):
         return read_record(line)
 
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one record means."""
+        """Return the events of one record."""
         reader = self._readers.get(record.get("type", ""))
         return None if reader is None else reader(record)
 
@@ -314,7 +314,7 @@ class ClaudeStream(Reading):
                 Decided(identity, tool, detail, allowed, rule),
                 self.reply(_control_response(identity, _verdict(given, answer))),
             ]
-        self._waiting[identity] = _Waiting(tool, given)
+        self._waiting[identity] = _OpenQuestion(tool, given)
         return [
             Asked(
                 id=identity,
@@ -328,7 +328,7 @@ class ClaudeStream(Reading):
 
     def _question(self, identity: str, given: Record) -> list[AgentEvent]:
         questions = [q for q in given.get("questions") or () if isinstance(q, dict)]
-        self._waiting[identity] = _Waiting(_QUESTION_TOOL, given)
+        self._waiting[identity] = _OpenQuestion(_QUESTION_TOOL, given)
         choices = tuple(
             text_of(option.get("label")) for q in questions[:1] for option in q.get("options") or ()
         )

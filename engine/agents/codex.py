@@ -15,16 +15,16 @@ from engine.agents.agent_events import (
     ToolEnded,
 )
 from engine.agents.contract import (
+    AgentLaunch,
     Capabilities,
-    Found,
+    FoundAgent,
     HintChannel,
-    Launch,
     LaunchFile,
     LaunchRequest,
     SessionId,
     Steering,
 )
-from engine.agents.finding import LoginTraces, Search, find_agent
+from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, program_of
 from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text
@@ -61,7 +61,7 @@ class CodexStream(Reading):
         }
 
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one record means."""
+        """Return the events of one record."""
         reader = self._readers.get(text_of(record.get("type")))
         return None if reader is None else reader(record)
 
@@ -107,7 +107,7 @@ class CodexStream(Reading):
 
 
 def _title(item: Record, paths: tuple[str, ...]) -> str:
-    """What the tool is about: its command without the shell around it, its files, its query."""
+    """Return a tool's title: its command without the shell around it, its files, its query."""
     command = text_of(item.get("command"))
     if command:
         inner = re.fullmatch(r"\S*sh -l?c '(.*)'", command, re.DOTALL)
@@ -139,7 +139,7 @@ class CodexAdapter:
         )
     )
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One prompt, read from its input: as an argument it could be too long to start."""
         refuse_asking(request, self.name, is_careful=True)
         system = system_text(request)
@@ -148,7 +148,7 @@ class CodexAdapter:
             *((f"developer_instructions={_toml(system)}",) if system else ()),
         ]
         program = program_of(request, "codex")
-        return Launch(
+        return AgentLaunch(
             argv=(
                 *(program, "exec", "--json", "--skip-git-repo-check"),
                 *(word for setting in settings for word in ("-c", setting)),
@@ -168,9 +168,9 @@ class CodexAdapter:
         """A parser for its JSON lines."""
         return CodexStream(request)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""
-        search = Search(program="codex", driven="exec --json", traces=LOGIN_OF_CODEX)
+        search = ProgramSearch(program="codex", driven="exec --json", traces=LOGIN_OF_CODEX)
         return await find_agent(self, search, environment)
 
 
@@ -187,7 +187,7 @@ def _sandbox(request: LaunchRequest) -> tuple[str, ...]:
 
 
 def home_of_codex(request: LaunchRequest) -> dict[str, str]:
-    """Where Codex keeps its things: a folder of the worker's."""
+    """Return the folder of the worker's in which Codex keeps its things."""
     return {"CODEX_HOME": f"{request.home}/.codex"}
 
 

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.agents.contract import (
+    AgentLaunch,
     Capabilities,
-    Found,
+    FoundAgent,
     HintChannel,
-    Launch,
     LaunchFile,
     LaunchRequest,
     Steering,
 )
-from engine.agents.finding import LoginTraces, Search, find_agent
+from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import folders_of, is_set, picked
 from engine.agents.own_stream import OwnStream
 from engine.agents.permitting import refuse_asking
@@ -62,7 +62,7 @@ class CommandAdapter:
         )
     )
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """The argv with the prompt where it belongs."""
         if self.argv:
             refuse_asking(request, self.name, is_careful=not self.is_careless)
@@ -90,7 +90,7 @@ class CommandAdapter:
             "session": request.session or "",
         }
         is_filed = via == "file"
-        return Launch(
+        return AgentLaunch(
             argv=tuple(_PLACE.sub(lambda m: values[m[1]], word) for word in argv),
             env=self._env(
                 request, {"PLAIT_PROMPT_FILE": values["prompt_file"]} if is_filed else {}
@@ -110,12 +110,12 @@ class CommandAdapter:
             request, speaks=is_set(request.choice, "events"), is_proved_by_exit=is_proved
         )
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """A preset's program; the adapter itself is always there."""
         driven = "its argv and plain text"
         if not self.argv:
-            return Found(name=self.name, driven=driven, install_hint=self.install_hint)
-        search = Search(program=self.argv[0], driven=driven, traces=self.login)
+            return FoundAgent(name=self.name, driven=driven, install_hint=self.install_hint)
+        search = ProgramSearch(program=self.argv[0], driven=driven, traces=self.login)
         return await find_agent(self, search, environment)
 
     def _preset(self, request: LaunchRequest) -> tuple[str, ...]:
@@ -154,9 +154,9 @@ def _usual_way(argv: tuple[str, ...]) -> str:
     return "file" if "{prompt_file}" in words else "stdin"
 
 
-def shell_launch(command: str) -> Launch:
+def shell_launch(command: str) -> AgentLaunch:
     """A command step: the user's shell line, run by the shell that every system has."""
-    return Launch(argv=("/bin/sh", "-c", command))
+    return AgentLaunch(argv=("/bin/sh", "-c", command))
 
 
 def shell_parser(request: LaunchRequest) -> OwnStream:

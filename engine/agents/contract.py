@@ -1,4 +1,4 @@
-"""What every adapter promises: a launch for a request, and a parser for the stream that follows."""
+"""The promise of every adapter: a launch for a request, a parser for the stream that follows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from engine.plan.model import AgentChoice, Permissions, RetryMode
 
 
 class Steering(StrEnum):
-    """When an agent hears what is said to it while it works."""
+    """The moment at which a working agent hears what is said to it."""
 
     NOW = "now"
     AFTER_TURN = "after_turn"
@@ -21,7 +21,7 @@ class Steering(StrEnum):
 
 
 class SessionId(StrEnum):
-    """When the id by which a session is resumed becomes known."""
+    """The moment at which the id that resumes a session becomes known."""
 
     EARLY = "early"
     LATE = "late"
@@ -29,7 +29,7 @@ class SessionId(StrEnum):
 
 
 class HintChannel(StrEnum):
-    """How an agent is told how many sub-agents it may spawn."""
+    """The channel by which an agent is told how many sub-agents it may spawn."""
 
     SYSTEM_PROMPT = "system prompt"
     CONFIG_FILE = "configuration file"
@@ -38,7 +38,7 @@ class HintChannel(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What an agent can do when driven by this adapter.
+    """The abilities of an agent that is driven by this adapter.
 
     Attributes:
         permission: It can ask the host before it acts.
@@ -122,8 +122,8 @@ class LaunchFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launch:
-    """How to start an agent.
+class AgentLaunch:
+    """The command, files and environment that start an agent.
 
     Attributes:
         argv: `argv[0]` is searched on the PATH of the agent's environment.
@@ -147,7 +147,7 @@ class Launch:
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How the agent's process ended, as its host says; `cause` if it was ended from outside."""
+    """The end of an agent's process, as its host says; `cause` if it was ended from outside."""
 
     exit_code: int | None = None
     signal: int | None = None
@@ -156,8 +156,8 @@ class Ending:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
-    """What `plait doctor` says of an agent on this machine.
+class FoundAgent:
+    """The findings of `plait doctor` about an agent on this machine.
 
     Attributes:
         path: Its program; None when it is not installed.
@@ -186,22 +186,22 @@ class StreamParser(Protocol):
         """Replies asked for and not yet seen on the stream `in`."""
 
     def feed(self, stream: str, data: bytes) -> list[AgentEvent]:
-        """What these bytes tell; half a line is kept until its other half comes."""
+        """Return the events of these bytes; half a line is kept until its other half comes."""
 
     def finish(self, ending: Ending) -> AgentOutcome:
         """The verdict, once everything has been fed and the process has ended."""
 
     def answer(self, question: str, answer: str) -> bytes | None:
-        """What to write so that a question is answered; None if it does not wait for one."""
+        """Return the bytes that answer a question; None if it does not wait for an answer."""
 
     def steer(self, text: str) -> bytes | None:
-        """What to write to say something to it; nothing (`b""`) if it will be said after this turn.
+        """Return the bytes that say something to it; `b""` if it will be said after this turn.
 
         None where it cannot hear.
         """
 
     def interrupt(self) -> bytes | None:
-        """What to write to break its turn off; None where only a signal helps."""
+        """Return the bytes that break its turn off; None where only a signal helps."""
 
 
 class AgentAdapter(Protocol):
@@ -213,17 +213,17 @@ class AgentAdapter(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do when driven by this adapter."""
+        """The agent's abilities when this adapter drives it."""
 
     @property
     def install_hint(self) -> str:
         """One line that installs it."""
 
-    def launch(self, request: LaunchRequest) -> Launch:
-        """How to start it for this request; may read files, so call it outside an event loop."""
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
+        """Return how to start it; may read files, so call it outside an event loop."""
 
     def parser(self, request: LaunchRequest) -> StreamParser:
         """A parser for the stream that this request's launch will write."""
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
-        """What is there of it on this machine."""
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
+        """Find out what is installed of it on this machine."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, Found
+from engine.agents.contract import AgentAdapter, FoundAgent
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?[\w.+-]*")
 _LONGEST_ASK_S = 15.0
@@ -21,15 +21,15 @@ _LONGEST_ASK_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class LoginTraces:
-    """What shows that an agent can log in: variables by name, files below the user's HOME."""
+    """Signs that an agent can log in: variables by name, files below the user's HOME."""
 
     variables: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
-    """What to look for: a program by its name, traces of a login, and how it would be driven."""
+class ProgramSearch:
+    """A program to look for by its name, the traces of its login, and its way of being driven."""
 
     program: str
     driven: str
@@ -37,9 +37,9 @@ class Search:
 
 
 async def find_agent(
-    adapter: AgentAdapter, search: Search, environment: Mapping[str, str]
-) -> Found:
-    """What is there of an agent: its program, its version, and by what it is logged in."""
+    adapter: AgentAdapter, search: ProgramSearch, environment: Mapping[str, str]
+) -> FoundAgent:
+    """Find an agent's program, its version, and the login it would use."""
 
     def look() -> tuple[str | None, str | None, str | None]:
         path = shutil.which(search.program, path=environment.get("PATH", os.defpath))
@@ -49,7 +49,7 @@ async def find_agent(
     path, version, login = await anyio.to_thread.run_sync(look)
     if path is not None and version is None:
         version = await _told_version(path)
-    return Found(
+    return FoundAgent(
         name=adapter.name,
         path=path,
         version=version,

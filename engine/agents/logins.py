@@ -48,7 +48,7 @@ class KeptLogin:
     renewal: tuple[str, ...]
 
     def ends_at(self) -> float | None:
-        """When its access token ends, on the wall clock; None where nothing says so.
+        """Return when its access token ends, on the wall clock; None where nothing says so.
 
         Reads a file, so call it outside an event loop.
         """
@@ -62,7 +62,7 @@ class KeptLogin:
         return _end_of_token(text_of(at(kept, "tokens", "access_token")))
 
     def written_at(self) -> float | None:
-        """When the file was last written; None where there is none."""
+        """Return when the file was last written; None where there is none."""
         try:
             return self.file.stat().st_mtime
         except OSError:
@@ -91,7 +91,7 @@ class KeptLogin:
 
 
 def identity_of_login(choice: AgentChoice, environment: Mapping[str, str]) -> str:
-    """What is the same for all who work by one login; it betrays nothing of it.
+    """Return what all workers of one login have in common; it betrays nothing of the login.
 
     Reads tables, so call it outside an event loop.
     """
@@ -130,7 +130,7 @@ def kept_login(choice: AgentChoice, environment: Mapping[str, str]) -> KeptLogin
 
 
 def _end_of_token(token: str) -> float | None:
-    """What a token says of its own end; it is not checked, only read."""
+    """Return when a token says that it ends; it is not checked, only read."""
     parts = token.split(".")
     if len(parts) != 3:  # noqa: PLR2004  head, claims and signature of a JSON Web Token
         return None

@@ -1,4 +1,4 @@
-"""What the options of an agent's choice mean, alike for every adapter that starts a program.
+"""The options of an agent's choice, with one meaning for all adapters that start a program.
 
 `program`: another program than the usual one; `args`: further arguments, split as a shell would.
 """

@@ -80,7 +80,7 @@ class OwnStream(Reading):
         return self.closing is None and not self._is_proved_by_exit
 
     def block(self, block: bytes) -> list[AgentEvent]:
-        """What some lines mean; in a flood that holds no record of ours none is looked at."""
+        """Return the events of some lines; a flood without a record of ours is skipped."""
         is_flood = len(block) >= _FLOOD and b"\n" in block
         if not is_flood or self._speaks or b'"plait"' in block:
             return super().block(block)
@@ -91,7 +91,7 @@ class OwnStream(Reading):
         return [Printed(text)]
 
     def line(self, line: bytes) -> list[AgentEvent]:
-        """What one line means: a record of ours, or output."""
+        """Return the events of one line: a record of ours, or output."""
         if b'"plait"' in line:
             events = super().line(line)
         elif self._speaks and not line.strip():
@@ -104,13 +104,13 @@ class OwnStream(Reading):
         return events
 
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one record of ours means."""
+        """Return the events of one record of ours."""
         reader = self._readers.get(text_of(record.get("plait")))
         return None if reader is None else reader(record)
 
     @property
     def last_message(self) -> str:
-        """What it said last; what it printed, where it never said anything."""
+        """Return its last message; its last output, where it never said anything."""
         return super().last_message or "\n".join(self._printed)[-LONGEST_TEXT:]
 
     # ------------------------------------------------------------------ talking to it

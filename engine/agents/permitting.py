@@ -31,7 +31,7 @@ def decide(request: LaunchRequest, tool: str, detail: str) -> tuple[bool, str] |
 
 
 def verdict_of(answer: str) -> tuple[bool, str]:
-    """What a human's answer to a permission means: allowed or not, and the words to the agent.
+    """Return a human's answer to a permission: allowed or not, and the words to the agent.
 
     Only `allow` allows. `deny: use uv` denies with a reason; any other words are a reason too.
     """

@@ -14,12 +14,12 @@ def hint_of(request: LaunchRequest) -> str:
 
 
 def system_text(request: LaunchRequest) -> str:
-    """What belongs into the system prompt: the persona's words, then the hint."""
+    """Return the system prompt: the persona's words, then the hint."""
     return "\n\n".join(filter(None, (request.persona_prompt.strip(), hint_of(request))))
 
 
 def user_text(request: LaunchRequest, *, is_resumed: bool) -> str:
-    """What the user says: the prompt, or, to a session taken up again, only what is new."""
+    """Return the user's words: the prompt, or, to a resumed session, only what is new."""
     if is_resumed:
         return request.feedback or (_GO_ON if request.mode is RetryMode.RESUME else request.prompt)
     again = {RetryMode.CONTINUE: _AGAIN, RetryMode.RESUME: _GO_ON}.get(request.mode, "")

@@ -1,4 +1,4 @@
-"""What all parsers share: lines, the last message, usage, debts of replies, and the verdict.
+"""The common part of all parsers: lines, last message, usage, debts of replies, verdict.
 
 A parser of one agent adds only what a record of that agent means.
 """
@@ -13,15 +13,14 @@ from engine.agents.agent_events import (
     LONGEST_TEXT,
     AgentEvent,
     AgentOutcome,
+    ProtocolReply,
     RateLimited,
     Raw,
-    Reply,
     Said,
     Started,
     UsageSeen,
 )
 from engine.agents.contract import Ending, LaunchRequest
-from engine.agents.lines import LineSplitter
 from engine.agents.records import Record, read_record, type_error
 from engine.limits import Usage
 
@@ -35,11 +34,66 @@ _NETWORK = re.compile(
     re.IGNORECASE,
 )
 _Number = TypeVar("_Number", int, float)
+LONGEST_LINE = 16 * 1024 * 1024
+"""Agents write a whole answer as one line; what is longer than this is cut."""
+
+
+class LineSplitter:
+    """Chunks in, whole lines out, without their ends; the unfinished tail is carried."""
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
+        # Parts of the unfinished line, joined once when its end comes: joining at each chunk would
+        # cost the square of a long line's length.
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that these bytes complete."""
+        block = self.whole(data)
+        return [] if block is None else block.split(b"\n")
+
+    def whole(self, data: bytes) -> bytes | None:
+        """The lines that these bytes complete as one piece, without its last end; None if none."""
+        end = data.rfind(b"\n")
+        if end < 0:
+            self._keep(data)
+            return None
+        if self._size + len(data) > self._longest:
+            return self._whole_of_long(data, end)
+        block = b"".join((*self._parts, memoryview(data)[:end])) if self._parts else data[:end]
+        self._parts = [data[end + 1 :]] if end + 1 < len(data) else []
+        self._size = len(data) - end - 1
+        return block
+
+    def _whole_of_long(self, data: bytes, end: int) -> bytes:
+        """The same where a line may be too long, which is then cut."""
+        head, newline, more = data[:end].partition(b"\n")
+        self._keep(head)
+        block = self._take() + newline + more
+        self._keep(data[end + 1 :])
+        return b"\n".join(line[: self._longest] for line in block.split(b"\n"))
+
+    def flush(self) -> bytes:
+        """Return the rest of a line that was never ended."""
+        return self._take()
+
+    def _keep(self, part: bytes) -> None:
+        room = self._longest - self._size
+        if part and room > 0:
+            self._parts.append(part[:room])
+            self._size += len(self._parts[-1])
+
+    def _take(self) -> bytes:
+        line = b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        return line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """What an agent's closing record said; `text` replaces its last message if there is any."""
+    """An agent's closing record; `text` replaces its last message if there is any."""
 
     error: str = ""
     text: str = ""
@@ -74,21 +128,21 @@ class Reading(ABC):
 
     @abstractmethod
     def record(self, record: Record) -> list[AgentEvent] | None:
-        """What one JSON record means; None if it means nothing to this parser."""
+        """Return the events of one JSON record; None if it means nothing to this parser."""
 
     def read(self, line: bytes) -> Record | None:
         """The record that a line is; a subclass may leave out what it never looks at."""
         return read_record(line)
 
     def block(self, block: bytes) -> list[AgentEvent]:
-        """What some whole lines of output mean."""
+        """Return the events of some whole lines of output."""
         events: list[AgentEvent] = []
         for line in block.split(b"\n"):
             events += self.line(line)
         return events
 
     def line(self, line: bytes) -> list[AgentEvent]:
-        """What one line of output means."""
+        """Return the events of one line of output."""
         found = self.read(line)
         if found is not None:
             try:
@@ -100,7 +154,7 @@ class Reading(ABC):
         return [Raw(line.decode("utf-8", "replace").rstrip("\r"))] if line.strip() else []
 
     def sent(self, line: bytes) -> list[AgentEvent]:
-        """What a line tells that was written to the agent, seen in its recording."""
+        """Return the events of a line that was written to the agent, seen in its recording."""
         del line
         return []
 
@@ -163,10 +217,10 @@ class Reading(ABC):
         self.limit = RateLimited(until, delay_s)
         return self.limit
 
-    def reply(self, data: bytes) -> Reply:
+    def reply(self, data: bytes) -> ProtocolReply:
         """These bytes are to be written now."""
         self._owed.append(data)
-        return Reply(data)
+        return ProtocolReply(data)
 
     # ------------------------------------------------------------------ the parser's promise
 
@@ -176,7 +230,7 @@ class Reading(ABC):
         return tuple(self._owed)
 
     def feed(self, stream: str, data: bytes) -> list[AgentEvent]:
-        """What these bytes tell; half a line is kept until its other half comes."""
+        """Return the events of these bytes; half a line is kept until its other half comes."""
         splitter = self._splitters.get(stream)
         if splitter is None:
             return []
@@ -218,7 +272,7 @@ class Reading(ABC):
 
     @property
     def last_message(self) -> str:
-        """What it said last."""
+        """Return its last message."""
         return "".join(self._said)
 
     def _aside(self, stream: str, lines: list[bytes]) -> list[AgentEvent]:

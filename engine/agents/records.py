@@ -118,7 +118,7 @@ def paths_of(given: object) -> tuple[str, ...]:
 
 
 def title_of(given: object) -> str:
-    """What a tool's input is about, in one line: its command, its file, its question."""
+    """Return a title for a tool's input, in one line: its command, its file, its question."""
     if not isinstance(given, dict):
         return ""
     for key in _TITLE_KEYS:

@@ -1,4 +1,4 @@
-"""Which adapters there are, by the names that manifests use."""
+"""The adapters, by the names that manifests use."""
 
 import difflib
 import functools
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import anyio
 
-from engine.agents.contract import AgentAdapter, Found, Steering
+from engine.agents.contract import AgentAdapter, FoundAgent, Steering
 from engine.agents.options import is_set
 from engine.errors import AgentNotFound
 from engine.plan.model import AgentChoice
@@ -46,17 +46,17 @@ def adapter_named(name: str) -> AgentAdapter:
 
 
 def heard(choice: AgentChoice) -> Steering:
-    """When this agent hears what is said to it while it works."""
+    """Return when this agent hears what is said to it while it works."""
     known = adapters().get(choice.adapter)
     if known is None or (choice.adapter == "command" and not is_set(choice, "events")):
         return Steering.NO
     return known.capabilities.steer
 
 
-async def find_agents(environment: Mapping[str, str]) -> tuple[Found, ...]:
-    """What is there of every agent on this machine, in the order of the registry."""
+async def find_agents(environment: Mapping[str, str]) -> tuple[FoundAgent, ...]:
+    """Find out what is installed of every agent on this machine, in the order of the registry."""
     known = await anyio.to_thread.run_sync(adapters)
-    found: dict[str, Found] = {}
+    found: dict[str, FoundAgent] = {}
 
     async def look(adapter: AgentAdapter) -> None:
         found[adapter.name] = await adapter.find(environment)

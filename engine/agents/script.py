@@ -91,8 +91,8 @@ _SAYS: dict[Check, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
-    """What a step's argument may look like: a plain value, a mapping of these keys, or both."""
+class StepShape:
+    """The form of a step's argument: a plain value, a mapping of these keys, or both."""
 
     plain: Check | None = None
     keys: Mapping[str, Check] | None = None
@@ -100,10 +100,10 @@ class Shape:
 
 
 _FILE = {"path": _is_text, "text": _is_text}
-SHAPES: dict[str, Shape] = {
-    "say": Shape(plain=_is_text, keys={"text": _is_text, "stream": _is_flag}, needs=("text",)),
-    "think": Shape(plain=_is_text),
-    "tool": Shape(
+SHAPES: dict[str, StepShape] = {
+    "say": StepShape(plain=_is_text, keys={"text": _is_text, "stream": _is_flag}, needs=("text",)),
+    "think": StepShape(plain=_is_text),
+    "tool": StepShape(
         keys={
             "name": _is_text,
             "title": _is_text,
@@ -114,20 +114,20 @@ SHAPES: dict[str, Shape] = {
         },
         needs=("name",),
     ),
-    "read": Shape(plain=_is_text),
-    "write": Shape(keys=_FILE, needs=("path", "text")),
-    "append": Shape(keys=_FILE, needs=("path", "text")),
-    "replace": Shape(
+    "read": StepShape(plain=_is_text),
+    "write": StepShape(keys=_FILE, needs=("path", "text")),
+    "append": StepShape(keys=_FILE, needs=("path", "text")),
+    "replace": StepShape(
         keys={"path": _is_text, "old": _is_text, "new": _is_text, "count": _is_count},
         needs=("path", "old", "new"),
     ),
-    "delete": Shape(plain=_is_text),
-    "shell": Shape(
+    "delete": StepShape(plain=_is_text),
+    "shell": StepShape(
         plain=_is_text, keys={"command": _is_text, "must": _is_flag}, needs=("command",)
     ),
-    "commit": Shape(plain=_is_text),
-    "sleep": Shape(plain=_is_span),
-    "ask": Shape(
+    "commit": StepShape(plain=_is_text),
+    "sleep": StepShape(plain=_is_span),
+    "ask": StepShape(
         plain=_is_text,
         keys={
             "text": _is_text,
@@ -139,30 +139,32 @@ SHAPES: dict[str, Shape] = {
         },
         needs=("text",),
     ),
-    "usage": Shape(keys={"input_tokens": _is_count, "output_tokens": _is_count, "usd": _is_number}),
-    "progress": Shape(plain=_is_number, keys={"fraction": _is_number, "note": _is_text}),
-    "agents": Shape(plain=_is_count),
-    "retrying": Shape(keys={"attempt": _is_count, "delay_s": _is_number, "status": _is_text}),
-    "rate_limit": Shape(keys={"until": _is_number, "delay_s": _is_number, "ends": _is_flag}),
-    "stdout": Shape(plain=_is_text),
-    "stderr": Shape(plain=_is_text),
-    "flood": Shape(
+    "usage": StepShape(
+        keys={"input_tokens": _is_count, "output_tokens": _is_count, "usd": _is_number}
+    ),
+    "progress": StepShape(plain=_is_number, keys={"fraction": _is_number, "note": _is_text}),
+    "agents": StepShape(plain=_is_count),
+    "retrying": StepShape(keys={"attempt": _is_count, "delay_s": _is_number, "status": _is_text}),
+    "rate_limit": StepShape(keys={"until": _is_number, "delay_s": _is_number, "ends": _is_flag}),
+    "stdout": StepShape(plain=_is_text),
+    "stderr": StepShape(plain=_is_text),
+    "flood": StepShape(
         plain=_is_count,
         keys={"lines": _is_count, "text": _is_text, "stream": _is_text},
         needs=("lines",),
     ),
-    "memory": Shape(plain=_is_count, keys={"mb": _is_count, "for": _is_span}, needs=("mb",)),
-    "cpu": Shape(plain=_is_number),
-    "disk": Shape(keys={"mb": _is_count, "path": _is_text}, needs=("mb",)),
-    "spawn": Shape(
+    "memory": StepShape(plain=_is_count, keys={"mb": _is_count, "for": _is_span}, needs=("mb",)),
+    "cpu": StepShape(plain=_is_number),
+    "disk": StepShape(keys={"mb": _is_count, "path": _is_text}, needs=("mb",)),
+    "spawn": StepShape(
         plain=_is_count, keys={"count": _is_count, "for": _is_number, "detached": _is_flag}
     ),
-    "ignore_term": Shape(plain=_is_flag),
-    "hang": Shape(plain=_is_flag),
-    "repeat": Shape(keys={"times": _is_count, "steps": _is_steps}, needs=("times", "steps")),
-    "fail": Shape(plain=_is_text, keys={"text": _is_text, "exit": _is_count}, needs=("text",)),
-    "crash": Shape(plain=lambda value: _is_count(value) or _is_text(value)),
-    "result": Shape(plain=_is_text),
+    "ignore_term": StepShape(plain=_is_flag),
+    "hang": StepShape(plain=_is_flag),
+    "repeat": StepShape(keys={"times": _is_count, "steps": _is_steps}, needs=("times", "steps")),
+    "fail": StepShape(plain=_is_text, keys={"text": _is_text, "exit": _is_count}, needs=("text",)),
+    "crash": StepShape(plain=lambda value: _is_count(value) or _is_text(value)),
+    "result": StepShape(plain=_is_text),
 }
 _BRANCH = {"steps", "attempts", "resumed"}
 _HEAD = _BRANCH | {"workers", "seed", "pace"}
@@ -287,7 +289,7 @@ def _step(name: object, argument: object, place: str, problems: list[str]) -> No
         problems.append(f"{place}.{name}: {wanted} is wanted")
 
 
-def _keys(shape: Shape, given: dict[Any, Any], place: str, problems: list[str]) -> None:
+def _keys(shape: StepShape, given: dict[Any, Any], place: str, problems: list[str]) -> None:
     known = shape.keys or {}
     problems += [f"{place}: {key} is missing" for key in shape.needs if key not in given]
     for key, value in given.items():

@@ -65,7 +65,7 @@ class Player:
                 return
 
     def hear(self, data: bytes) -> None:
-        """What came in: answers are kept, words are acknowledged, an interrupt breaks off."""
+        """Take in what came: keep answers, acknowledge words, break off at an interrupt."""
         if not data:
             self.is_deaf = True
             return

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.agents.contract import (
+    AgentLaunch,
     Capabilities,
-    Found,
+    FoundAgent,
     HintChannel,
-    Launch,
     LaunchFile,
     LaunchRequest,
     SessionId,
@@ -54,7 +54,7 @@ class ScriptedAdapter:
         )
     )
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """The player with the steps of this worker's attempt, both written into its HOME."""
         script = _script(request)
         worker = WorkerId.parse(request.worker)
@@ -76,7 +76,7 @@ class ScriptedAdapter:
                 "model": request.choice.model or "scripted",
             },
         }
-        return Launch(
+        return AgentLaunch(
             # The base interpreter and -S: no packages are needed, and it starts in half the time.
             argv=(_interpreter(), "-I", "-S", *(f"{request.home}/{f}" for f in _FILES)),
             env=dict(request.choice.env),
@@ -92,10 +92,10 @@ class ScriptedAdapter:
         """Our own protocol, which the player speaks."""
         return OwnStream(request, speaks=True)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Always there."""
         del environment
-        return Found(
+        return FoundAgent(
             name=self.name,
             path=str(_PLAYER),
             version="1",

@@ -1,35 +1,182 @@
-"""Drives an agent by its table: arguments with their places filled, files in the worker's HOME."""
+"""Drives an agent by its table, and reads the JSON lines it writes by the same table.
 
+Arguments have their places filled, files lie in the worker's HOME.
+"""
+
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from engine.agents.agent_events import (
+    AgentEvent,
+    Retrying,
+    Thought,
+    ToolCalled,
+    ToolEnded,
+)
 from engine.agents.command import as_argument
 from engine.agents.contract import (
+    AgentLaunch,
     Capabilities,
-    Found,
-    Launch,
+    FoundAgent,
     LaunchFile,
     LaunchRequest,
     Steering,
 )
-from engine.agents.finding import LoginTraces, Search, find_agent
+from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import folders_of, more_arguments, picked, program_of
 from engine.agents.permitting import is_allowed_unasked, refuse_asking
 from engine.agents.prompting import system_text, user_text, whole_text
-from engine.agents.table_stream import TableStream
-from engine.agents.tables import Table, read_table, table_file
+from engine.agents.reading import Closing, Reading
+from engine.agents.records import (
+    Record,
+    content_text,
+    count_of,
+    number_of,
+    paths_of,
+    tail_of,
+    text_of,
+    title_of,
+)
+from engine.agents.tables import AgentTable, ReadyRule, read_table, table_file
 from engine.errors import AgentError
 
 _PLACE = re.compile(r"\{(prompt|system|model|session|home)\}")
+_LIMIT_REACHED = re.compile(r"usage limit|rate.?limit|quota exceeded|\b429\b", re.IGNORECASE)
+_UNAUTHORIZED = re.compile(
+    r"\b401\b|authenticat|unauthori[sz]ed|api.?key (?:not|is) |not logged in", re.IGNORECASE
+)
+_MILLISECONDS = 1000
+_BAD = {"error", "failed", "failure", "cancelled", "aborted", "rejected"}
+
+
+class TableStream(Reading):
+    """One attempt's stream of an agent that a table describes."""
+
+    def __init__(self, request: LaunchRequest, table: AgentTable) -> None:
+        super().__init__(request)
+        self._rules = table.ready
+        self._trouble = ""
+        self._is_fresh = True  # a piece of a message begins a new one here, as after every tool
+        self._tellers: dict[str, Callable[[Callable[[str], Any]], list[AgentEvent]]] = {
+            "started": self._started,
+            "said": self._says,
+            "thought": lambda get: [Thought(text)] if (text := content_text(get("text"))) else [],
+            "called": self._called,
+            "ended": self._ended,
+            "used": self._used,
+            "adds": self._adds,
+            "retrying": self._retrying,
+            "trouble": self._troubled,
+            "closing": self._closed,
+            "nothing": lambda _: [],
+        }
+
+    def record(self, record: Record) -> list[AgentEvent] | None:
+        """Return the events of one record by the rules for its type."""
+        rules = self._rules.get(text_of(record.get("type")))
+        if rules is None:
+            return None
+        events: list[AgentEvent] = []
+        for rule in rules:
+            for item in _items(rule, record):
+                if rule.holds(record, item):
+                    get = functools.partial(rule.read, record=record, item=item)
+                    events += self._tellers[rule.tell](get)
+        return events
+
+    # ------------------------------------------------------------------ one teller each
+
+    def _started(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        self._is_fresh = True
+        return self.start(text_of(get("session")), text_of(get("model")))
+
+    def _says(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        text = content_text(get("text"))
+        if not text:
+            return []
+        is_delta, self._is_fresh = bool(get("delta")) and not self._is_fresh, False
+        return [self.say(text, is_delta=is_delta)]
+
+    def _called(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        self._is_fresh = True
+        name, given = text_of(get("name")), get("input")
+        return [ToolCalled(text_of(get("id")) or name, name, title_of(given), paths_of(given))]
+
+    def _ended(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        failed, status = get("failed"), text_of(get("status"))
+        is_bad = failed is True or bool(count_of(failed)) or status in _BAD
+        output = tail_of(content_text(get("output")))
+        return [ToolEnded(text_of(get("id")), "failed" if is_bad else "done", output)]
+
+    def _used(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        return [
+            self.used(
+                input_tokens=get("input_tokens"),
+                output_tokens=get("output_tokens"),
+                cached_tokens=get("cached_tokens"),
+                usd=get("usd"),
+            )
+        ]
+
+    def _adds(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        known = self.usage
+        return [
+            self.used(
+                input_tokens=(known.input_tokens or 0) + (get("input_tokens") or 0),
+                output_tokens=(known.output_tokens or 0) + (get("output_tokens") or 0),
+                cached_tokens=(known.cached_tokens or 0) + (get("cached_tokens") or 0),
+                usd=(known.usd or 0.0) + (get("usd") or 0.0),
+            )
+        ]
+
+    def _retrying(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        delay_ms = number_of(get("delay_ms"))
+        delay_s = number_of(get("delay_s")) if delay_ms is None else delay_ms / _MILLISECONDS
+        return [Retrying(count_of(get("attempt")) or 1, delay_s, text_of(get("status")))]
+
+    def _troubled(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        self._trouble = content_text(get("error")) or self._trouble
+        return [Thought(self._trouble)]
+
+    def _closed(self, get: Callable[[str], Any]) -> list[AgentEvent]:
+        text = content_text(get("text"))
+        error = self._fault(get, text)
+        self.closing = Closing(
+            error=error,
+            text=text if not error else "",
+            needs_login=bool(_UNAUTHORIZED.search(error)),
+        )
+        events: list[AgentEvent] = []
+        if session := text_of(get("session")):
+            events += self.start(session)
+        if _LIMIT_REACHED.search(error):
+            events.append(self.limited())
+        return events
+
+    def _fault(self, get: Callable[[str], Any], text: str) -> str:
+        """Return why it ended badly, if it did: by a flag or exit code, by a word, by an error."""
+        error = content_text(get("error"))
+        if get("is_error") or text_of(get("status")) in _BAD or error:
+            return error or self._trouble or text or "the agent reported an error"
+        return ""
+
+
+def _items(rule: ReadyRule, record: Record) -> list[Any]:
+    if rule.each is None:
+        return [None]
+    found = rule.each(record, None)
+    return found if isinstance(found, list) else []
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableAdapter:
     """An agent whose stream is JSON lines and whose ways are written in a table."""
 
-    table: Table
+    table: AgentTable
 
     @property
     def name(self) -> str:
@@ -43,7 +190,7 @@ class TableAdapter:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the table says that it can do."""
+        """The abilities that the table claims."""
         table = self.table
         return Capabilities(
             steer=Steering.BY_RESUME if table.resume else Steering.NO,
@@ -56,7 +203,7 @@ class TableAdapter:
             session_id=table.session_id,
         )
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One prompt, as an argument; its input is closed."""
         table = self.table
         refuse_asking(request, self.name, is_careful=not table.careless)
@@ -74,7 +221,7 @@ class TableAdapter:
             "session": request.session or "",
             "home": request.home,
         }
-        return Launch(
+        return AgentLaunch(
             argv=_filled(self._argv(request, values, taken_up), values),
             env={**picked(request, table.variables), **table.env, **request.choice.env},
             files=tuple(
@@ -90,11 +237,11 @@ class TableAdapter:
         """A parser that reads by the table."""
         return TableStream(request, self.table)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Its program, version and login."""
         table = self.table
         traces = LoginTraces(**table.login.model_dump())
-        search = Search(program=table.program, driven=table.driven, traces=traces)
+        search = ProgramSearch(program=table.program, driven=table.driven, traces=traces)
         return await find_agent(self, search, environment)
 
     def _argv(
@@ -121,7 +268,7 @@ class JsonLinesAdapter:
     install_hint: str = "any agent that writes JSON lines: set `table`"
     capabilities: Capabilities = Capabilities()  # noqa: RUF009 - frozen, and the same for all
 
-    def launch(self, request: LaunchRequest) -> Launch:
+    def launch(self, request: LaunchRequest) -> AgentLaunch:
         """As the table says."""
         return self._by_table(request).launch(request)
 
@@ -129,10 +276,12 @@ class JsonLinesAdapter:
         """A parser that reads by the table."""
         return self._by_table(request).parser(request)
 
-    async def find(self, environment: Mapping[str, str]) -> Found:
+    async def find(self, environment: Mapping[str, str]) -> FoundAgent:
         """Nothing to look for: what it drives is named by the manifest."""
         del environment
-        return Found(name=self.name, driven="JSON lines by a table", install_hint=self.install_hint)
+        return FoundAgent(
+            name=self.name, driven="JSON lines by a table", install_hint=self.install_hint
+        )
 
     def _by_table(self, request: LaunchRequest) -> TableAdapter:
         given = request.choice.options.get("table")
@@ -146,7 +295,7 @@ class JsonLinesAdapter:
         return TableAdapter(table=table_file(Path(request.folder, given)))
 
 
-def _way_back(table: Table, request: LaunchRequest) -> tuple[str, ...]:
+def _way_back(table: AgentTable, request: LaunchRequest) -> tuple[str, ...]:
     """The arguments that take the session up again, if there is one and a way back to it."""
     if not request.session:
         return ()

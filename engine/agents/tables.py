@@ -32,7 +32,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Rule(_Part):
+class TableRule(_Part):
     """One meaning of one kind of record; every field but `when` and `tell` is a path into it.
 
     Attributes:
@@ -85,13 +85,13 @@ class TableFile(_Part):
 
 
 class Login(_Part):
-    """What shows that the agent can log in."""
+    """Signs that the agent can log in."""
 
     variables: Texts = ()
     files: Texts = ()
 
 
-class Table(_Part):
+class AgentTable(_Part):
     """An agent as data.
 
     Attributes:
@@ -126,7 +126,7 @@ class Table(_Part):
     hint: HintChannel = HintChannel.PROMPT
     usage: bool = False
     cost: bool = False
-    rules: tuple[Rule, ...] = Field(min_length=1)
+    rules: tuple[TableRule, ...] = Field(min_length=1)
 
     @functools.cached_property
     def ready(self) -> dict[str, list["ReadyRule"]]:
@@ -134,10 +134,10 @@ class Table(_Part):
         return ready_rules(self.rules)
 
 
-def read_table(text: str, where: str) -> Table:
+def read_table(text: str, where: str) -> AgentTable:
     """The table that this TOML text is; TableInvalid names everything that is wrong with it."""
     try:
-        return Table.model_validate(tomllib.loads(text))
+        return AgentTable.model_validate(tomllib.loads(text))
     except ValidationError as error:
         problems = (f"{_place(e['loc'])}: {e['msg']}" for e in error.errors())
         raise TableInvalid("\n".join(f"{where}: {problem}" for problem in problems)) from error
@@ -145,7 +145,7 @@ def read_table(text: str, where: str) -> Table:
         raise TableInvalid(f"{where}: {error}") from error
 
 
-def table_file(path: Path) -> Table:
+def table_file(path: Path) -> AgentTable:
     """The table in a file of the user's."""
     try:
         return read_table(path.read_text(), str(path))
@@ -154,7 +154,7 @@ def table_file(path: Path) -> Table:
 
 
 @functools.cache
-def shipped_table(name: str) -> Table:
+def shipped_table(name: str) -> AgentTable:
     """A table that comes with plait."""
     file = resources.files("engine.agents") / "tables" / f"{name}.toml"
     return read_table(file.read_text(), str(file))
@@ -170,7 +170,7 @@ def _place(location: tuple[str | int, ...]) -> str:
 class ReadyRule:
     """A rule made quick: its paths are split once, not at each record."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: TableRule) -> None:
         self.tell = rule.tell
         self.each = path_reader(rule.each) if rule.each else None
         self._conditions = [(path_reader(p), want) for p, want in rule.when.items() if p != "type"]
@@ -190,7 +190,7 @@ class ReadyRule:
         return None if read is None else read(record, item)
 
 
-def ready_rules(rules: tuple[Rule, ...]) -> dict[str, list[ReadyRule]]:
+def ready_rules(rules: tuple[TableRule, ...]) -> dict[str, list[ReadyRule]]:
     """The rules by the type of record that they are about."""
     ready: dict[str, list[ReadyRule]] = {}
     for rule in rules:

@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.errors import WorkspaceError
 from engine.git.ancestry import line_from
 from engine.git.objects import Wording, commit_of, sign_commit, tree_of
-from engine.git.ownership import Line, is_own
+from engine.git.ownership import CommitLine, is_own
 from engine.git.publishing import (
     PullRequest,
     ask,
@@ -112,7 +112,7 @@ async def _sent(repo: Repo, branch: str, wanted: Wanted, title: str) -> str:
     head = await commit_of(repo, wanted.head or f"refs/heads/{branch}")
     line, prefix = await line_from(repo, since, head), branch.rsplit("/", _PARTS)[0]
     if line is not None:
-        own = Line(base=since, commits=line, besides=since, prefix=prefix)
+        own = CommitLine(base=since, commits=line, besides=since, prefix=prefix)
         if await is_own(repo, own):
             return wanted.head
     at = await repo.line("log", "-1", "--no-show-signature", "--format=%ct", head)

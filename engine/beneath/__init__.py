@@ -8,27 +8,26 @@ thread.
 """
 
 from engine.beneath.copying import Copied, copy_as, copy_tree
-from engine.beneath.opening import Name, Refused, Why
+from engine.beneath.opening import Name, PathRefused, Why
 from engine.beneath.removing import move_aside, release, remove_file, remove_tree
 from engine.beneath.surveying import Survey, survey
-from engine.beneath.walking import Bounds, Entry, Kind, kind_of, list_tree, open_up
-from engine.beneath.writing import Taken, make_folder, make_link, read_file, read_link, write_file
+from engine.beneath.walking import Bounds, EntryKind, WalkEntry, kind_of, list_tree, open_up
+from engine.beneath.writing import Taken, make_link, read_file, read_link, write_file
 
 __all__ = [
     "Bounds",
     "Copied",
-    "Entry",
-    "Kind",
+    "EntryKind",
     "Name",
-    "Refused",
+    "PathRefused",
     "Survey",
     "Taken",
+    "WalkEntry",
     "Why",
     "copy_as",
     "copy_tree",
     "kind_of",
     "list_tree",
-    "make_folder",
     "make_link",
     "move_aside",
     "open_up",

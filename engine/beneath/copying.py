@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from engine.beneath.opening import (
     Name,
-    Refused,
+    PathRefused,
     RefusedError,
     Why,
     folder_beneath,
@@ -46,7 +46,7 @@ class Copied:
     """
 
     files: tuple[bytes, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[PathRefused, ...] = ()
     size: int = 0
 
 
@@ -118,7 +118,7 @@ class _Copy:
     there: int
     how: _Manner
     files: list[bytes] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[PathRefused] = field(default_factory=list)
     entries: int = 0
     size: int = 0
     made: list[tuple[_Parts, os.stat_result]] = field(default_factory=list)
@@ -160,7 +160,7 @@ class _Copy:
     def _copy_inside(self, waiting: _Folder) -> list[_Folder]:
         """Copy what lies in a folder; return the folders in it."""
         if len(waiting.source) >= self.how.bounds.depth:
-            self.refused.append(Refused(b"/".join(waiting.source), Why.TOO_DEEP))
+            self.refused.append(PathRefused(b"/".join(waiting.source), Why.TOO_DEEP))
             return []
         inner: list[_Folder] = []
         try:
@@ -209,12 +209,12 @@ class _Copy:
         if stat.S_ISLNK(mode):
             to = os.readlink(parts[-1], dir_fd=here)
             if self.how.is_closed and leads_out(parts, to):
-                raise RefusedError(Refused(b"/".join(parts), Why.LEADS_OUT))
+                raise RefusedError(PathRefused(b"/".join(parts), Why.LEADS_OUT))
             os.symlink(to, goal[-1], dir_fd=there)
         elif stat.S_ISREG(mode):
             self._copy_file(source, target)
         else:
-            raise RefusedError(Refused(b"/".join(parts), Why.NOT_A_FILE))
+            raise RefusedError(PathRefused(b"/".join(parts), Why.NOT_A_FILE))
 
     def _make_folder(self, target: tuple[int, _Parts], found: os.stat_result) -> None:
         there, parts = target
@@ -223,7 +223,7 @@ class _Copy:
         except FileExistsError:
             kind = os.stat(parts[-1], dir_fd=there, follow_symlinks=False).st_mode
             if not stat.S_ISDIR(kind):
-                raise RefusedError(Refused(b"/".join(parts), Why.BEHIND_LINK)) from None
+                raise RefusedError(PathRefused(b"/".join(parts), Why.BEHIND_LINK)) from None
         else:
             self.made.append((parts, found))
 
@@ -233,7 +233,7 @@ class _Copy:
         try:
             found = os.fstat(descriptor)
             if self.size + found.st_blocks * 512 > self.how.bounds.size:
-                raise RefusedError(Refused(b"/".join(parts), Why.TOO_BIG))
+                raise RefusedError(PathRefused(b"/".join(parts), Why.TOO_BIG))
             opened = file_over if self.how.is_over else new_file
             with opened(there, goal[-1], 0o600) as copy:
                 self.size += _copy_bytes(descriptor, copy, found.st_size)
@@ -243,7 +243,7 @@ class _Copy:
             os.close(descriptor)
 
     def _refuse(self, parts: _Parts, why: Why) -> None:
-        self.refused.append(Refused(b"/".join(parts), why))
+        self.refused.append(PathRefused(b"/".join(parts), why))
 
 
 def leads_out(parts: Sequence[bytes], to: bytes) -> bool:

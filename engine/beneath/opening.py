@@ -31,7 +31,7 @@ _LACKING = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errn
 
 
 class Why(StrEnum):
-    """Why something was refused, as the end of a sentence about it."""
+    """The reason for a refusal, as the end of a sentence about it."""
 
     BEHIND_LINK = "a link or a file stands where a folder should be"
     LEADS_OUT = "the link leads out of the tree"
@@ -47,7 +47,7 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class PathRefused:
     """A path that was left alone, and why."""
 
     path: bytes
@@ -63,7 +63,7 @@ class Refused:
 class RefusedError(Exception):
     """Carries a refusal up to the function that returns it; never leaves this room."""
 
-    def __init__(self, refused: Refused) -> None:
+    def __init__(self, refused: PathRefused) -> None:
         super().__init__(refused.reason)
         self.refused = refused
 
@@ -89,7 +89,7 @@ def parts_of(name: Name) -> tuple[bytes, ...]:
     raw = os.fsencode(name)
     parts = tuple(part for part in raw.split(b"/") if part not in {b"", b"."})
     if raw.startswith(b"/") or b".." in parts or b"\0" in raw:
-        raise RefusedError(Refused(raw, Why.NO_NAME))
+        raise RefusedError(PathRefused(raw, Why.NO_NAME))
     return parts
 
 
@@ -133,22 +133,22 @@ def folder_beneath(
         os.close(descriptor)
 
 
-def refusal(parts: Sequence[bytes], error: OSError, *, is_write: bool = False) -> Refused:
+def refusal(parts: Sequence[bytes], error: OSError, *, is_write: bool = False) -> PathRefused:
     """Say in our words why the system refused a path."""
     path = b"/".join(parts)
     match error.errno:
         case errno.ELOOP | errno.ENOTDIR | errno.EXDEV:
-            return Refused(path, Why.BEHIND_LINK)
+            return PathRefused(path, Why.BEHIND_LINK)
         case errno.ENOENT | errno.ESTALE:
-            return Refused(path, Why.GONE)
+            return PathRefused(path, Why.GONE)
         case errno.EEXIST:
-            return Refused(path, Why.TAKEN)
+            return PathRefused(path, Why.TAKEN)
         case errno.ENXIO | errno.ENODEV:
-            return Refused(path, Why.NOT_A_FILE)
+            return PathRefused(path, Why.NOT_A_FILE)
         case _:
             pass
     why = Why.FAILED if is_write else Why.UNREADABLE
-    return Refused(path, why, (error.strerror or str(error)).lower())
+    return PathRefused(path, why, (error.strerror or str(error)).lower())
 
 
 def _make_folders(root: int, parts: Sequence[bytes], mode: int) -> int:

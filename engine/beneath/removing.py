@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.beneath.opening import (
     FOLDER,
     Name,
-    Refused,
+    PathRefused,
     RefusedError,
     Why,
     allow,
@@ -26,7 +26,7 @@ _TRIES = 3
 _Parts = tuple[bytes, ...]
 
 
-def remove_tree(root: Name, name: Name = b"") -> tuple[Refused, ...]:
+def remove_tree(root: Name, name: Name = b"") -> tuple[PathRefused, ...]:
     """Remove what a name stands for, with all that lies beneath it; say what could not go.
 
     Without a name the root itself goes, if it is a folder and no link. What is not there is fine.
@@ -46,7 +46,7 @@ def remove_tree(root: Name, name: Name = b"") -> tuple[Refused, ...]:
         return (refusal([os.fsencode(name)], error, is_write=True),)
 
 
-def remove_file(root: Name, name: Name) -> Refused | None:
+def remove_file(root: Name, name: Name) -> PathRefused | None:
     """Remove a file or a link, never a folder; one that is not there is fine."""
     try:
         *folders, last = parts_of(name)
@@ -61,7 +61,7 @@ def remove_file(root: Name, name: Name) -> Refused | None:
     return None
 
 
-def move_aside(root: Name, name: Name) -> bytes | Refused | None:
+def move_aside(root: Name, name: Name) -> bytes | PathRefused | None:
     """Rename what stands under a name within its folder; return its new path, None without one."""
     try:
         *folders, last = parts_of(name)
@@ -85,7 +85,7 @@ def release(root: Name, name: Name) -> None:
         return  # nobody waits, or it is none
 
 
-def _remove(folder: int, name: bytes, path: bytes) -> list[Refused]:
+def _remove(folder: int, name: bytes, path: bytes) -> list[PathRefused]:
     """Remove one entry of an opened folder."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -98,7 +98,7 @@ def _remove(folder: int, name: bytes, path: bytes) -> list[Refused]:
         return []
     except OSError as error:
         return [refusal([path], error, is_write=True)]
-    refused: list[Refused] = []
+    refused: list[PathRefused] = []
     try:
         for _ in range(_TRIES):  # names that came, or that were missed while others went
             refused = _empty(top, path)
@@ -107,15 +107,15 @@ def _remove(folder: int, name: bytes, path: bytes) -> list[Refused]:
                 return []
     finally:
         os.close(top)
-    return refused or [Refused(path, Why.FAILED, "it is being written to")]
+    return refused or [PathRefused(path, Why.FAILED, "it is being written to")]
 
 
-def _empty(top: int, path: bytes) -> list[Refused]:
+def _empty(top: int, path: bytes) -> list[PathRefused]:
     """Empty a folder; say what could not go.
 
     What lies deep is moved up before it is entered: the cost stays linear however deep the tree is.
     """
-    refused: list[Refused] = []
+    refused: list[PathRefused] = []
     waiting: list[_Parts] = [()]
     entered: list[_Parts] = []
     while waiting:
@@ -139,7 +139,7 @@ def _empty(top: int, path: bytes) -> list[Refused]:
     return refused
 
 
-def _remove_files(folder: int, path: bytes, refused: list[Refused]) -> list[bytes]:
+def _remove_files(folder: int, path: bytes, refused: list[PathRefused]) -> list[bytes]:
     """Remove all but the folders in a folder; return those."""
     inner: list[bytes] = []
     with os.scandir(folder) as entries:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from engine.beneath.opening import (
     Name,
-    Refused,
+    PathRefused,
     RefusedError,
     Why,
     folder_beneath,
@@ -23,7 +23,7 @@ _MOST_ODD = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What was found in a tree.
+    """The findings in a tree.
 
     Attributes:
         odd: What is neither file, folder nor link, what could not be entered, and what lies so
@@ -31,7 +31,7 @@ class Survey:
         entries: How many entries there are, as far as they were entered.
     """
 
-    odd: tuple[Refused, ...] = ()
+    odd: tuple[PathRefused, ...] = ()
     entries: int = 0
 
 
@@ -71,7 +71,7 @@ class _Surveying:
     ) -> None:
         self._top, self._skipped = top, skipped
         self._watched, self._longest, self._on_bad = watching
-        self._odd: list[Refused] = []
+        self._odd: list[PathRefused] = []
         self._beyond = 0
         self._entries = 0
 
@@ -80,7 +80,7 @@ class _Surveying:
         while waiting:
             waiting += self._inside(waiting.pop())
         if self._beyond:
-            self._odd.append(Refused(b"", Why.TOO_MANY, f"{self._beyond} more like these"))
+            self._odd.append(PathRefused(b"", Why.TOO_MANY, f"{self._beyond} more like these"))
         return Survey(odd=tuple(self._odd), entries=self._entries)
 
     def _inside(self, path: bytes) -> list[bytes]:
@@ -96,11 +96,11 @@ class _Surveying:
                     if name in self._skipped or self._is_bad(entry, name):
                         continue
                     if len(name) > LONGEST_PATH:
-                        self._note(Refused(name, Why.TOO_DEEP))
+                        self._note(PathRefused(name, Why.TOO_DEEP))
                     elif entry.is_dir(follow_symlinks=False):
                         inner.append(name)
                     elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
-                        self._note(Refused(name, Why.NOT_A_FILE))
+                        self._note(PathRefused(name, Why.NOT_A_FILE))
         except RefusedError as error:
             self._note(error.refused)
         except OSError as error:
@@ -118,7 +118,7 @@ class _Surveying:
         self._on_bad(name, is_file=is_file)
         return True
 
-    def _note(self, refused: Refused) -> None:
+    def _note(self, refused: PathRefused) -> None:
         if len(self._odd) < _MOST_ODD:
             self._odd.append(refused)
         else:

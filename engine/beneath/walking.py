@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from engine.beneath.opening import (
     Name,
-    Refused,
+    PathRefused,
     RefusedError,
     Why,
     allow,
@@ -21,7 +21,7 @@ from engine.beneath.opening import (
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """How much of a tree is taken at most.
+    """The most that is taken of a tree.
 
     Attributes:
         size: Bytes on disk; holes count nothing.
@@ -32,7 +32,7 @@ class Bounds:
     depth: int = 4096
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """The kinds of entries that differ to us."""
 
     FILE = "file"
@@ -42,26 +42,26 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WalkEntry:
     """One entry of a tree, by its path beneath the root."""
 
     path: bytes
-    kind: Kind
+    kind: EntryKind
     size: int
     mode: int
 
 
-def kind_of(mode: int) -> Kind:
+def kind_of(mode: int) -> EntryKind:
     """Tell the kind from the mode."""
     match stat.S_IFMT(mode):
         case stat.S_IFREG:
-            return Kind.FILE
+            return EntryKind.FILE
         case stat.S_IFDIR:
-            return Kind.FOLDER
+            return EntryKind.FOLDER
         case stat.S_IFLNK:
-            return Kind.LINK
+            return EntryKind.LINK
         case _:
-            return Kind.OTHER
+            return EntryKind.OTHER
 
 
 def list_tree(
@@ -69,7 +69,7 @@ def list_tree(
     *,
     bounds: Bounds | None = None,
     is_entered: Callable[[bytes], bool] = lambda _: True,
-) -> Iterator[Entry | Refused]:
+) -> Iterator[WalkEntry | PathRefused]:
     """List everything beneath a root, each folder before what it contains.
 
     `is_entered` says of a folder's path if its contents are wanted. Memory holds the folders that
@@ -85,24 +85,24 @@ def list_tree(
 
 def _all_beneath(
     top: int, bounds: Bounds, is_entered: Callable[[bytes], bool]
-) -> Iterator[Entry | Refused]:
+) -> Iterator[WalkEntry | PathRefused]:
     seen = 0
     waiting: list[bytes] = [b""]
     while waiting:
         for one in _inside(top, waiting.pop(), bounds):
             seen += 1
             if seen > bounds.entries:
-                yield Refused(one.path, Why.TOO_MANY)
+                yield PathRefused(one.path, Why.TOO_MANY)
                 return
-            if isinstance(one, Entry) and one.kind is Kind.FOLDER and is_entered(one.path):
+            if isinstance(one, WalkEntry) and one.kind is EntryKind.FOLDER and is_entered(one.path):
                 waiting.append(one.path)
             yield one
 
 
-def _inside(top: int, path: bytes, bounds: Bounds) -> Iterator[Entry | Refused]:
+def _inside(top: int, path: bytes, bounds: Bounds) -> Iterator[WalkEntry | PathRefused]:
     parts = path.split(b"/") if path else []
     if len(parts) >= bounds.depth:
-        yield Refused(path, Why.TOO_DEEP)
+        yield PathRefused(path, Why.TOO_DEEP)
         return
     prefix = path + b"/" if path else b""
     try:
@@ -114,7 +114,7 @@ def _inside(top: int, path: bytes, bounds: Bounds) -> Iterator[Entry | Refused]:
                 except OSError as error:
                     yield refusal([name], error)
                 else:
-                    yield Entry(name, kind_of(found.st_mode), found.st_size, found.st_mode)
+                    yield WalkEntry(name, kind_of(found.st_mode), found.st_size, found.st_mode)
     except RefusedError as error:
         yield error.refused
     except OSError as error:
@@ -130,9 +130,9 @@ def open_up(root: Name, *, bounds: Bounds | None = None) -> tuple[bytes, ...]:
     with suppress(RefusedError), root_folder(root) as top:
         for one in list_tree(root, bounds=bounds):
             # A folder is listed before it is entered, so it is open by then.
-            if not isinstance(one, Entry) or one.kind not in {Kind.FILE, Kind.FOLDER}:
+            if not isinstance(one, WalkEntry) or one.kind not in {EntryKind.FILE, EntryKind.FOLDER}:
                 continue
-            bits = stat.S_IRUSR if one.kind is Kind.FILE else stat.S_IRWXU
+            bits = stat.S_IRUSR if one.kind is EntryKind.FILE else stat.S_IRWXU
             if one.mode & bits != bits and _allow(top, one.path, bits):
                 changed.append(one.path)
     return tuple(changed)

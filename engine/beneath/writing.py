@@ -13,7 +13,7 @@ from enum import Enum
 
 from engine.beneath.opening import (
     Name,
-    Refused,
+    PathRefused,
     RefusedError,
     Why,
     folder_beneath,
@@ -32,7 +32,7 @@ _Write = Callable[[bytes, int], None]
 
 
 class Taken(Enum):
-    """How to deal with something that stands where a file is to be written."""
+    """The treatment of something that stands where a file is to be written."""
 
     KEEP = "keep"
     REPLACE = "replace"
@@ -40,7 +40,7 @@ class Taken(Enum):
     """Rename what is in the way, on the way to the file as well, and keep it."""
 
 
-def read_file(root: Name, name: Name, *, most: int = 64 << 20) -> bytes | Refused:
+def read_file(root: Name, name: Name, *, most: int = 64 << 20) -> bytes | PathRefused:
     """Return the contents of a regular file, up to a number of bytes."""
     try:
         *folders, last = _named(name)
@@ -57,7 +57,7 @@ def read_file(root: Name, name: Name, *, most: int = 64 << 20) -> bytes | Refuse
         return refusal([os.fsencode(name)], error)
 
 
-def read_link(root: Name, name: Name) -> bytes | Refused:
+def read_link(root: Name, name: Name) -> bytes | PathRefused:
     """Return where a symbolic link leads, by its wording."""
     try:
         *folders, last = _named(name)
@@ -77,7 +77,7 @@ def write_file(
     mode: int = 0o666,
     folder_mode: int = 0o777,
     taken: Taken = Taken.REPLACE,
-) -> Refused | None:
+) -> PathRefused | None:
     """Write a file whole or not at all; folders on the way are made.
 
     Never follows a link, and never writes into a file that is there.
@@ -93,25 +93,16 @@ def write_file(
     return _put(root, name, write, (taken, folder_mode))
 
 
-def make_link(root: Name, name: Name, target: Name, *, taken: Taken = Taken.KEEP) -> Refused | None:
+def make_link(
+    root: Name, name: Name, target: Name, *, taken: Taken = Taken.KEEP
+) -> PathRefused | None:
     """Make a symbolic link; folders on the way are made."""
     return _put(
         root, name, lambda last, folder: os.symlink(target, last, dir_fd=folder), (taken, 0o777)
     )
 
 
-def make_folder(root: Name, name: Name, *, mode: int = 0o777) -> Refused | None:
-    """Make a folder and those on the way; one that is there is fine."""
-    try:
-        with root_folder(root) as top, folder_beneath(top, parts_of(name), is_made=True, mode=mode):
-            return None
-    except RefusedError as error:
-        return error.refused
-    except OSError as error:
-        return refusal([os.fsencode(name)], error, is_write=True)
-
-
-def _put(root: Name, name: Name, write: _Write, how: tuple[Taken, int]) -> Refused | None:
+def _put(root: Name, name: Name, write: _Write, how: tuple[Taken, int]) -> PathRefused | None:
     taken, mode = how
     try:
         *folders, last = _named(name)
@@ -228,14 +219,14 @@ def _clear_way(top: int, folders: Sequence[bytes], mode: int) -> None:
 def _named(name: Name) -> tuple[bytes, ...]:
     parts = parts_of(name)
     if not parts:
-        raise RefusedError(Refused(b"", Why.NO_NAME))
+        raise RefusedError(PathRefused(b"", Why.NO_NAME))
     return parts
 
 
 def _of(
     folders: Sequence[bytes], last: bytes, error: OSError, *, is_write: bool = False
-) -> Refused:
+) -> PathRefused:
     path = b"/".join((*folders, last))
     if error.errno in _BLOCKING and not is_write:  # the last component itself is a link
-        return Refused(path, Why.NOT_A_FILE)
+        return PathRefused(path, Why.NOT_A_FILE)
     return refusal([path], error, is_write=is_write)

@@ -21,18 +21,19 @@ from typing import Any
 _HOMES = {
     "base": "WORKTREE Base dirty_paths resolve_base stage_worktree",
     "carrying": "edited_paths prepare_carrying prepare_committing",
-    "collection": "Change CollectRefused CollectRequest collect",
-    "composition": "Composed LandRequest Style compose",
-    "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch file_patches"
+    "collection": "CollectedChange CollectRefused CollectRequest collect",
+    "composition": "Composed LandRequest LandingStyle compose",
+    "diff": "FileChange FileHunk FilePatch PatchLine changed_files file_patches"
     " is_ancestor is_patch_cut merge_base patch_bytes",
-    "landing": "LandPrepared LandRefused Landed Refusal land let_go prepare_landing"
+    "landing": "LandPrepared LandingDone LandingRefused RefusalReason land let_go prepare_landing"
     " recover_landing",
     "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",
     "names": "PREFIX RefNames check_prefix",
     "objects": "RefMove RefMoved Wording read_blobs resolve tree_of write_blob write_commit",
     "radar": "Snapshot snapshot",
     "recovery": "recover_repository",
-    "removal": "Removed Verdict drop_missing examine is_contained remove remove_branch restore",
+    "removal": "RemovalVerdict Removed drop_missing examine is_contained remove remove_branch"
+    " restore",
     "checktree": "CheckTree Filled fill_check_tree holds",
     "undo": "undo_landing",
     "runner": "Call Repo Where",

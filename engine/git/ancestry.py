@@ -1,14 +1,13 @@
-"""How two commits are related, told from their own parents where few of them have to be looked at.
+"""The ancestry of two commits, read from their parents where few commits have to be read.
 
 It only ever says what it has proved; for everything else git is asked.
 """
 
 from collections.abc import Mapping
 
-from engine.git import asking
 from engine.git.diff import is_ancestor
-from engine.git.objects import learn_commit
-from engine.git.runner import HERE, Repo
+from engine.git.objects import parents_at_once
+from engine.git.runner import Repo
 
 _MOST = 512
 _NEAR = 8
@@ -27,10 +26,11 @@ async def line_from(repo: Repo, base: str, head: str) -> tuple[str, ...] | None:
     while at != base:
         if len(found) == _LONGEST:
             return None
-        parents = known.get(at) if known is not None else await _parents_of(repo, at)
-        if parents is None and known is None:
+        read = known if known is not None else await parents_at_once(repo, [at])
+        if read is None:
             known = await _listed(repo, base, at)
             continue
+        parents = read.get(at)
         if parents is None or len(parents) != 1:
             return None
         found.append(at)
@@ -90,15 +90,6 @@ async def above(repo: Repo, base: str, tip: str) -> set[str] | None:
     return found
 
 
-async def _parents_of(repo: Repo, commit: str) -> tuple[str, ...] | None:
-    """Return the parents of one commit; None where a standing git cannot say."""
-    known = repo.memory.parents(commit)
-    if known is not None:
-        return known
-    read = await asking.objects(repo, [commit], HERE)
-    return learn_commit(repo, *read[0]) if read and read[0] is not None else None
-
-
 async def _listed(repo: Repo, base: str, head: str) -> Mapping[str, tuple[str, ...]]:
     """Return the commits above a base with their parents, by one git."""
     words = ("rev-list", "--parents", f"--max-count={_LONGEST + 1}", head, f"^{base}", "--")
@@ -108,13 +99,8 @@ async def _listed(repo: Repo, base: str, head: str) -> Mapping[str, tuple[str, .
 
 
 async def _parents(repo: Repo, commits: set[str]) -> set[str] | None:
-    """All parents of some commits; None where one has none, or cannot be read at once."""
-    known = {commit: repo.memory.parents(commit) for commit in commits}
-    unknown = [commit for commit, parents in known.items() if parents is None]
-    read = await asking.objects(repo, unknown, HERE) if unknown else []
-    if read is None or None in read:
+    """Return all parents of some commits; None where one has none, or cannot be read at once."""
+    known = await parents_at_once(repo, list(commits))
+    if known is None or not all(known.values()):
         return None
-    known |= {one[0]: learn_commit(repo, *one) for one in read if one is not None}
-    if not all(known.values()):
-        return None
-    return {parent for parents in known.values() for parent in parents or ()}
+    return {parent for parents in known.values() for parent in parents}

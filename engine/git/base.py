@@ -1,4 +1,4 @@
-"""What an attempt starts from: a commit, the user's uncommitted state, or an empty beginning."""
+"""The start of an attempt: a commit, the user's uncommitted state, or an empty beginning."""
 
 from dataclasses import dataclass, replace
 
@@ -54,7 +54,7 @@ async def _beginning(repo: Repo, signature: Signature) -> str:
 
 
 async def dirty_paths(repo: Repo) -> tuple[bytes, ...]:
-    """What the user has changed and not committed, untracked files included."""
+    """Return the paths that the user has changed and not committed, untracked files included."""
     if repo.worktree is None:
         return ()
     where = Where(git_dir=repo.git_dir, worktree=repo.worktree)

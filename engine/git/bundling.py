@@ -15,7 +15,7 @@ _OWN = ("refs/heads", "refs/remotes", "refs/tags")
 
 @dataclass(frozen=True, kw_only=True)
 class Bundled:
-    """What a bundle holds.
+    """The content of a bundle.
 
     Attributes:
         refs: How many refs; with none of them there is no file.

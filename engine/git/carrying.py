@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from engine.errors import WorkspaceError
 from engine.git.base import stage_place
 from engine.git.composition import Composed
-from engine.git.landing import LandPrepared, LandRefused, checkout_of, prove
+from engine.git.landing import LandingRefused, LandPrepared, checkout_of, prove
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, resolve, set_refs, sign_commit, tree_of, write_commit
-from engine.git.plainly import Version
+from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import private_index
 from engine.git.touched import differing, index_lines, staged_paths, touched_paths
@@ -20,7 +20,7 @@ from engine.git.worktrees import Checkout
 
 async def prepare_carrying(
     repo: Repo, merger: Merger, composed: Composed, wording: Wording
-) -> LandPrepared | LandRefused | MergedTrees:
+) -> LandPrepared | LandingRefused | MergedTrees:
     """A landing that takes the user's uncommitted edits along; the edits are pinned first.
 
     Afterwards the working tree holds the new commit with the edits on top, uncommitted as before;
@@ -32,7 +32,7 @@ async def prepare_carrying(
         DirtyTarget: Some edits cannot be carried: huge or ignored files in the way.
     """
     place = await _place(repo, composed)
-    if isinstance(place, LandRefused):
+    if isinstance(place, LandingRefused):
         return place
     old = composed.old or repo.empty_tree
     tree = (await stage_place(repo, old, _where(place))).tree
@@ -49,8 +49,8 @@ async def prepare_carrying(
 
 async def prepare_committing(
     repo: Repo, composed: Composed, wording: Wording, *, paths: Sequence[bytes]
-) -> LandPrepared | LandRefused:
-    """What makes the user's edits a commit of theirs on the target; a landing can follow it.
+) -> LandPrepared | LandingRefused:
+    """Prepare a commit of the user's edits on the target; a landing can follow it.
 
     It holds what `git commit --all` would, and those of `paths` that git does not know yet. No file
     is written: the index and the target are brought to what is there.
@@ -60,7 +60,7 @@ async def prepare_committing(
         DirtyTarget: Some edits cannot be committed: huge or ignored files in the way.
     """
     place = await _place(repo, composed)
-    if isinstance(place, LandRefused):
+    if isinstance(place, LandingRefused):
         return place
     old = composed.old or repo.empty_tree
     staged = await stage_place(repo, old, _where(place))
@@ -86,17 +86,17 @@ async def edited_paths(repo: Repo, target: str, paths: Sequence[bytes]) -> froze
         return frozenset()
     wanted = frozenset(paths)
     listing = await repo.read("ls-tree", "-r", "-z", "--full-tree", at, "--", *_words(paths))
-    versions: dict[bytes, Version] = {}
+    versions: dict[bytes, FileVersion] = {}
     for record in listing.split(b"\0"):
         if record:
             head, path = record.split(b"\t", 1)
             mode, _, oid = head.decode().split(" ")
-            versions[path] = Version(mode, oid)
+            versions[path] = FileVersion(mode, oid)
     dirty = await differing(repo, place, [(path, versions.get(path)) for path in wanted])
     return (dirty | await staged_paths(repo, place, at)) & wanted
 
 
-async def _place(repo: Repo, composed: Composed) -> Checkout | LandRefused:
+async def _place(repo: Repo, composed: Composed) -> Checkout | LandingRefused:
     found = await checkout_of(repo, composed.ref)
     if found is None:
         raise WorkspaceError(f"{composed.target!r} is not checked out: it has no edits")

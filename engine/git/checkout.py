@@ -21,7 +21,7 @@ from anyio import to_thread
 from engine.beneath import Why, copy_as, copy_tree, remove_tree
 from engine.errors import GitFailed, WorkspaceError, WorktreeBusy
 from engine.git.objects import scratch_folder
-from engine.git.plainly import Version
+from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import copy_index
 from engine.git.touched import Moves, Touched, conversion, index_at, index_lines, left_out
@@ -91,7 +91,7 @@ def is_ours(lock: Path, name: str) -> bool:
 
 
 def lock_name(lock: Path) -> str:
-    """What a lock of ours was made for; nothing for one that is somebody else's."""
+    """Return the purpose of a lock of ours; nothing for one that is somebody else's."""
     try:
         content = lock.read_bytes()
     except OSError:
@@ -221,7 +221,7 @@ def _name_too(source: Path, target: Path) -> None:
     _copy(source, target)
 
 
-def _is_link(version: Version | None) -> bool:
+def _is_link(version: FileVersion | None) -> bool:
     return version is not None and version.mode == _LINK_TO_COMMIT
 
 

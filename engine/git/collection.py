@@ -56,7 +56,7 @@ _MOST_SINGLE = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class CollectedChange:
     """The commits of one attempt, now in the user's repository.
 
     Attributes:
@@ -91,7 +91,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectRefused:
-    """What arrived was not accepted; clone and worktree are as they were."""
+    """A refusal of what arrived; clone and worktree are as they were."""
 
     reason: str
     workspace: str
@@ -100,7 +100,7 @@ class CollectRefused:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectRequest:
-    """How to collect: who signs the left-over work, and when (a fixed time: see the module).
+    """A request to collect: the signer of left-over work and the (fixed) time, as the module says.
 
     `wrap` must let its command write `Workspace.collect_dir`, and read `path`, `git_dir` and
     `objects`; nothing else is needed.
@@ -116,7 +116,7 @@ class CollectRequest:
 
 async def collect(
     repo: Repo, workspace: Workspace, request: CollectRequest
-) -> Change | CollectRefused:
+) -> CollectedChange | CollectRefused:
     """Import everything an attempt made, under its own refs, and put its branch there.
 
     Raises:
@@ -124,7 +124,7 @@ async def collect(
     """
     if workspace.git_dir is None:
         tree = await tree_of(repo, workspace.base)
-        return Change(base=workspace.base, head=workspace.base, tree=tree, found_on="none")
+        return CollectedChange(base=workspace.base, head=workspace.base, tree=tree, found_on="none")
     site = Site(
         worktree=await to_thread.run_sync(_tree_to_read, workspace),
         agent_git=workspace.git_dir,
@@ -156,8 +156,11 @@ async def collect(
 
 
 async def _flattened(
-    repo: Repo, git: InsideGit, workspace: Workspace, what: tuple[Change, CollectRequest, str]
-) -> Change | None:
+    repo: Repo,
+    git: InsideGit,
+    workspace: Workspace,
+    what: tuple[CollectedChange, CollectRequest, str],
+) -> CollectedChange | None:
     """Import the files as one commit, because the history was not accepted.
 
     Files that are the reason for a refusal are left out, and named. None where nothing helps.
@@ -178,8 +181,8 @@ async def _flattened(
 
 
 async def _without(
-    git: InsideGit, workspace: Workspace, change: Change, refused: str
-) -> Change | None:
+    git: InsideGit, workspace: Workspace, change: CollectedChange, refused: str
+) -> CollectedChange | None:
     """Leave the files out whose objects a refusal names; the base's own versions stay."""
     named = set(re.findall(r"\b[0-9a-f]{40,64}\b", refused))
     await git("read-tree", "--reset", change.tree)
@@ -223,7 +226,7 @@ def _is_empty(worktree: str) -> bool:
 
 async def _gather(
     git: InsideGit, workspace: Workspace, request: CollectRequest
-) -> tuple[Change, dict[str, str]]:
+) -> tuple[CollectedChange, dict[str, str]]:
     """Commit what was left over; the change, and what is to be imported for it, by name."""
     seen = await to_thread.run_sync(read_refs, Path(git.site.agent_git))
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
@@ -247,7 +250,7 @@ async def _gather(
     )
     notes += (*staged.notes, *seen.notes, *said)
     links = await _known_links(git, workspace.base) if staged.links else frozenset()
-    change = Change(
+    change = CollectedChange(
         base=workspace.base,
         head=head,
         tree=staged.tree,
@@ -352,7 +355,7 @@ def _lies_in(path: bytes, folders: Container[bytes]) -> bool:
 
 
 def _under_way(refs: Mapping[str, str]) -> list[str]:
-    """What git was in the middle of, by the marks that it leaves."""
+    """Name what git was in the middle of, by the marks that it leaves."""
     marks = {"MERGE_HEAD": "merge", "rebase-": "rebase", "CHERRY_PICK": "cherry-pick"}
     return [
         what
@@ -415,8 +418,8 @@ async def _import(
 
 
 async def _arrived(
-    repo: Repo, workspace: Workspace, change: Change, arrivals: Mapping[str, str]
-) -> tuple[Change, str | None]:
+    repo: Repo, workspace: Workspace, change: CollectedChange, arrivals: Mapping[str, str]
+) -> tuple[CollectedChange, str | None]:
     """Return the change with the agent's other refs as they are kept now; where its branch stands.
 
     Those that were not accepted are named.

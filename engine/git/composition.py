@@ -14,7 +14,7 @@ from engine.git.ancestry import holds, line_from
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.names import PREFIX
 from engine.git.objects import Wording, read_ref, sign_commit, tree_of
-from engine.git.ownership import Line, is_own
+from engine.git.ownership import CommitLine, is_own
 from engine.git.runner import Repo
 from engine.git.settings import Signature
 
@@ -30,8 +30,8 @@ _NOT_REPLAYED = "It is one commit: its own commits could not be made again one a
 _BY_HAND = "It is one commit: its result was put together by hand."
 
 
-class Style(StrEnum):
-    """How a change becomes history."""
+class LandingStyle(StrEnum):
+    """The way a change becomes history."""
 
     MERGE = "merge"
     SQUASH = "squash"
@@ -40,7 +40,7 @@ class Style(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LandRequest:
-    """What is to be landed, and how.
+    """A change to land, and the way to land it.
 
     Attributes:
         target: The branch, as people say it (`main`).
@@ -57,7 +57,7 @@ class LandRequest:
     target: str
     base: str
     head: str
-    style: Style = Style.MERGE
+    style: LandingStyle = LandingStyle.MERGE
     message: str
     author: Signature
     committer: Signature
@@ -110,7 +110,7 @@ async def _onto_nothing(repo: Repo, request: LandRequest) -> Composed:
     tree = request.tree or await tree_of(repo, request.head)
     done = Composed(target=request.target, old=None, new=request.head, tree=tree)
     start, note = await _start(repo, request), ""
-    if request.style is not Style.SQUASH and request.tree is None:
+    if request.style is not LandingStyle.SQUASH and request.tree is None:
         line = await line_from(repo, start, request.head) if start == request.base else None
         note = await _why_not_kept(repo, request, line, (start, start))
         if not note:
@@ -142,9 +142,9 @@ async def _history(
     done = Composed(target=request.target, old=old, new="", tree=tree)
     wording = _wording(request, request.message)
     parents, note = [old], ""
-    if request.style is not Style.SQUASH:
+    if request.style is not LandingStyle.SQUASH:
         line = await line_from(repo, request.base, request.head)
-        is_merge = request.style is Style.MERGE
+        is_merge = request.style is LandingStyle.MERGE
         if line is None:
             note = _NO_LINE
         elif is_merge and await holds(repo, old, request.base):
@@ -166,7 +166,9 @@ async def _why_not_kept(
         return _NO_LINE
     base, besides = place
     target = f"refs/heads/{request.target}"
-    asked = Line(base=base, commits=line, besides=besides, target=target, prefix=request.prefix)
+    asked = CommitLine(
+        base=base, commits=line, besides=besides, target=target, prefix=request.prefix
+    )
     return "" if await is_own(repo, asked) else _NOT_ITS_OWN
 
 
@@ -236,7 +238,7 @@ async def _again(
         (await repo.read(*words, commit)).decode(errors="surrogateescape").split("\0", 3)
     )
     seconds, _, zone = date.partition(" ")
-    is_only_merge = request.style is Style.MERGE
+    is_only_merge = request.style is LandingStyle.MERGE
     trailers = request.trailers if is_last and not is_only_merge else ()
     wording = Wording(
         message=with_trailers(message, trailers),

@@ -1,4 +1,4 @@
-"""Which attributes are in force where files are taken out of a tree that an agent left.
+"""The attributes in force where files are taken out of a tree that an agent left.
 
 Attributes convert contents: line ends, encodings, LFS. Those of the base are the user's, and are
 followed. Those that the agent left must neither change a byte of its work nor end git, so the file
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Entry, Kind, list_tree, read_file
+from engine.beneath import EntryKind, WalkEntry, list_tree, read_file
 from engine.git.runner import Repo
 from engine.git.trees import Attributes
 
@@ -41,12 +41,12 @@ async def attributes_of(repo: Repo, base: str) -> bytes:
         folder = await Attributes(repo).folder(base)
         return flattened(await to_thread.run_sync(_files, Path(folder)))
 
-    return await repo.memory.of(("flat attributes", base), read)
+    return await repo.cache.of(("flat attributes", base), read)
 
 
 def _files(folder: Path) -> dict[bytes, bytes]:
-    entries = [one for one in list_tree(folder) if isinstance(one, Entry)]
-    names = [one.path for one in entries if one.kind is Kind.FILE and one.path.endswith(_NAME)]
+    entries = [one for one in list_tree(folder) if isinstance(one, WalkEntry)]
+    names = [one.path for one in entries if one.kind is EntryKind.FILE and one.path.endswith(_NAME)]
     contents = [read_file(folder, os.fsdecode(name)) for name in names]
     return {
         name: data for name, data in zip(names, contents, strict=True) if isinstance(data, bytes)

@@ -1,4 +1,4 @@
-"""What a change does to files, as plain data: counts, modes, renames, hunks.
+"""A change's effect on files, as plain data: counts, modes, renames, hunks.
 
 Everything is compared commit to commit in the user's repository; nothing of a worker's is read.
 """
@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from engine.git.objects import read_sizes, write_blob
-from engine.git.process import Completed
+from engine.git.objects import read_sizes
+from engine.git.plumbing.process import Completed
 from engine.git.runner import HERE, Call, Repo, Where
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
@@ -58,7 +58,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PatchLine:
     """One line of a hunk: its mark (` `, `-`, `+`), its bytes, and whether a line end follows."""
 
     mark: str
@@ -67,7 +67,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class FileHunk:
     """A run of lines that differ, with their surroundings.
 
     `old` and `new` are the first line, counted from 1, and how many there are on that side.
@@ -76,7 +76,7 @@ class Hunk:
     old: tuple[int, int]
     new: tuple[int, int]
     heading: bytes
-    lines: tuple[Line, ...]
+    lines: tuple[PatchLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +84,9 @@ class FilePatch:
     """The hunks of one file; `is_cut` when there were more than were asked for."""
 
     path: bytes
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[FileHunk, ...]
     is_binary: bool = False
     is_cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """How many commits each side has that the other has not."""
-
-    ahead: int
-    behind: int
 
 
 async def changed_files(
@@ -143,25 +135,6 @@ def _count(field: bytes, fields: Iterator[bytes]) -> tuple[bytes, tuple[int | No
 
 def _counted(change: FileChange, count: tuple[int | None, int | None]) -> FileChange:
     return replace(change, added=count[0], removed=count[1])
-
-
-async def file_patch(
-    repo: Repo, change: FileChange, *, context: int = 3, max_bytes: int = 8 << 20
-) -> FilePatch:
-    """The hunks of one changed file, by comparing its two blobs."""
-    if change.is_binary or change.old_oid == change.new_oid:
-        return FilePatch(change.path, (), is_binary=change.is_binary)
-    if _LINK in {change.old_mode, change.new_mode}:
-        return FilePatch(change.path, (_link_hunk(change),))
-    empty = await _empty_blob(repo, change)
-    old = change.old_oid if change.old_mode != _ABSENT else empty
-    new = change.new_oid if change.new_mode != _ABSENT else empty
-    words = ("diff", *_QUIET, f"-U{context}", "--text", "--diff-algorithm=histogram", old, new)
-    done = await repo.run(*words, call=Call(max_bytes=max_bytes))
-    hunks = tuple(parse_hunks(done.stdout))
-    if done.is_cut:
-        hunks = hunks[:-1]
-    return FilePatch(change.path, hunks, is_cut=done.is_cut)
 
 
 async def file_patches(
@@ -224,18 +197,18 @@ async def _patch(repo: Repo, sides: tuple[str, str], most: int, where: Where) ->
     return await repo.run(*words, call=Call(max_bytes=most, flags=flags), where=where)
 
 
-def _sections(patch: bytes) -> Iterator[list[Hunk]]:
+def _sections(patch: bytes) -> Iterator[list[FileHunk]]:
     """The hunks of every file of a whole patch."""
     lines = patch.split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
     heads = _heads(lines)
     for start, end in zip(heads, [*heads[1:], len(lines)], strict=True):
-        yield list(_hunks_of(lines[start:end]))
+        yield list(hunks_of(lines[start:end]))
 
 
 def _heads(lines: Sequence[bytes]) -> list[int]:
-    """Where files begin: at a head that stands where no hunk has lines left."""
+    """Return the lines at which files begin: heads that stand where no hunk has lines left."""
     found: list[int] = []
     old = new = at = 0
     while at < len(lines):
@@ -253,50 +226,28 @@ def _heads(lines: Sequence[bytes]) -> list[int]:
     return found
 
 
-async def _empty_blob(repo: Repo, change: FileChange) -> str:
-    """The id of a file with nothing in it, for the side where there is none."""
-    if _ABSENT not in {change.old_mode, change.new_mode}:
-        return ""
-    return await write_blob(repo, b"")
-
-
-def _link_hunk(change: FileChange) -> Hunk:
-    """A submodule's move, shown as git shows it."""
-    old = [Line("-", b"Subproject commit " + change.old_oid.encode())]
-    new = [Line("+", b"Subproject commit " + change.new_oid.encode())]
-    had, has = change.old_mode != _ABSENT, change.new_mode != _ABSENT
-    return Hunk((1, int(had)), (1, int(has)), b"", tuple(old * had + new * has))
-
-
-def parse_hunks(patch: bytes) -> Iterator[Hunk]:
-    """The hunks of one file's patch; only a line feed ends a line, whatever else is in it."""
-    lines = patch.split(b"\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    yield from _hunks_of(lines)
-
-
-def _hunks_of(lines: Sequence[bytes]) -> Iterator[Hunk]:
+def hunks_of(lines: Sequence[bytes]) -> Iterator[FileHunk]:
+    """Yield the hunks of one file's patch, whose lines end at line feeds and nowhere else."""
     numbers: _Numbers | None = None
     heading = b""
-    body: list[Line] = []
+    body: list[PatchLine] = []
     for line in lines:
         match = _HUNK.fullmatch(line)
         if match is not None and _is_full(numbers, body):
             if numbers:
-                yield Hunk(*numbers, heading, tuple(body))
+                yield FileHunk(*numbers, heading, tuple(body))
             at = [int(number) if number else 1 for number in match.groups()[:4]]
             numbers = ((at[0], at[1]), (at[2], at[3]))
             heading, body = match[5], []
         elif numbers and line[:1] == b"\\" and body:
             body[-1] = replace(body[-1], has_newline=False)
         elif numbers:
-            body.append(Line(line[:1].decode(), line[1:]))
+            body.append(PatchLine(line[:1].decode(), line[1:]))
     if numbers:
-        yield Hunk(*numbers, heading, tuple(body))
+        yield FileHunk(*numbers, heading, tuple(body))
 
 
-def _is_full(numbers: _Numbers | None, body: Sequence[Line]) -> bool:
+def _is_full(numbers: _Numbers | None, body: Sequence[PatchLine]) -> bool:
     """All lines that the hunk's head announced have been read: what follows is no content."""
     if numbers is None:
         return True
@@ -310,13 +261,6 @@ async def patch_bytes(repo: Repo, old: str, new: str, *, max_bytes: int = 64 << 
     words = ("diff-tree", *_QUIET, "-p", "-r", "-M", "--binary", "--full-index", old, new, "--")
     done = await repo.run(*words, call=Call(max_bytes=max_bytes))
     return None if done.is_cut else done.stdout
-
-
-async def distance(repo: Repo, head: str, target: str) -> Distance:
-    """How far a commit is ahead of a target, and how far behind it."""
-    words = ("rev-list", "--left-right", "--count", f"{head}...{target}", "--")
-    ahead, behind = (await repo.line(*words)).split("\t")
-    return Distance(int(ahead), int(behind))
 
 
 async def is_ancestor(repo: Repo, older: str, newer: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Refused, read_file
+from engine.beneath import PathRefused, read_file
 from engine.errors import GitFailed
 from engine.git.inside import AgentRefs, InsideGit, Site, Wrap, read_refs, sane_name
 from engine.git.objects import Wording, commit_bytes
@@ -129,7 +129,7 @@ def _git_dir_of(workspace: Workspace, worktree: str) -> str | None:
     if dot_git.is_dir():
         return str(dot_git)
     content = read_file(worktree, ".git", most=4096)
-    if isinstance(content, Refused):
+    if isinstance(content, PathRefused):
         return None
     said = os.fsdecode(content)
     target = Path(worktree, said.removeprefix(_REACH).rstrip("\n")).resolve()

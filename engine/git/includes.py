@@ -12,7 +12,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Entry, Kind, Refused, copy_tree, kind_of, list_tree
+from engine.beneath import EntryKind, PathRefused, WalkEntry, copy_tree, kind_of, list_tree
 from engine.git.runner import Call, Repo, Where
 
 FILE = ".worktreeinclude"
@@ -54,25 +54,25 @@ def _copy_all(source: str, target: str, names: Iterable[bytes]) -> tuple[Include
     refused: list[Include] = []
     top = Path(source).resolve()
     for entry in (one for name in names for one in _below(source, name.rstrip(b"/"))):
-        if isinstance(entry, Refused):
+        if isinstance(entry, PathRefused):
             refused.append(Include(entry.path, entry.reason))
-        elif entry.kind is Kind.LINK and not _leads_inside(top, entry.path):
+        elif entry.kind is EntryKind.LINK and not _leads_inside(top, entry.path):
             refused.append(Include(entry.path, "the link leads out of the repository"))
-        elif entry.kind is not Kind.FOLDER:
+        elif entry.kind is not EntryKind.FOLDER:
             wanted.append(entry.path)
     done = copy_tree(source, wanted, target)
     copied = [Include(path) for path in done.files]
     return (*copied, *refused, *(Include(one.path, one.reason) for one in done.refused))
 
 
-def _below(source: str, name: bytes) -> Iterator[Entry | Refused]:
+def _below(source: str, name: bytes) -> Iterator[WalkEntry | PathRefused]:
     """List a name and all that lies below it; a link to a folder is one entry."""
     place = os.fsencode(source) + b"/" + name
     try:
         seen = os.lstat(place)
     except OSError:
         return
-    yield Entry(name, kind_of(seen.st_mode), seen.st_size, seen.st_mode)
+    yield WalkEntry(name, kind_of(seen.st_mode), seen.st_size, seen.st_mode)
     if stat.S_ISDIR(seen.st_mode):
         for one in list_tree(place):
             yield replace(one, path=name + b"/" + one.path)

@@ -15,12 +15,21 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Bounds, Entry, Kind, Name, Refused, Why, list_tree, read_file
+from engine.beneath import (
+    Bounds,
+    EntryKind,
+    Name,
+    PathRefused,
+    WalkEntry,
+    Why,
+    list_tree,
+    read_file,
+)
 from engine.errors import GitFailed, OutOfRoom
-from engine.git import hardening
 from engine.git.conversion import RAW, RESET
+from engine.git.plumbing import hardening
+from engine.git.plumbing.shell import Shell
 from engine.git.runner import Repo
-from engine.git.shell import Shell
 from engine.git.staging import copy_index
 from engine.private import private_folder
 from engine.storage import is_out_of_room
@@ -46,7 +55,7 @@ def outside(argv: Sequence[str]) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentRefs:
-    """What an agent's git directory says, as far as it can be read.
+    """The refs of an agent's git directory, as far as it can be read.
 
     Attributes:
         head: The commit that HEAD names; None when it names none.
@@ -94,12 +103,12 @@ def _read_small(git_dir: Path, name: Name, most: int) -> bytes:
 def _loose(git_dir: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     refs: dict[str, str] = {}
     for one in list_tree(git_dir, bounds=_BOUNDS, is_entered=_is_below_refs):
-        if isinstance(one, Refused):
+        if isinstance(one, PathRefused):
             if one.why is Why.TOO_MANY:
                 return refs, (
                     f"The agent has more than {_BOUNDS.entries} refs; the rest are not kept.",
                 )
-        elif one.kind is Kind.FILE and one.path.startswith(b"refs/"):
+        elif one.kind is EntryKind.FILE and one.path.startswith(b"refs/"):
             content = _read_small(git_dir, one.path, _SMALL).strip()
             if _OID.fullmatch(content):
                 refs[os.fsdecode(one.path)] = content.decode()
@@ -125,7 +134,9 @@ def _logged(git_dir: Path) -> tuple[str, ...]:
 
     seen: dict[str, None] = {}
     entries = list_tree(git_dir, bounds=_BOUNDS, is_entered=is_log)
-    files = [one.path for one in entries if isinstance(one, Entry) and one.kind is Kind.FILE]
+    files = [
+        one.path for one in entries if isinstance(one, WalkEntry) and one.kind is EntryKind.FILE
+    ]
     for file in [b"logs/HEAD", *sorted(name for name in files if name.startswith(b"logs/refs/"))]:
         for line in reversed(_read_small(git_dir, file, 8 << 20).split(b"\n")):
             words = line.split(b" ", 2)
@@ -138,7 +149,7 @@ def _logged(git_dir: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where a collection takes place.
+    """The place of a collection.
 
     Attributes:
         worktree: The worker's files.
@@ -195,7 +206,7 @@ class InsideGit:
         return str(self.site.folder)
 
     def _inside(self, *words: str) -> list[str]:
-        """What runs these words in the sandbox, with git's variables and no others."""
+        """Return the words that run these in the sandbox, with git's variables and no others."""
         variables = hardening.base_environment(
             self._repo.program_path,
             {
@@ -257,7 +268,7 @@ class InsideGit:
         (info / "attributes").write_bytes(rules)
 
     async def kinds(self, oids: Sequence[str]) -> dict[str, str]:
-        """Which of the objects are there, with their kinds."""
+        """Return the objects that are there, with their kinds."""
         if not oids:
             return {}
         stdin = "".join(f"{oid}\n" for oid in oids).encode()

@@ -24,7 +24,7 @@ from engine.git.objects import (
     set_refs,
     stands_at,
 )
-from engine.git.plainly import is_as_said
+from engine.git.plumbing.contents import has_exactly
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.touched import (
     IndexMove,
@@ -41,8 +41,8 @@ from engine.git.worktrees import Checkout, checkouts
 _SAY = "plait: land"
 
 
-class Refusal(StrEnum):
-    """Why a target was left as it was."""
+class RefusalReason(StrEnum):
+    """The reason why a target was left as it was."""
 
     MOVED = "the target has moved"
     TWICE = "the target is checked out in more than one working tree"
@@ -52,7 +52,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LandPrepared:
-    """What is about to happen, for the journal; with it, a landing can be finished by anybody.
+    """A landing about to happen, for the journal; with it, anybody can finish the landing.
 
     Attributes:
         target: The ref, in full.
@@ -80,12 +80,12 @@ class LandPrepared:
 
     @property
     def name(self) -> str:
-        """What the index lock says while this goes on."""
+        """Name what the index lock is held for."""
         return f"{self.target} {self.old}..{self.new}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Landed:
+class LandingDone:
     """The target is at its new commit; `trashed` are copies made while recovering."""
 
     target: str
@@ -94,16 +94,16 @@ class Landed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LandRefused:
+class LandingRefused:
     """The target is as it was."""
 
-    reason: Refusal
+    reason: RefusalReason
     detail: str = ""
     trashed: tuple[Trashed, ...] = ()
 
 
-async def prepare_landing(repo: Repo, composed: Composed) -> LandPrepared | LandRefused:
-    """What a landing will do, once it is proved that it can; nothing is written.
+async def prepare_landing(repo: Repo, composed: Composed) -> LandPrepared | LandingRefused:
+    """Plan a landing and prove that it is possible; write nothing.
 
     Raises:
         DirtyTarget: The user's own edits are in the way (`engine.git.carrying` has ways out).
@@ -113,7 +113,7 @@ async def prepare_landing(repo: Repo, composed: Composed) -> LandPrepared | Land
 
 async def prepare_move(
     repo: Repo, target: str, old: str | None, new: str | None
-) -> LandPrepared | LandRefused:
+) -> LandPrepared | LandingRefused:
     """The same for any move of a branch, back as well as forward.
 
     Raises:
@@ -122,16 +122,16 @@ async def prepare_move(
     return await prove(repo, LandPrepared(target=target, old=old, new=new))
 
 
-async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandRefused:
+async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandingRefused:
     """A plan completed with where and what it will write, once it is proved that it can.
 
     Raises:
         DirtyTarget: Something there is not what the plan expects.
     """
     if not await stands_at(repo, plan.target, plan.old):
-        return LandRefused(reason=Refusal.MOVED)
+        return LandingRefused(reason=RefusalReason.MOVED)
     found = await checkout_of(repo, plan.target)
-    if isinstance(found, LandRefused):
+    if isinstance(found, LandingRefused):
         return found
     # No branch holds these yet: a `git gc --prune=now` of the user's would take them away.
     await set_refs(repo, _pins(plan), say=_SAY, is_one_of_many=True)
@@ -165,23 +165,25 @@ async def _moves(repo: Repo, plan: LandPrepared) -> Moves:
     return Moves(index, await touched_paths(repo, plan.edits, plan.carried))
 
 
-async def checkout_of(repo: Repo, target: str) -> Checkout | LandRefused | None:
+async def checkout_of(repo: Repo, target: str) -> Checkout | LandingRefused | None:
     """The one working tree that has the target checked out, if there is one and it is at rest."""
     every = await checkouts(repo)
     held = [place for place in every if target in place.held]
     if held:
-        return LandRefused(reason=Refusal.UNDER_WAY, detail=held[0].path)
+        return LandingRefused(reason=RefusalReason.UNDER_WAY, detail=held[0].path)
     here = [place for place in every if place.branch == target]
     if len(here) > 1:
-        return LandRefused(reason=Refusal.TWICE, detail=", ".join(place.path for place in here))
+        return LandingRefused(
+            reason=RefusalReason.TWICE, detail=", ".join(place.path for place in here)
+        )
     if here and here[0].under_way:
-        return LandRefused(reason=Refusal.UNDER_WAY, detail=here[0].path)
+        return LandingRefused(reason=RefusalReason.UNDER_WAY, detail=here[0].path)
     return here[0] if here else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Seen:
-    """What one look found, in this order: the target, the working tree's index, its files.
+class _Look:
+    """The findings of one look, in this order: the target, the working tree's index, its files.
 
     `stands` and `is_as_before` are proofs where they are true; else git has to be asked.
     """
@@ -191,15 +193,15 @@ class _Seen:
     is_as_before: bool
 
 
-def _look(repo: Repo, plan: LandPrepared, place: Checkout, moves: Moves) -> _Seen:
-    return _Seen(
+def _look(repo: Repo, plan: LandPrepared, place: Checkout, moves: Moves) -> _Look:
+    return _Look(
         stands=plan.old is not None and own_file(repo, plan.target) == plan.old,
         place=replace(place, index=index_at(place.git_dir)),
-        is_as_before=is_as_said(place.path, moves.before, repo.object_format),
+        is_as_before=has_exactly(place.path, moves.before, repo.object_format),
     )
 
 
-async def _prove_clean(repo: Repo, plan: LandPrepared, seen: _Seen, moves: Moves) -> None:
+async def _prove_clean(repo: Repo, plan: LandPrepared, seen: _Look, moves: Moves) -> None:
     """No edit of the user's is in the way, staged or not, untracked or not.
 
     Where edits are carried along, the files are just those edits, and what was staged of them is
@@ -218,7 +220,7 @@ async def _prove_clean(repo: Repo, plan: LandPrepared, seen: _Seen, moves: Moves
         raise DirtyTarget(sorted(dirty))
 
 
-async def land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
+async def land(repo: Repo, prepared: LandPrepared) -> LandingDone | LandingRefused:
     """Put the target on its new commit, from exactly where it was.
 
     Raises:
@@ -230,27 +232,27 @@ async def land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
     except (DirtyTarget, WorktreeBusy):
         await let_go(repo, prepared)
         raise
-    if isinstance(done, LandRefused):
+    if isinstance(done, LandingRefused):
         await let_go(repo, prepared)
     return done
 
 
-async def _land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
+async def _land(repo: Repo, prepared: LandPrepared) -> LandingDone | LandingRefused:
     if prepared.worktree is None:
         place = await checkout_of(repo, prepared.target)
         if place is not None:
-            return LandRefused(reason=Refusal.CHECKED_OUT)
+            return LandingRefused(reason=RefusalReason.CHECKED_OUT)
         return await _swap(repo, prepared, HERE)
     found = await checkout_of(repo, prepared.target)
-    if isinstance(found, LandRefused):
+    if isinstance(found, LandingRefused):
         return found
     if found is None or found.git_dir != prepared.git_dir:
-        return LandRefused(reason=Refusal.CHECKED_OUT)
+        return LandingRefused(reason=RefusalReason.CHECKED_OUT)
     moves = await _moves(repo, prepared)
     async with locked_index(repo, found, prepared.name) as guard:
         seen = await to_thread.run_sync(_look, repo, prepared, found, moves)
         if not (seen.stands or await stands_at(repo, prepared.target, prepared.old)):
-            return LandRefused(reason=Refusal.MOVED)
+            return LandingRefused(reason=RefusalReason.MOVED)
         await _prove_clean(repo, prepared, seen, moves)
         return await _write(repo, prepared, (seen.place, guard), moves)
 
@@ -260,7 +262,7 @@ async def _write(
     prepared: LandPrepared,
     where: tuple[Checkout, IndexGuard],
     moves: Moves,
-) -> Landed | LandRefused:
+) -> LandingDone | LandingRefused:
     """Files, index, ref; back to the old files if the ref was moved behind our back.
 
     Once begun it is not cancelled. Failing half-way it leaves the index locked, so that nothing can
@@ -272,7 +274,7 @@ async def _write(
         before = await index_of(place)
         after = await write_files(repo, place, moves, commit=prepared.new)
         done = await _swap(repo, prepared, Where(git_dir=place.git_dir))
-        if isinstance(done, LandRefused):
+        if isinstance(done, LandingRefused):
             await write_files(repo, place, moves.reversed)
         else:
             paths = frozenset(one.path for one in moves.index)
@@ -283,7 +285,7 @@ async def _write(
     return done
 
 
-async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> Landed | LandRefused:
+async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> LandingDone | LandingRefused:
     move = RefMove(prepared.target, prepared.new, prepared.old)
     try:
         drops = [ref for ref, _ in _pins(prepared)]
@@ -294,12 +296,14 @@ async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> Landed | La
             raise  # it stands where it stood: something else is wrong, and must be seen
         if at == prepared.new:  # a git that was killed had done it before
             await let_go(repo, prepared)
-            return Landed(target=prepared.target, commit=at)
-        return LandRefused(reason=Refusal.MOVED, detail=moved.stderr.strip())
-    return Landed(target=prepared.target, commit=prepared.new)
+            return LandingDone(target=prepared.target, commit=at)
+        return LandingRefused(reason=RefusalReason.MOVED, detail=moved.stderr.strip())
+    return LandingDone(target=prepared.target, commit=prepared.new)
 
 
-async def recover_landing(repo: Repo, prepared: LandPrepared, trash: Path) -> Landed | LandRefused:
+async def recover_landing(
+    repo: Repo, prepared: LandPrepared, trash: Path
+) -> LandingDone | LandingRefused:
     """Finish a landing that was cut short; doing it again, or after the end, changes nothing.
 
     It rolls forward: what is at neither the old nor the new version is copied to `trash` first.
@@ -309,7 +313,7 @@ async def recover_landing(repo: Repo, prepared: LandPrepared, trash: Path) -> La
     at = await resolve(repo, prepared.target)
     if prepared.worktree is None or prepared.git_dir is None:
         if at == prepared.new:
-            return Landed(target=prepared.target, commit=at)
+            return LandingDone(target=prepared.target, commit=at)
         return await land(repo, prepared)
     place = Checkout(
         path=prepared.worktree, git_dir=prepared.git_dir, branch=prepared.target, under_way=None
@@ -319,10 +323,10 @@ async def recover_landing(repo: Repo, prepared: LandPrepared, trash: Path) -> La
     moves = await _moves(repo, prepared)
     async with locked_index(repo, place, prepared.name) as guard:
         if at == prepared.new:
-            return Landed(target=prepared.target, commit=at)
+            return LandingDone(target=prepared.target, commit=at)
         if at != prepared.old:
             if not guard.was_left:
-                return LandRefused(reason=Refusal.MOVED)
+                return LandingRefused(reason=RefusalReason.MOVED)
             return await _go_back(repo, place, moves, trash)
         strangers = await _strangers(repo, place, moves)
         if not guard.was_left:
@@ -356,11 +360,11 @@ async def _prove_untouched(
         raise DirtyTarget(sorted(dirty))
 
 
-async def _go_back(repo: Repo, place: Checkout, moves: Moves, trash: Path) -> LandRefused:
+async def _go_back(repo: Repo, place: Checkout, moves: Moves, trash: Path) -> LandingRefused:
     """Take back what was written for a target that others have moved since."""
     written = await differing(repo, place, moves.before)
     strangers = await _strangers(repo, place, moves)
     trashed = await to_thread.run_sync(keep_copies, place.path, strangers & written, trash)
     if written:
         await write_files(repo, place, moves.reversed)
-    return LandRefused(reason=Refusal.MOVED, trashed=trashed)
+    return LandingRefused(reason=RefusalReason.MOVED, trashed=trashed)

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.beneath import Entry, Kind, copy_as, list_tree
+from engine.beneath import EntryKind, WalkEntry, copy_as, list_tree
 
 _NAME = re.compile(rb"[0-9a-f]{64}")
 _FOLDER = "lfs/objects"
@@ -18,7 +18,11 @@ def take_large_files(sources: Iterable[str], common_dir: str) -> int:
     taken = 0
     for source in sources:
         for entry in list_tree(source, is_entered=_may_hold):
-            if isinstance(entry, Entry) and entry.kind is Kind.FILE and _is_content(entry.path):
+            if (
+                isinstance(entry, WalkEntry)
+                and entry.kind is EntryKind.FILE
+                and _is_content(entry.path)
+            ):
                 taken += _take(source, entry.path, common_dir)
     return taken
 

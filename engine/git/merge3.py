@@ -12,8 +12,6 @@ from pathlib import Path
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
-from engine.git import asking
-from engine.git.loose import write_commits
 from engine.git.objects import (
     Wording,
     commit_bytes,
@@ -22,6 +20,8 @@ from engine.git.objects import (
     read_objects,
     scratch_folder,
 )
+from engine.git.plumbing import asking
+from engine.git.plumbing.loose import write_commits
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
 from engine.git.touched import touched_paths
@@ -53,7 +53,7 @@ class ConflictedPath:
 
 @dataclass(frozen=True, slots=True)
 class MergeMessage:
-    """What git said about some paths: its own stable kind (`CONFLICT (contents)`) and sentence."""
+    """A message of git about paths: its own stable kind (`CONFLICT (contents)`) and sentence."""
 
     kind: str
     paths: tuple[bytes, ...]
@@ -67,7 +67,7 @@ class MergeMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class MergedTrees:
-    """What became of a merge.
+    """The result of a merge.
 
     Attributes:
         tree: The result; where there are conflicts it holds marker text and must not be landed.
@@ -118,7 +118,7 @@ class Merger:
         where = await self._where(sides.ours)
         contents: dict[str, bytes] = {}
         pair = self._dress(sides, contents)
-        fields = await asking.merge(self._repo, pair, where, contents)
+        fields = await asking.merge(self._repo.standing, pair, where, contents)
         if fields is None:
             async with self._lent(contents) as lent:
                 words = ("merge-tree", "--write-tree", "-z", "--messages", *pair)
@@ -179,7 +179,7 @@ class Merger:
             folder = self._folder
             await to_thread.run_sync(private_folder, folder)
         every = dict.fromkeys(n for q in questions for n in (q.base, q.ours, q.theirs))
-        trees = {name: tree for name in every if (tree := self._repo.memory.tree(name))}
+        trees = {name: tree for name in every if (tree := self._repo.cache.tree(name))}
         names = [name for name in every if name not in trees]
         trees.update(zip(names, await self._asked(names), strict=True))
         return [Sides(trees[q.base], trees[q.ours], trees[q.theirs]) for q in questions]
@@ -194,7 +194,7 @@ class Merger:
             raise WorkspaceError(f"{name!r} names no tree of this repository")
         for name, tree in zip(names, trees, strict=True):
             if is_id(name):
-                self._repo.memory.learn_tree(name, tree)
+                self._repo.cache.learn_tree(name, tree)
         return trees
 
     def _dress(self, sides: Sides, contents: dict[str, bytes]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What branches a repository has, read with GitPython.
+"""The branches of a repository, read with GitPython.
 
 Only the main repository and only names: no object is read and nothing of an agent's is opened, so
 one object per call is enough, and it is closed before the call returns.

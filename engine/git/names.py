@@ -1,4 +1,4 @@
-"""Where an attempt's branch and refs are called, and whether the user's own branches allow it."""
+"""The names of an attempt's branch and refs; they must not clash with the user's branches."""
 
 from dataclasses import dataclass
 
@@ -33,21 +33,21 @@ class RefNames:
 
     @property
     def base(self) -> str:
-        """What the attempt started from."""
+        """The ref of the commit that the attempt started from."""
         return f"{self.pinned}/base"
 
     @property
     def head(self) -> str:
-        """What the attempt came to."""
+        """The ref of the commit that the attempt came to."""
         return f"{self.pinned}/head"
 
     @property
     def trimmed(self) -> str:
-        """What is left of it where a human left hunks out before landing it."""
+        """The ref of the rest of the change, once a human left hunks out before landing it."""
         return f"{self.pinned}/trimmed"
 
     def other(self, ref: str) -> str:
-        """Where another of the agent's own refs is kept: `refs/heads/x` as `…/refs/heads/x`."""
+        """Return the ref that keeps another of the agent's: `refs/heads/x` as `…/refs/heads/x`."""
         return f"{self.pinned}/{ref}"
 
 

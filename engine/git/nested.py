@@ -14,7 +14,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.beneath import Refused, Taken, move_aside, read_file, remove_file, write_file
+from engine.beneath import PathRefused, Taken, move_aside, read_file, remove_file, write_file
 from engine.errors import GitFailed
 from engine.git.runner import Call, Repo
 from engine.legible import legible_line
@@ -47,7 +47,7 @@ class _Repository:
 
     @property
     def path(self) -> Path:
-        """Where its configuration lies."""
+        """The path of its configuration."""
         return self.root / self.inner
 
 
@@ -88,7 +88,7 @@ def _restore(worktree: str, admin: str) -> list[str]:
     if isinstance(said, bytes) and said.rstrip(b"\n") == wanted:
         return []
     aside = None
-    if isinstance(said, Refused):  # a folder, a link, or nothing at all
+    if isinstance(said, PathRefused):  # a folder, a link, or nothing at all
         aside = move_aside(worktree, ".git")
     point_to(worktree, admin)
     if not isinstance(aside, bytes):
@@ -120,7 +120,7 @@ def _look(worktree: Path, private: Path | None) -> tuple[list[_Repository], list
             if one is None:
                 aside = move_aside(worktree, f"{inner}/.git")
                 notes.append(f"`{inner}/.git` led elsewhere; it was set aside.")
-                if isinstance(aside, Refused):
+                if isinstance(aside, PathRefused):
                     notes[-1] = f"`{inner}/.git` leads elsewhere, and stays: do not use git there."
             else:
                 found[one.path] = one
@@ -155,7 +155,7 @@ def _behind(worktree: Path, name: str, private: Path | None) -> _Repository | No
     if place.is_dir() and not place.is_symlink():
         return _Repository(worktree, name)
     said = read_file(worktree, name, most=_MOST_BYTES)
-    if isinstance(said, Refused) or not said.startswith(_REACH):
+    if isinstance(said, PathRefused) or not said.startswith(_REACH):
         return None
     target = Path(place.parent, os.fsdecode(said.removeprefix(_REACH).rstrip(b"\n"))).resolve()
     for root, is_submodule in ((worktree, False), (private, True)):
@@ -166,7 +166,7 @@ def _behind(worktree: Path, name: str, private: Path | None) -> _Repository | No
 
 
 async def _users_settings(repo: Repo) -> frozenset[tuple[str, str]]:
-    """What the user's own git obeys in their repository: an agent's copy of it is no news."""
+    """Return the settings of the user's own repository: an agent's copy of them is no news."""
     done = await repo.run("config", "--list", "-z", call=Call(ok=(0, 1)))
     return frozenset(_pairs(done.stdout))
 
@@ -219,7 +219,7 @@ def _has_strange_hooks(one: _Repository, users: Path) -> bool:
             continue
         said = read_file(one.root, f"{one.inner}/hooks/{name}", most=_MOST_BYTES)
         own = users / name
-        if isinstance(said, Refused) or not own.is_file() or own.read_bytes() != said:
+        if isinstance(said, PathRefused) or not own.is_file() or own.read_bytes() != said:
             return True
     return False
 
@@ -229,11 +229,11 @@ def _config(one: _Repository) -> bytes | None:
     if not os.path.lexists(one.path / "config"):
         return None
     said = read_file(one.root, f"{one.inner}/config", most=_MOST_BYTES)
-    return b"[" if isinstance(said, Refused) or len(said) == _MOST_BYTES else said
+    return b"[" if isinstance(said, PathRefused) or len(said) == _MOST_BYTES else said
 
 
 async def _settings(repo: Repo, content: bytes) -> list[tuple[str, str]] | None:
-    """What settings say, followed nowhere; None where git cannot read them."""
+    """Return settings without following includes; None where git cannot read them."""
     call = Call(stdin=content)
     try:
         done = await repo.run("config", "--file", "-", "--no-includes", "--list", "-z", call=call)

@@ -5,7 +5,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -13,8 +13,8 @@ import anyio
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
-from engine.git import asking
-from engine.git.loose import keep_commit
+from engine.git.plumbing import asking
+from engine.git.plumbing.loose import keep_commit
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import Signature
 
@@ -90,11 +90,11 @@ async def tree_of(repo: Repo, revision: str) -> str:
     Raises:
         WorkspaceError: It names none.
     """
-    found = repo.memory.tree(revision) or await resolve(repo, revision, "tree")
+    found = repo.cache.tree(revision) or await resolve(repo, revision, "tree")
     if found is None:
         raise WorkspaceError(f"{revision!r} names no tree of this repository")
     if is_id(revision):
-        repo.memory.learn_tree(revision, found)
+        repo.cache.learn_tree(revision, found)
     return found
 
 
@@ -157,7 +157,7 @@ async def read_objects(
     """Ids and bytes of what some names mean, in order; None for one that means nothing."""
     if not names:
         return []
-    known = await asking.objects(repo, names, where)
+    known = await asking.objects(repo.standing, names, where)
     if known is not None:
         return known
     asked = "".join(f"{name}\n" for name in names).encode()
@@ -178,8 +178,8 @@ async def read_objects(
 
 
 async def read_sizes(repo: Repo, oids: Sequence[str], where: Where = HERE) -> list[int | None]:
-    """How many bytes many objects have, in order; None for one that is missing."""
-    known = await asking.sizes(repo, oids, where) if oids else []
+    """Return the sizes of objects in bytes, in order; None for one that is missing."""
+    known = await asking.sizes(repo.standing, oids, where) if oids else []
     if known is not None:
         return known
     asked = "".join(f"{oid}\n" for oid in oids).encode()
@@ -194,9 +194,9 @@ async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
     By the same process its tree becomes known, and those of some more commits, for what is asked
     next. The tree is read from the commit itself: asked apart, the ref may have moved in between.
     """
-    unknown = [commit for commit in commits if repo.memory.tree(commit) is None]
+    unknown = [commit for commit in commits if repo.cache.tree(commit) is None]
     said = await to_thread.run_sync(own_file, repo, ref)
-    if not unknown and repo.memory.tree(said) is not None:
+    if not unknown and repo.cache.tree(said) is not None:
         return said
     found = await read_objects(repo, [f"{name}^{{commit}}" for name in (ref, *unknown)])
     for one in found:
@@ -209,8 +209,27 @@ def learn_commit(repo: Repo, oid: str, content: bytes) -> tuple[str, ...]:
     """Keep in mind what a commit says of its tree and its parents; the parents."""
     lines = content.split(b"\n\n", 1)[0].decode(errors="replace").split("\n")
     parents = tuple(line[7:] for line in lines if line.startswith("parent "))
-    repo.memory.learn_commit(oid, lines[0].removeprefix("tree "), parents)
+    repo.cache.learn_commit(oid, lines[0].removeprefix("tree "), parents)
     return parents
+
+
+async def parents_at_once(repo: Repo, commits: Sequence[str]) -> dict[str, tuple[str, ...]] | None:
+    """Return the parents of commits without starting a git; None where that cannot be done."""
+    known = {commit: repo.cache.parents(commit) for commit in commits}
+    unknown = [commit for commit, parents in known.items() if parents is None]
+    read = await asking.objects(repo.standing, unknown, HERE) if unknown else []
+    if read is None or None in read:
+        return None
+    known |= {one[0]: learn_commit(repo, *one) for one in read if one is not None}
+    return {commit: parents for commit, parents in known.items() if parents is not None}
+
+
+async def tree_difference(repo: Repo, old: str, new: str, where: Where = HERE) -> bytes:
+    """Return what `diff-tree -r -z --raw` says of two trees or commits, renames unfollowed."""
+    answer = await asking.difference(repo.standing, old, new, where)
+    if answer is None:
+        answer = await repo.read(*asking.DIFF, old, new, "--", where=where)
+    return answer
 
 
 async def stands_at(repo: Repo, ref: str, commit: str | None) -> bool:
@@ -220,7 +239,7 @@ async def stands_at(repo: Repo, ref: str, commit: str | None) -> bool:
 
 
 def own_file(repo: Repo, ref: str) -> str:
-    """What the file says that git may keep for this ref alone: it comes before any other."""
+    """Return the content of the file that git may keep for this ref alone; it comes first."""
     try:
         return Path(repo.common_dir, ref).read_bytes().decode(errors="replace").strip()
     except OSError:
@@ -250,7 +269,7 @@ def parse_entry(record: bytes) -> TreeEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """What a commit says, and who says it; the committer is the author unless told otherwise."""
+    """The message of a commit and who signs it; the committer is the author unless said."""
 
     message: str
     author: Signature
@@ -285,7 +304,7 @@ async def write_commit(
     except OSError:
         words = ("hash-object", "-t", "commit", "-w", "--stdin")
         oid = await repo.line(*words, call=Call(stdin=content), where=where)
-    repo.memory.learn_commit(oid, tree, parents)
+    repo.cache.learn_commit(oid, tree, parents)
     return oid
 
 
@@ -339,7 +358,7 @@ async def move_refs(
         return
     steps += [f"delete {ref}\0\0" for ref in drops]
     told = "".join(steps).encode()
-    if is_one_of_many and await asking.moves(repo, told, say, where):
+    if is_one_of_many and await _move_at_once(repo, told, say, where):
         return
     call = Call(stdin=told, writes=True)
     try:
@@ -348,12 +367,18 @@ async def move_refs(
         raise RefMoved(failed.argv, failed.exit_code, failed.stderr) from failed
 
 
+async def _move_at_once(repo: Repo, steps: bytes, say: str, where: Where) -> bool:
+    if where.git_dir == repo.common_dir:
+        where = replace(where, git_dir=None)  # one standing git for both ways of saying it
+    return await asking.moves(repo.standing, steps, say, where)
+
+
 async def set_refs(
     repo: Repo, refs: Iterable[tuple[str, str]], *, say: str, is_one_of_many: bool = False
 ) -> None:
     """Point refs of ours where they belong, wherever they were."""
     steps = "".join(f"update {ref}\0{new}\0\0" for ref, new in refs).encode()
-    if steps and not (is_one_of_many and await asking.moves(repo, steps, say, HERE)):
+    if steps and not (is_one_of_many and await _move_at_once(repo, steps, say, HERE)):
         call = Call(stdin=steps, writes=True)
         await repo.run("update-ref", "--stdin", "-z", "-m", say, call=call)
 

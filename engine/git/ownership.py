@@ -15,7 +15,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from engine.git.ancestry import above
-from engine.git.memory import stamp
+from engine.git.plumbing.cache import stamp
 from engine.git.runner import Repo
 
 _MOST_COMMITS = 4096
@@ -24,7 +24,7 @@ _OWN = "refs/plait"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class CommitLine:
     """A worker's commits, oldest first, and where they are to come.
 
     Attributes:
@@ -46,7 +46,7 @@ class Line:
         return tuple(f"{one}/*" for one in (_OWN, *mine))
 
 
-async def is_own(repo: Repo, line: Line) -> bool:
+async def is_own(repo: Repo, line: CommitLine) -> bool:
     """Tell whether nobody but a worker stands on a part of its line of commits.
 
     A branch or tag that holds some of the commits and not the last one would be taken as merged
@@ -65,7 +65,7 @@ async def is_own(repo: Repo, line: Line) -> bool:
     return all(any(fnmatchcase(name, one) for one in line.excluded) for name in names)
 
 
-async def _is_apart(repo: Repo, line: Line) -> bool:
+async def _is_apart(repo: Repo, line: CommitLine) -> bool:
     """Prove that no ref of the user's splits the line, by what is known; False where it is not."""
     if repo.is_shallow or repo.has_grafts:
         return False
@@ -77,11 +77,11 @@ async def _is_apart(repo: Repo, line: Line) -> bool:
     if before is None:
         return False
     key = ("users' commits", line.base, line.target, line.prefix, before)
-    known = repo.memory.known(key)
+    known = repo.cache.known(key)
     if not isinstance(known, _Reached):
         known = await _reached(repo, line)
         if before == await to_thread.run_sync(look):
-            repo.memory.put(key, known)
+            repo.cache.put(key, known)
     return len(known) <= _MOST_COMMITS and not known.splits(line.commits[0], line.commits[-1])
 
 
@@ -109,7 +109,7 @@ class _Reached:
         return found
 
 
-async def _reached(repo: Repo, line: Line) -> _Reached:
+async def _reached(repo: Repo, line: CommitLine) -> _Reached:
     """Ask git for them; for one more than counts at most."""
     refs = (*(f"--exclude={one}" for one in (*line.excluded, line.target) if one), "--glob=refs/*")
     order = ("--topo-order", "--reverse", "--parents", "--ignore-missing")
@@ -124,7 +124,7 @@ async def _reached(repo: Repo, line: Line) -> _Reached:
     return _Reached(parents, frozenset(chain.from_iterable(tips)))
 
 
-def _files_of_refs(repo: Repo, line: Line) -> Hashable | None:
+def _files_of_refs(repo: Repo, line: CommitLine) -> Hashable | None:
     """Return what says where the user's refs stand; None where no files do, or too many."""
     common = Path(repo.common_dir)
     if (common / "reftable").exists():
@@ -142,7 +142,7 @@ def _files_of_refs(repo: Repo, line: Line) -> Hashable | None:
     return stamp(common / "packed-refs"), frozenset(found.items())
 
 
-def _is_excluded(ref: str, line: Line) -> bool:
+def _is_excluded(ref: str, line: CommitLine) -> bool:
     return any(fnmatchcase(ref, one) for one in line.excluded)
 
 

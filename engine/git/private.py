@@ -36,7 +36,7 @@ _PROGRAMS = re.compile(r"merge\..*\.driver|merge\.tool|merge\.guitool", re.IGNOR
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateClone:
-    """What to put into a private clone.
+    """The content of a private clone.
 
     Attributes:
         path: Where it goes; the folder must not exist.

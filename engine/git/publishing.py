@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
 from engine.git.objects import resolve
-from engine.git.process import execute
+from engine.git.plumbing.process import execute
 from engine.git.runner import Call, Repo, Where
 
 _SLOW_S = 600.0
@@ -21,7 +21,7 @@ _SLOW_S = 600.0
 
 @dataclass(frozen=True, kw_only=True)
 class PullRequest:
-    """What is asked for.
+    """A request to publish a branch.
 
     Attributes:
         branch: The branch here; `name` is what it is called there.
@@ -53,7 +53,7 @@ class PullRequest:
 
     @property
     def page(self) -> str:
-        """Where a browser asks for the same; empty where nothing is known of the host."""
+        """The page where a browser asks for the same; empty for an unknown host."""
         where = web_address(self.url)
         if not where:
             return ""
@@ -100,7 +100,7 @@ async def current_branch(repo: Repo) -> str:
 
 
 async def subject_of(repo: Repo, branch: str) -> str:
-    """What the newest commit of a branch says first.
+    """Return the first line of a branch's newest commit message.
 
     Raises:
         WorkspaceError: There is no such branch.

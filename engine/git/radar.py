@@ -33,7 +33,7 @@ class Snapshot:
 async def snapshot(
     repo: Repo, workspace: Workspace, request: CollectRequest, *, objects: Path
 ) -> Snapshot | None:
-    """What a worker's tree holds now; None if it cannot be read or was not accepted."""
+    """Snapshot a worker's tree as it is now; None if it cannot be read or was not accepted."""
     if workspace.git_dir is None:
         return None
     directory = Path(workspace.directory)

@@ -1,10 +1,10 @@
-"""What a new engine does about the git of one that died: nothing of it runs on, no lock stays."""
+"""Clean up after an engine that died: none of its gits runs on, no lock stays."""
 
 import shutil
 
 from anyio import to_thread
 
-from engine.git.records import StaleLocks
+from engine.git.plumbing.records import StaleLocks
 from engine.git.runner import Repo
 from engine.git.unfinished import let_go
 from engine.git.worktrees import our_entries

@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from engine.beneath import Taken, remove_file, remove_tree, write_file
 from engine.errors import WorkspaceError
-from engine.git.collection import Change, CollectRefused, CollectRequest, collect
+from engine.git.collection import CollectedChange, CollectRefused, CollectRequest, collect
 from engine.git.diff import is_ancestor
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames
@@ -32,12 +32,12 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """Whether a workspace may go. With no reasons to stay it may."""
+class RemovalVerdict:
+    """A verdict on removing a workspace. With no reasons to stay it may go."""
 
     workspace: Workspace
     reasons: tuple[str, ...] = ()
-    change: Change | None = None
+    change: CollectedChange | None = None
 
     @property
     def is_safe(self) -> bool:
@@ -53,21 +53,21 @@ class Removed:
     kept_in: str
 
 
-async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> Verdict:
-    """Whether a workspace may go, proved by collecting it once more.
+async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> RemovalVerdict:
+    """Judge if a workspace may go, by collecting it once more.
 
     Ignored files do not keep it: they go to the trash with it, whole.
     """
     busy = await to_thread.run_sync(processes_in, workspace.path)
     if busy:
         names = ", ".join(busy[:_SHOWN])
-        return Verdict(workspace=workspace, reasons=(f"{names} is working in it",))
+        return RemovalVerdict(workspace=workspace, reasons=(f"{names} is working in it",))
     if workspace.strategy is Strategy.DIRECTORY:
         return await to_thread.run_sync(_examine_directory, workspace)
     change = await collect(repo, workspace, request)
     if isinstance(change, CollectRefused):
         reason = f"its work was not accepted: {change.reason}"
-        return Verdict(workspace=workspace, reasons=(reason,))
+        return RemovalVerdict(workspace=workspace, reasons=(reason,))
     reasons = [
         f"{os.fsdecode(one.path)!r} ({one.size} bytes, {one.reason}) is in no commit"
         for one in change.set_aside
@@ -78,10 +78,10 @@ async def examine(repo: Repo, workspace: Workspace, request: CollectRequest) -> 
         for one in change.embedded
         if one.bundle is None
     ]
-    return Verdict(workspace=workspace, reasons=tuple(reasons), change=change)
+    return RemovalVerdict(workspace=workspace, reasons=tuple(reasons), change=change)
 
 
-def _examine_directory(workspace: Workspace) -> Verdict:
+def _examine_directory(workspace: Workspace) -> RemovalVerdict:
     included = {os.fsdecode(one.path) for one in workspace.included if not one.refused}
     root = Path(workspace.path)
     own = [
@@ -91,9 +91,9 @@ def _examine_directory(workspace: Workspace) -> Verdict:
         if str(Path(folder, name).relative_to(root)) not in included
     ]
     if not own:
-        return Verdict(workspace=workspace)
+        return RemovalVerdict(workspace=workspace)
     reason = f"{own[0]!r} and {len(own) - 1} more files are kept nowhere else"
-    return Verdict(workspace=workspace, reasons=(reason,))
+    return RemovalVerdict(workspace=workspace, reasons=(reason,))
 
 
 def processes_in(path: str) -> list[str]:
@@ -120,7 +120,7 @@ def _stands_in(pid: int) -> str:
         return psutil.Process(pid).cwd() or ""
 
 
-async def remove(repo: Repo, verdict: Verdict, trash: Path) -> Removed:
+async def remove(repo: Repo, verdict: RemovalVerdict, trash: Path) -> Removed:
     """Move a workspace that may go into `trash`, a new folder of its own.
 
     Raises:

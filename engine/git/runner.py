@@ -19,13 +19,13 @@ import anyio
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
-from engine.git import hardening
-from engine.git.lock import RepositoryLock
-from engine.git.memory import Memory
-from engine.git.process import Completed, execute
-from engine.git.records import Records
+from engine.git.plumbing import hardening
+from engine.git.plumbing.cache import AnswerCache
+from engine.git.plumbing.lock import RepositoryLock
+from engine.git.plumbing.process import Completed, execute
+from engine.git.plumbing.records import Records
+from engine.git.plumbing.standing import Command, StandingGits, StandingKind
 from engine.git.settings import UserSettings, parse_settings
-from engine.git.standing import Command, Kind, Standing
 
 OLDEST = (2, 38)
 """`merge-tree --write-tree` came with it."""
@@ -59,7 +59,7 @@ def is_passing(failed: GitFailed) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """Which repository, working tree and index a call works on; None keeps the repository's own.
+    """The repository, working tree and index of a call; None keeps the repository's own.
 
     New objects go to `objects`; those in the folder `lent` are read besides.
     """
@@ -73,7 +73,7 @@ class Where:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """How a call may behave.
+    """Options of one call.
 
     Attributes:
         ok: The exit codes that are answers; any other raises `GitFailed`.
@@ -107,7 +107,7 @@ class Repo:
         worktree: The working tree that was opened; None for a bare repository.
         object_format: `sha1` or `sha256`.
         settings: The user's git configuration, as data.
-        memory: What git has said already and cannot say otherwise.
+        cache: What git has said already and cannot say otherwise.
         standing: Gits that stay, where somebody serves them.
     """
 
@@ -135,8 +135,8 @@ class Repo:
         self.plait_dir = Path(common_dir) / "plait"
         self.lock = RepositoryLock(self.plait_dir / "git.lock")
         self.records = Records(self.plait_dir / "git")
-        self.memory = Memory()
-        self.standing: Standing[Where] = Standing(self.to_stand, self.records, common_dir)
+        self.cache = AnswerCache()
+        self.standing = _standing_gits(self)
         self._drivers: tuple[object, tuple[tuple[str, str], ...]] | None = None
 
     @classmethod
@@ -192,8 +192,8 @@ class Repo:
         other = copy(self)
         other.git_dir = other.common_dir = git_dir
         other.worktree = None
-        other.memory = Memory()
-        other.standing = Standing(other.to_stand, other.records, git_dir)
+        other.cache = AnswerCache()
+        other.standing = _standing_gits(other)
         other.forget_configuration()
         return other
 
@@ -276,8 +276,8 @@ class Repo:
         env = self._environment(where, {**variables, **(call.env or {})})
         return [self.program, *hardening.FLAGS, *flags, *call.flags, *words], env
 
-    async def to_stand(self, kind: Kind, where: Where, lent: Path | None) -> Command | None:
-        """How a git is started that stays; None where it would keep its answers to itself."""
+    async def to_stand(self, kind: StandingKind, where: Where, lent: Path | None) -> Command | None:
+        """Return the command of a git that stays; None where it would keep its answers back."""
         place = replace(where, lent=str(lent)) if lent else where
         argv, env = await self._hardened(kind.words, READ, place)
         if self.version < kind.flushes_since:
@@ -287,7 +287,7 @@ class Repo:
         return Command(argv=tuple(argv), env=env, cwd=where.worktree or self.void)
 
     async def read(self, *words: str, call: Call = READ, where: Where = HERE) -> bytes:
-        """What a command writes."""
+        """Run a command and return its output."""
         return (await self.run(*words, call=call, where=where)).stdout
 
     async def line(self, *words: str, call: Call = READ, where: Where = HERE) -> str:
@@ -318,7 +318,7 @@ class Repo:
         return env
 
     async def _overrides(self) -> tuple[tuple[str, ...], dict[str, str]]:
-        """What this repository's configuration makes necessary beyond the fixed hardening.
+        """Return what this repository's configuration makes necessary beyond the fixed hardening.
 
         Listing the keys costs a process, so the list is kept while the files it came from do not
         change; a configuration that includes others is listed every time.
@@ -351,6 +351,12 @@ class Repo:
                     return object()  # its target changes without it: never equal to anything
                 found.append((folder, file, seen.st_ino, seen.st_size, seen.st_ctime_ns))
         return tuple(sorted(map(repr, found)))
+
+
+def _standing_gits(repo: Repo) -> StandingGits[Where]:
+    return StandingGits(
+        repo.to_stand, records=repo.records, common_dir=repo.common_dir, version=repo.version
+    )
 
 
 def _quoted(path: str) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import GitFailed
-from engine.git.hardening import base_environment
-from engine.git.process import execute
+from engine.git.plumbing.hardening import base_environment
+from engine.git.plumbing.process import execute
 from engine.git.runner import TIMEOUT_S
 
 _IDENTITY = ("-c", "user.name=plait demo", "-c", "user.email=demo@localhost")

@@ -1,4 +1,4 @@
-"""What the user's own git configuration says, read once and carried as data.
+"""The user's own git configuration, read once and carried as data.
 
 Our git never reads the user's configuration while it works; these values are what it is told of
 it. A value that names a program (signing, LFS) is taken only from the files that belong to the user
@@ -25,7 +25,7 @@ _LFS = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who did something and when: seconds since 1970, and the zone as `+0100`."""
+    """An author and a time: seconds since 1970, and the zone as `+0100`."""
 
     name: str
     email: str
@@ -53,7 +53,7 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Signing:
-    """How the user signs commits; `program` is the one for the format."""
+    """The user's way to sign commits; `program` is the one for the format."""
 
     key: str = ""
     format: str = "openpgp"
@@ -154,7 +154,7 @@ def _entries(listing: bytes) -> Iterable[tuple[str, str, str]]:
 
 
 def _excludes(said: str | None, environment: Mapping[str, str]) -> str | None:
-    """Where the user's own excludes lie; `~` is the user's home, which our git is not told."""
+    """Return the path of the user's excludes; `~` is the user's home, which our git is not told."""
     home = environment.get("HOME", "")
     if said is None:
         folder = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")

@@ -18,7 +18,7 @@ _MOST = 512
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What stands on what in a run.
+    """The stack of a run: which commit stands on which.
 
     Attributes:
         root: The run's base.
@@ -100,7 +100,7 @@ async def _under(repo: Repo, record: Record, commit: str) -> set[str]:
 
 
 async def _parents(repo: Repo, commit: str) -> tuple[str, ...]:
-    known = repo.memory.parents(commit)
+    known = repo.cache.parents(commit)
     if known is not None:
         return known
     (read,) = await read_objects(repo, [commit])

@@ -273,7 +273,7 @@ def _beyond(others: bytes, most_new: int) -> dict[bytes, int]:
     return cut
 
 
-def _take_changed(found: _SortedOut, name: bytes, seen: "_Seen") -> None:
+def _take_changed(found: _SortedOut, name: bytes, seen: "_SeenFile") -> None:
     if seen.kind is _Kind.NOTHING:
         found.gone += name + b"\0"
         return
@@ -284,7 +284,7 @@ def _take_changed(found: _SortedOut, name: bytes, seen: "_Seen") -> None:
         found.present += name + b"\0"
 
 
-def _take_new(found: _SortedOut, name: bytes, seen: "_Seen", big_file: int) -> None:
+def _take_new(found: _SortedOut, name: bytes, seen: "_SeenFile", big_file: int) -> None:
     if seen.kind is _Kind.NOTHING:
         return
     reason = _why_not(name, seen) or ("big" if seen.size > big_file else "")
@@ -294,7 +294,7 @@ def _take_new(found: _SortedOut, name: bytes, seen: "_Seen", big_file: int) -> N
         found.present += name + b"\0"
 
 
-def _why_not(name: bytes, seen: "_Seen") -> str:
+def _why_not(name: bytes, seen: "_SeenFile") -> str:
     if seen.kind is _Kind.UNREADABLE:
         return UNREADABLE
     if seen.size > _HUGE:
@@ -413,7 +413,7 @@ async def _missing(git: Git) -> list[bytes]:
 
 
 class _Kind(Enum):
-    """What can be committed under a name."""
+    """The kinds of things that can be committed under a name."""
 
     FILE = "file"
     LINK = "link"
@@ -423,12 +423,12 @@ class _Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SeenFile:
     kind: _Kind
     size: int = 0
 
 
-_NOTHING = _Seen(_Kind.NOTHING)
+_NOTHING = _SeenFile(_Kind.NOTHING)
 
 
 class _Tree:
@@ -448,22 +448,22 @@ class _Tree:
         finally:
             os.close(root)
 
-    def look(self, name: bytes) -> _Seen:
+    def look(self, name: bytes) -> _SeenFile:
         """Tell what is there under a name."""
         hidden = self._behind(name.rpartition(b"/")[0])
         if hidden is not None:
-            return _Seen(hidden)
+            return _SeenFile(hidden)
         try:
             found = os.stat(name, dir_fd=self._root, follow_symlinks=False)
         except OSError as error:
-            return _Seen(_missing_kind(error))
+            return _SeenFile(_missing_kind(error))
         if stat.S_ISLNK(found.st_mode):
-            return _Seen(_Kind.LINK, found.st_size)
+            return _SeenFile(_Kind.LINK, found.st_size)
         if stat.S_ISDIR(found.st_mode):
-            return _Seen(_Kind.SUBMODULE) if self._is_repository(name) else _NOTHING
+            return _SeenFile(_Kind.SUBMODULE) if self._is_repository(name) else _NOTHING
         if not stat.S_ISREG(found.st_mode):
             return _NOTHING
-        return _Seen(_Kind.FILE if _can_read(found) else _Kind.UNREADABLE, found.st_size)
+        return _SeenFile(_Kind.FILE if _can_read(found) else _Kind.UNREADABLE, found.st_size)
 
     def _behind(self, folder: bytes) -> _Kind | None:
         """Tell why nothing in a folder is in the tree, or None where all of it is."""

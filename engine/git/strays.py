@@ -15,7 +15,7 @@ from engine.git.conversion import attributes_of
 from engine.git.inside import InsideGit, Site
 from engine.git.names import PREFIX, RefNames
 from engine.git.objects import resolve, scratch_folder, tree_of
-from engine.git.removal import Verdict, processes_in
+from engine.git.removal import RemovalVerdict, processes_in
 from engine.git.runner import Repo
 from engine.git.staging import BIG_FILE, stage_all
 from engine.git.stumbling import past_obstacles
@@ -26,8 +26,8 @@ from engine.ids import AttemptId
 _SHOWN = 5
 
 
-async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> Verdict:
-    """Whether a tree of files may go: each must be in the commit that the attempt's refs keep.
+async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> RemovalVerdict:
+    """Judge if a tree of files may go: each must be in the commit that the attempt's refs keep.
 
     What the repository's rules ignore goes to the trash with it, whole.
     """
@@ -44,12 +44,12 @@ async def examine_stray(repo: Repo, attempt: AttemptId, path: Path) -> Verdict:
     if not reason and head is None:
         reason = "its run is gone, and no ref keeps anything of it"
     if reason or head is None:
-        return Verdict(workspace=workspace, reasons=(reason,))
+        return RemovalVerdict(workspace=workspace, reasons=(reason,))
     try:
         left = await _unkept(repo, path, head, await resolve(repo, workspace.refs.base))
     except EngineError as error:
         left = f"it could not be read: {error}"
-    return Verdict(workspace=workspace, reasons=(left,) if left else ())
+    return RemovalVerdict(workspace=workspace, reasons=(left,) if left else ())
 
 
 def _why_not_looked_at(path: Path) -> str:
@@ -63,7 +63,7 @@ def _why_not_looked_at(path: Path) -> str:
 
 
 async def _unkept(repo: Repo, path: Path, head: str, base: str | None) -> str:
-    """What of a tree is not in a commit; nothing if all of it is."""
+    """Return what of a tree is not in a commit; nothing if all of it is."""
     async with scratch_folder(repo) as scratch:
         site = Site(
             worktree=str(path),

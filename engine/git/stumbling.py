@@ -1,4 +1,4 @@
-"""What git stumbles over in a place that an agent shaped, put out of its way.
+"""Put out of git's way what it stumbles over in a place that an agent shaped.
 
 Git opens what it takes for rules or for objects without asking what it is: it waits for ever for
 the other end of a FIFO, and dies of rules that are too long. What it passes over in silence is
@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 from anyio import to_thread
 
-from engine.beneath import Refused, Why, move_aside, release, survey
+from engine.beneath import PathRefused, Why, move_aside, release, survey
 from engine.errors import GitFailed
 from engine.patterns import gather
 
@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class LookedThrough:
-    """What was found in a working tree.
+    """The findings in a working tree.
 
     Attributes:
         odd: What no commit can hold, and what could not be looked at.
         moved: Rules that git could not read: what each was called, and is called now.
     """
 
-    odd: tuple[Refused, ...] = ()
+    odd: tuple[PathRefused, ...] = ()
     moved: tuple[tuple[bytes, bytes], ...] = ()
 
     @property
@@ -82,14 +82,14 @@ def look_through(worktree: str) -> LookedThrough:
     A git that waits for rules which are no file goes on.
     """
     moved: list[tuple[bytes, bytes]] = []
-    odd: list[Refused] = []
+    odd: list[PathRefused] = []
 
     def put_aside(name: bytes, *, is_file: bool) -> None:
         found = move_aside(worktree, name)
         if isinstance(found, bytes):
             moved.append((name, found))
             if not is_file:
-                odd.append(Refused(found, Why.NOT_A_FILE))
+                odd.append(PathRefused(found, Why.NOT_A_FILE))
                 release(worktree, found)
 
     seen = survey(

@@ -82,7 +82,7 @@ async def _has(repo: Repo, name: str | None, commit: str) -> bool:
 async def _listed(repo: Repo, base: str) -> list[_Submodule]:
     """The submodules that a commit names, and links to, by safe names and paths."""
     ask = partial(repo.read, "ls-tree", "-z", base, "--", ".gitmodules")
-    if not await repo.memory.of(("gitmodules", base), ask):
+    if not await repo.cache.of(("gitmodules", base), ask):
         return []  # asked first: a large tree takes long to list
     entries = await list_tree(repo, base)
     blob = next((entry.oid for entry in entries if entry.path == b".gitmodules"), None)
@@ -106,7 +106,7 @@ async def _listed(repo: Repo, base: str) -> list[_Submodule]:
 
 
 def _may_hold_links(index: Path) -> bool:
-    """Whether the bytes of an index can have a link in them, or lead to another index."""
+    """Say if the bytes of an index can have a link in them, or lead to another index."""
     content = index.read_bytes()
     return _LINK_MODE in content or _ELSEWHERE in content
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.git import asking
-from engine.git.memory import stamp
-from engine.git.plainly import Version, is_as_said
+from engine.git.objects import tree_difference
+from engine.git.plumbing.cache import stamp
+from engine.git.plumbing.contents import FileVersion, has_exactly
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.staging import private_index
 from engine.git.worktrees import Checkout
@@ -28,8 +28,8 @@ class Touched:
     """One path, before and after; None where it is absent."""
 
     path: bytes
-    old: Version | None
-    new: Version | None
+    old: FileVersion | None
+    new: FileVersion | None
 
     @property
     def reversed(self) -> "Touched":
@@ -39,7 +39,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What a landing does to a working tree: to its index, and to its files.
+    """The changes of a landing to a working tree: to its index, and to its files.
 
     The two differ only where the user's edits are carried along.
     """
@@ -54,13 +54,13 @@ class Moves:
         return Moves(tuple(index), tuple(files))
 
     @property
-    def before(self) -> list[tuple[bytes, Version | None]]:
-        """What the files are before."""
+    def before(self) -> list[tuple[bytes, FileVersion | None]]:
+        """The files before."""
         return [(one.path, one.old) for one in self.files]
 
     @property
-    def after(self) -> list[tuple[bytes, Version | None]]:
-        """What the files are afterwards."""
+    def after(self) -> list[tuple[bytes, FileVersion | None]]:
+        """The files afterwards."""
         return [(one.path, one.new) for one in self.files]
 
 
@@ -75,28 +75,26 @@ class IndexMove:
 
 async def touched_paths(repo: Repo, old: str, new: str, where: Where = HERE) -> tuple[Touched, ...]:
     """Every path that differs between two commits or trees, by their ids."""
-    trees = [repo.memory.tree(one) or one for one in (old, new)]
+    trees = [repo.cache.tree(one) or one for one in (old, new)]
 
     async def ask() -> tuple[Touched, ...]:
-        answer = await asking.difference(repo, trees[0], trees[1], where)
-        if answer is None:
-            answer = await repo.read(*asking.DIFF, *trees, "--", where=where)
+        answer = await tree_difference(repo, trees[0], trees[1], where)
         return _parse(answer.split(b"\0"))
 
-    return await repo.memory.of(("touched", *trees), ask)
+    return await repo.cache.of(("touched", *trees), ask)
 
 
 def _parse(fields: Sequence[bytes]) -> tuple[Touched, ...]:
     found: list[Touched] = []
     for head, path in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, old_oid, new_oid, _ = head[1:].decode().split(" ")
-        before = None if old_mode == _ABSENT else Version(old_mode, old_oid)
-        after = None if new_mode == _ABSENT else Version(new_mode, new_oid)
+        before = None if old_mode == _ABSENT else FileVersion(old_mode, old_oid)
+        after = None if new_mode == _ABSENT else FileVersion(new_mode, new_oid)
         found.append(Touched(path, before, after))
     return tuple(found)
 
 
-def index_lines(entries: Iterable[tuple[bytes, Version | None]], zero: str) -> bytes:
+def index_lines(entries: Iterable[tuple[bytes, FileVersion | None]], zero: str) -> bytes:
     """Input for `update-index -z --index-info`: removals first, as folders may become files."""
     ordered = sorted(entries, key=lambda entry: entry[1] is not None)
     return b"".join(
@@ -123,7 +121,7 @@ async def left_out(repo: Repo, place: Checkout) -> frozenset[bytes]:
         listing = (await repo.read("ls-files", "-t", "-z", where=where)).split(b"\0")
         return [record[2:] for record in listing if record[:1] == b"S"]
 
-    names = await repo.memory.of(_skipped(await index_of(place)), ask)
+    names = await repo.cache.of(_skipped(await index_of(place)), ask)
     return await to_thread.run_sync(_absent, place.path, names) if names else frozenset()
 
 
@@ -133,10 +131,10 @@ def _absent(worktree: str, names: Sequence[bytes]) -> frozenset[bytes]:
 
 
 async def differing(
-    repo: Repo, place: Checkout, entries: Sequence[tuple[bytes, Version | None]]
+    repo: Repo, place: Checkout, entries: Sequence[tuple[bytes, FileVersion | None]]
 ) -> frozenset[bytes]:
     """Paths where the working tree holds something else than these versions say."""
-    if await to_thread.run_sync(is_as_said, place.path, entries, repo.object_format):
+    if await to_thread.run_sync(has_exactly, place.path, entries, repo.object_format):
         return frozenset()
     skipped = await left_out(repo, place)
     there = [(path, v) for path, v in entries if v is not None and path not in skipped]
@@ -159,7 +157,7 @@ async def differing(
 
 
 def _in_the_way(
-    worktree: str, gone: Sequence[bytes], present: Sequence[tuple[bytes, Version]]
+    worktree: str, gone: Sequence[bytes], present: Sequence[tuple[bytes, FileVersion]]
 ) -> set[bytes]:
     """Paths that should be absent and are not.
 
@@ -199,7 +197,7 @@ async def staged_paths(repo: Repo, place: Checkout, commit: str) -> frozenset[by
         listing = await repo.read(*words, commit, "--", where=where)
         return frozenset(name for name in listing.split(b"\0") if name)
 
-    return await repo.memory.of(_staged(commit, await index_of(place)), ask)
+    return await repo.cache.of(_staged(commit, await index_of(place)), ask)
 
 
 def _skipped(index: Hashable) -> Hashable:
@@ -216,15 +214,15 @@ async def follow_index(repo: Repo, place: Checkout, before: Hashable, move: Inde
     Known is then what of them is staged, and that a sparse checkout leaves nothing out.
     """
     index = await index_of(place)
-    staged = repo.memory.known(_staged(move.old, before))
+    staged = repo.cache.known(_staged(move.old, before))
     if isinstance(staged, frozenset):
-        repo.memory.put(_staged(move.new, index), staged - move.paths)
-    if repo.memory.known(_skipped(before)) == []:
-        repo.memory.put(_skipped(index), [])
+        repo.cache.put(_staged(move.new, index), staged - move.paths)
+    if repo.cache.known(_skipped(before)) == []:
+        repo.cache.put(_skipped(index), [])
 
 
 async def index_of(place: Checkout) -> Hashable:
-    """Which index a working tree has at the moment."""
+    """Return a stamp of the index that a working tree has at the moment."""
     if place.index is not None:
         return place.index
     return await to_thread.run_sync(index_at, place.git_dir)
@@ -237,7 +235,7 @@ def index_at(git_dir: str) -> Hashable:
 
 
 def _checksum(index: Path) -> bytes:
-    """What git puts at the end of an index: time stamps alone can be as coarse as two seconds."""
+    """Return the checksum at an index's end: time stamps can be as coarse as two seconds."""
     try:
         with index.open("rb") as file:
             file.seek(-min(_CHECKSUM, file.seek(0, os.SEEK_END)), os.SEEK_END)

@@ -1,4 +1,4 @@
-"""What trees bring along beside contents: paths that must not be published, and attributes."""
+"""Paths of trees that must not be published, and the attributes that trees bring along."""
 
 import os
 from collections.abc import Hashable, Iterable
@@ -44,12 +44,12 @@ class Attributes:
             files = dict(zip(paths, blobs, strict=True))
             known = await to_thread.run_sync(self._lay_out, tree, files)
         self._learn(tree, known)
-        self._repo.memory.put(_latest(where), tree)
+        self._repo.cache.put(_latest(where), tree)
         return known
 
     async def _as_before(self, tree: str, where: Where) -> str | None:
-        """What was found for the tree before, where the two differ in no attributes."""
-        before = self._repo.memory.known(_latest(where))
+        """Return the folder of the tree before, where the two differ in no attributes."""
+        before = self._repo.cache.known(_latest(where))
         if not isinstance(before, str):
             return None
         with suppress(GitFailed):  # that one may be gone
@@ -64,10 +64,10 @@ class Attributes:
             self._learn(later, known)
 
     def _known(self, tree: str) -> str | None:
-        return cast("str | None", self._repo.memory.known(("attributes", tree)))
+        return cast("str | None", self._repo.cache.known(("attributes", tree)))
 
     def _learn(self, tree: str, folder: str) -> None:
-        self._repo.memory.put(("attributes", tree), folder)
+        self._repo.cache.put(("attributes", tree), folder)
 
     async def _listed(self, tree: str, where: Where) -> list[TreeEntry]:
         """The attribute files of a tree, found by git: in a large tree they are few."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from engine.errors import DirtyTarget, WorkspaceError
 from engine.git.carrying import prepare_carrying
 from engine.git.composition import Composed
-from engine.git.landing import LandPrepared, LandRefused, prepare_landing, prepare_move
+from engine.git.landing import LandingRefused, LandPrepared, prepare_landing, prepare_move
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, resolve, sign_commit
 from engine.git.runner import Repo
@@ -13,7 +13,7 @@ from engine.git.runner import Repo
 
 async def undo_landing(
     repo: Repo, merger: Merger, landed: LandPrepared, wording: Wording
-) -> LandPrepared | LandRefused | MergedTrees | None:
+) -> LandPrepared | LandingRefused | MergedTrees | None:
     """Make what takes a landing back, to be journalled and landed like any other.
 
     If the target still stands where the landing put it, it goes back to where it was. If others
@@ -52,7 +52,7 @@ async def undo_landing(
 
 async def _carried_back(
     repo: Repo, merger: Merger, landed: LandPrepared, what: tuple[Composed, Wording, DirtyTarget]
-) -> LandPrepared | LandRefused:
+) -> LandPrepared | LandingRefused:
     """The same with the user's edits on top, as they lay on top when it landed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What git is in the middle of in a working tree of the user's: the sides, and how it goes on.
+"""An operation of git's under way in the user's working tree: its sides, and how it goes on.
 
 Reads what git left (the index's stages, the heads it noted, the files it wrote) and puts results
 there. It never goes on by itself: that is the user's own command.
@@ -18,7 +18,7 @@ from engine.errors import WorkspaceError
 from engine.git.checkout import keep_copies, lock_name, locked_index, write_files
 from engine.git.merge3 import ConflictedPath, Sides, Stage
 from engine.git.objects import resolve
-from engine.git.plainly import Version
+from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Call, Repo, Where
 from engine.git.staging import private_index
 from engine.git.touched import Moves, Touched, conversion, differing
@@ -32,7 +32,7 @@ _STASHED = b">>>>>>> Stashed changes"
 
 
 class Doing(StrEnum):
-    """What left conflicts in the index."""
+    """The operation that left conflicts in the index."""
 
     MERGE = "merge"
     REBASE = "rebase"
@@ -80,7 +80,7 @@ def _here(repo: Repo) -> Where:
 
 
 async def unfinished(repo: Repo) -> Unfinished:
-    """What waits for decisions where the repository was opened; perhaps no conflict any more.
+    """Return what waits for decisions where the repository was opened; perhaps no conflict.
 
     Raises:
         WorkspaceError: It has no working tree, or no commit yet.
@@ -155,7 +155,7 @@ def _is_stashed(path: Path) -> bool:
 
 
 async def _sides(repo: Repo, doing: Doing, head: str, noted: str) -> Sides | None:
-    """What is merged, by commits; a merge of many at once has no two sides."""
+    """Return the sides that are merged; a merge of many at once has no two sides."""
     if doing in {Doing.AM, Doing.STASH, Doing.INDEX} or "\n" in noted:
         return None
     theirs = await resolve(repo, noted)
@@ -216,16 +216,16 @@ async def settled_tree(repo: Repo) -> str:
 
 
 async def edited_files(
-    repo: Repo, entries: Sequence[tuple[bytes, Version | None]]
-) -> dict[bytes, Version | None]:
-    """Which files are not these versions, and what they are instead, as git would store them."""
+    repo: Repo, entries: Sequence[tuple[bytes, FileVersion | None]]
+) -> dict[bytes, FileVersion | None]:
+    """Return the files that are not these versions, with their content as git would store it."""
     place = _place(repo)
     changed = await differing(repo, place, entries)
     return {path: await _as_stored(repo, path) for path in changed}
 
 
-async def _as_stored(repo: Repo, path: bytes) -> Version | None:
-    """What is at a path, as a blob; None where there is no file."""
+async def _as_stored(repo: Repo, path: bytes) -> FileVersion | None:
+    """Return the content at a path as a blob; None where there is no file."""
     full = Path(repo.worktree or "", os.fsdecode(path))
     mode = await to_thread.run_sync(_mode, full)
     if mode is None:
@@ -233,10 +233,10 @@ async def _as_stored(repo: Repo, path: bytes) -> Version | None:
     if mode == "120000":
         target = await to_thread.run_sync(lambda: os.fsencode(os.readlink(full)))  # noqa: PTH115
         call = Call(stdin=target)
-        return Version(mode, await repo.line("hash-object", "-w", "--stdin", call=call))
+        return FileVersion(mode, await repo.line("hash-object", "-w", "--stdin", call=call))
     call = Call(flags=conversion(repo))
     words = ("hash-object", "-w", "--", os.fsdecode(path))
-    return Version(mode, await repo.line(*words, call=call, where=_here(repo)))
+    return FileVersion(mode, await repo.line(*words, call=call, where=_here(repo)))
 
 
 def _mode(path: Path) -> str | None:
@@ -253,10 +253,10 @@ def _place(repo: Repo) -> Checkout:
 
 async def put(
     repo: Repo,
-    results: Mapping[bytes, Version | None],
+    results: Mapping[bytes, FileVersion | None],
     *,
     trash: Path,
-    before: Mapping[bytes, Version | None],
+    before: Mapping[bytes, FileVersion | None],
 ) -> None:
     """Write results to the user's files and take them into the index, as `git add` does.
 

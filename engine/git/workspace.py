@@ -1,4 +1,4 @@
-"""Where one attempt works: made whole or not at all, and made again harmlessly.
+"""The place where one attempt works: made whole or not at all, and made again harmlessly.
 
 Knows the three strategies. `worktree`: a linked worktree outside the user's tree, for the user to
 look at, with a private clone that the agent's git works in. `clone`: the private clone lies in the
@@ -22,7 +22,6 @@ from engine.git.includes import Include, copy_includes
 from engine.git.names import PREFIX, RefNames, check_prefix
 from engine.git.objects import set_refs
 from engine.git.private import PrivateClone, make_private
-from engine.git.promisor import fetch_missing
 from engine.git.runner import WRITE, Call, Repo, Where, is_passing
 from engine.git.staging import copy_index
 from engine.git.submodules import fill_submodules, hide_links
@@ -35,10 +34,11 @@ _BLOCK = 2048  # what a file takes on disk beyond its length, on average
 NOTE = "workspace.json"
 _NOTED = ["strategy", "path", "directory", "base", "branch_prefix", "git_dir", "gitfile"]
 _NOTED += ["objects", "branch", "admin"]
+_FETCHED_BY = ("https", "ssh", "git", "file")
 
 
 class Strategy(StrEnum):
-    """How a workspace is kept apart."""
+    """The way a workspace is kept apart."""
 
     WORKTREE = "worktree"
     CLONE = "clone"
@@ -47,7 +47,7 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRequest:
-    """What is wanted.
+    """A workspace to make.
 
     Attributes:
         base: The commit to start from.
@@ -119,7 +119,7 @@ async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
     if wanted.strategy is Strategy.DIRECTORY:
         workspace = await _directory(wanted)
     else:
-        await fetch_missing(repo, wanted.base)
+        await _fetch_missing(repo, wanted.base)
         names = RefNames(wanted.attempt, wanted.branch_prefix)
         make = _clone if wanted.strategy is Strategy.CLONE else _worktree
         workspace = await make(repo, wanted, names)
@@ -144,7 +144,7 @@ async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor:
     Raises:
         WorkspaceError: They do not.
     """
-    wanted = count * int(await repo.memory.of(("size", commit), partial(_size, repo, commit)))
+    wanted = count * int(await repo.cache.of(("size", commit), partial(_size, repo, commit)))
     free = await to_thread.run_sync(_free, root)
     if free - wanted < floor:
         mb = 1 << 20
@@ -156,7 +156,7 @@ async def check_space(repo: Repo, commit: str, *, root: Path, count: int, floor:
 
 
 async def _size(repo: Repo, commit: str) -> str:
-    """How many bytes the files of a commit take, about."""
+    """Return about how many bytes the files of a commit take."""
     listing = await repo.read("ls-tree", "-r", "-l", "-z", commit)
     sizes = (record.split(b"\t", 1)[0].split()[3] for record in listing.split(b"\0") if record)
     return str(sum(int(size) + _BLOCK for size in sizes if size.isdigit()))
@@ -328,3 +328,36 @@ def _note_start(git_dir: Path, index: Path, directory: Path) -> None:
     shutil.copytree(git_dir / "info", start / "info")
     for name in ("HEAD", "packed-refs"):
         shutil.copyfile(git_dir / name, start / name)
+
+
+async def _fetch_missing(repo: Repo, commit: str) -> None:
+    """Fetch what a partial clone left at its remote of a commit's tree.
+
+    Git would fetch them one by one in the middle of a checkout, by whatever program the repository
+    names. Here it is one fetch, over the user's own connections, for exactly one commit's files.
+
+    Raises:
+        GitFailed: The remote could not be reached, or does not have them any more.
+    """
+    if repo.settings.promisor is None:
+        return
+    words = ("rev-list", "--objects", "--missing=print", "--no-walk", commit)
+    listing = (await repo.read(*words)).decode(errors="surrogateescape")
+    missing = [line[1:] for line in listing.split("\n") if line.startswith("?")]
+    if not missing:
+        return
+    flags = tuple(w for name in _FETCHED_BY for w in ("-c", f"protocol.{name}.allow=always"))
+    call = Call(
+        stdin="".join(f"{oid}\n" for oid in missing).encode(),
+        writes=True,
+        flags=(*flags, "-c", "fetch.negotiationAlgorithm=noop", *repo.settings.network_flags),
+        env=repo.settings.environment,
+        timeout_s=1800,
+    )
+    options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+    async with repo.lock.held():
+        await repo.run(
+            *("fetch", *options, "--recurse-submodules=no", "--filter=blob:none", "--stdin"),
+            repo.settings.promisor,
+            call=call,
+        )

@@ -9,7 +9,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from engine.errors import BranchTaken, WorkspaceError
-from engine.git.memory import stamp
+from engine.git.plumbing.cache import stamp
 from engine.git.runner import READ, WRITE, Call, Repo, Where
 
 _UNDER_WAY = (
@@ -61,13 +61,13 @@ async def checkouts(repo: Repo) -> list[Checkout]:
 
     def look() -> tuple[Hashable, list[Checkout] | None]:
         key = _heads(repo.common_dir)
-        known = repo.memory.known(("worktrees", key)) if key is not None else None
+        known = repo.cache.known(("worktrees", key)) if key is not None else None
         return key, _checkouts(repo, known) if isinstance(known, bytes) else None
 
     key, found = await to_thread.run_sync(look)
     if found is not None:
         return found
-    listing = await (ask() if key is None else repo.memory.of(("worktrees", key), ask))
+    listing = await (ask() if key is None else repo.cache.of(("worktrees", key), ask))
     return await to_thread.run_sync(_checkouts, repo, listing)
 
 
@@ -88,7 +88,7 @@ def _heads(common_dir: str) -> Hashable:
 
 
 def _is_elsewhere(common: Path, head: str) -> bool:
-    """What this HEAD says is not the whole truth."""
+    """Say if this HEAD does not tell the whole truth."""
     ref = head.removeprefix("ref: ")
     return ref == "refs/heads/.invalid" or _first_line(common / ref).startswith("ref: ")
 
@@ -172,7 +172,7 @@ def our_entries(common_dir: str) -> list[str]:
 
 
 async def held_elsewhere(repo: Repo, branch: str) -> str | None:
-    """Where the user has a branch of ours checked out: it must not be moved under them."""
+    """Return where the user has a branch of ours checked out: it must not move under them."""
     return await _held(repo, branch, await checkouts(repo))
 
 
@@ -225,6 +225,6 @@ def _entries(common_dir: str, path: Path) -> list[Path]:
 
 
 def _drop_half_made(common_dir: str, path: Path) -> None:
-    """What git cannot remove itself: an entry that was killed while it was being written."""
+    """Remove what git cannot: an entry whose git was killed while writing it."""
     for entry in _entries(common_dir, path):
         shutil.rmtree(entry)

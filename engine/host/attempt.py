@@ -1,4 +1,4 @@
-"""What this machine's host knows of one attempt, kept current by whoever waits for news of it.
+"""One attempt as this machine's host knows it, kept current by whoever waits for its news.
 
 No task of its own listens: the first that waits reads the connection, the others wait for it. So
 nothing runs for an attempt that nobody asks about, and nothing must be shut down.
@@ -73,7 +73,7 @@ class LocalAttempt:
         self.end = AttemptExit(not_started=why)
 
     async def read(self, offset: int, *, wait: bool, is_focused: bool) -> Chunk:
-        """What was recorded after an offset, waiting for news if there is none yet."""
+        """Return what was recorded after an offset, waiting for news if there is none yet."""
         await self._focus(is_focused=is_focused)
         while True:
             end = self.end
@@ -106,7 +106,7 @@ class LocalAttempt:
         await self._insist(message, None, lambda: self._sent_n >= n)
 
     async def wait_end(self) -> AttemptExit:
-        """How it ended, once it has."""
+        """Wait until it has ended; return how."""
         while self.end is None:
             await self.news()
         return self.end
@@ -261,7 +261,7 @@ class LocalAttempt:
 
 
 def _look(directory: str) -> dict[str, Any] | None:
-    """How it ended; written down here if its keeper was killed, None while a keeper lives."""
+    """Return how it ended, written here if its keeper was killed; None while a keeper lives."""
     fd = files.open_directory(directory)
     try:
         return files.load(fd, files.EXIT) or strays.end_lost(fd)

@@ -1,4 +1,4 @@
-"""Where keepers come from: a zygote started once, and a plain start where there can be none.
+"""The source of keepers: a zygote started once, and a plain start where there can be none.
 
 One whose attempt came to a plain end waits a moment for another: it is asked before one is born.
 """
@@ -100,7 +100,7 @@ class Births:
             self._children.add(await to_thread.run_sync(start))
 
     def _reap(self) -> bool:
-        """Whether anybody started here still lives."""
+        """Reap the dead; say if anybody started here still lives."""
         self._children = {pid for pid in self._children if not launch.reap(pid)}
         return bool(self._children)
 
@@ -112,7 +112,7 @@ class Births:
 
 
 def _own_pidfd() -> list[int]:
-    """What ends when this process does; where the kernel has none, closed connections must do."""
+    """Return a descriptor that ends with this process; closed connections must do without one."""
     try:
         return [os.pidfd_open(os.getpid())]
     except OSError:

@@ -38,7 +38,7 @@ class Link:
         return True
 
     async def receive(self) -> list[dict[str, Any]] | None:
-        """What the keeper says next; None at its end."""
+        """Wait for the keeper's next message; None at its end."""
         while True:
             try:
                 data = self._connection.recv(_READ)

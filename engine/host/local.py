@@ -63,7 +63,7 @@ class LocalHost:
     async def read(
         self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
     ) -> Chunk:
-        """What was recorded after an offset; waits for more, or for news of its usage."""
+        """Return what was recorded after an offset; wait for more, or for news of its usage."""
         known = self._of(attempt, after_offset)
         return await known.read(after_offset, wait=wait, is_focused=is_focused)
 
@@ -118,7 +118,7 @@ class LocalHost:
             self._starting.pop(attempt, None)
 
     async def attempts(self, directories: Sequence[str]) -> tuple[AttemptId, ...]:
-        """Which attempts recorded in these folders can still be read, living or ended."""
+        """Return the attempts recorded in these folders that can still be read, living or ended."""
         found = []
         for directory in directories:
             attempt = await to_thread.run_sync(partial(_recorded_in, directory))
@@ -128,7 +128,7 @@ class LocalHost:
         return tuple(found)
 
     async def capacity(self) -> Capacity:
-        """What this machine has to give now."""
+        """Return what this machine has to give now."""
         return await to_thread.run_sync(partial(_capacity, self._run_dir))
 
     async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
@@ -198,7 +198,7 @@ class LocalHost:
 
 
 async def _first_words(link: Link) -> list[dict[str, Any]] | None:
-    """What a keeper says of this attempt; it may still have news to tell of one before."""
+    """Wait for a keeper's word on this attempt; it may still send messages of the one before."""
     while (messages := await link.receive()) is not None:
         for n, message in enumerate(messages):
             if message["say"] in {"hello", "refused"}:
@@ -237,7 +237,7 @@ def _recorded_in(directory: str) -> AttemptId | None:
 
 
 def _cores() -> int:
-    """How many processors this process may use, where the system tells."""
+    """Return how many processors this process may use, where the system tells."""
     may_use = None if IS_PORTABLE else len(os.sched_getaffinity(0))
     return may_use or os.cpu_count() or 1
 

@@ -10,7 +10,7 @@ from engine.phases import StopCause
 
 
 def request_of(spec: AttemptSpec) -> dict[str, Any]:
-    """What a keeper is told of an attempt."""
+    """Return the request that a keeper gets for an attempt."""
     profile = spec.profile
     return {
         "v": wire.VERSION,
@@ -42,7 +42,7 @@ def request_of(spec: AttemptSpec) -> dict[str, Any]:
 
 
 def exit_of(content: dict[str, Any]) -> AttemptExit:
-    """How an attempt ended, from its exit.json."""
+    """Read from its exit.json how an attempt ended."""
     cause, limit = content.get("cause"), content.get("limit")
     return AttemptExit(
         cause=StopCause(cause) if cause else None,
@@ -61,7 +61,7 @@ def exit_of(content: dict[str, Any]) -> AttemptExit:
 
 
 def usage_of(content: dict[str, Any]) -> Usage:
-    """What was used, as far as a keeper can know it."""
+    """Return the usage, as far as a keeper can know it."""
     known = (
         "cpu_seconds",
         "memory_mb",

@@ -1,4 +1,4 @@
-"""What every host can do with an attempt, in plain data: the seam past which nothing else matters.
+"""The seam of every host: operations on an attempt in plain data; nothing behind it matters.
 
 The only error that crosses it is `HostLost`. An attempt that could not start, or that ended badly,
 is an `AttemptExit` like any other.
@@ -16,7 +16,7 @@ from engine.sandbox.profile import Profile
 
 
 class Stream(StrEnum):
-    """Where recorded bytes came from or went to."""
+    """The stream that recorded bytes came from or went to."""
 
     OUT = "out"
     ERR = "err"
@@ -66,7 +66,7 @@ class AttemptSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptExit:
-    """How an attempt ended, as its keeper wrote it down.
+    """The end of an attempt, as its keeper wrote it down.
 
     Attributes:
         cause: Why it was ended from outside; None when it ended by itself.
@@ -94,7 +94,7 @@ class AttemptExit:
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """What was read of an attempt: frames, where to go on, and its end once all has been read.
+    """A part of a recording: frames, the next offset, and the end once all has been read.
 
     A chunk without frames brings news of something else. While `is_clogged`, the disk takes no more
     of the recording and the attempt waits for space.
@@ -109,7 +109,7 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """What the host has to give."""
+    """The resources that the host has to give."""
 
     cores: int
     memory_mb: int
@@ -117,13 +117,13 @@ class Capacity:
     disk_free_mb: int
 
 
-class Watched(Protocol):
-    """What one who watches an attempt asks of the place where it runs."""
+class WatchedHost(Protocol):
+    """The part of a host that one who watches an attempt uses."""
 
     async def read(
         self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
     ) -> Chunk:
-        """What was recorded after an offset; waits for more unless told not to."""
+        """Return what was recorded after an offset; wait for more unless told not to."""
 
     async def send(self, attempt: AttemptId, n: int, data: bytes | None) -> None:
         """Write to its stdin the n-th message (repeats are dropped); None closes stdin."""
@@ -161,7 +161,7 @@ class Host(Protocol):
     async def read(
         self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
     ) -> Chunk:
-        """What was recorded after an offset; waits for more unless told not to."""
+        """Return what was recorded after an offset; wait for more unless told not to."""
 
     async def send(self, attempt: AttemptId, n: int, data: bytes | None) -> None:
         """Write to its stdin the n-th message (repeats are dropped); None closes stdin."""
@@ -193,10 +193,10 @@ class Host(Protocol):
         """Drop what is held in memory for an attempt that has ended and been read."""
 
     async def attempts(self, directories: Sequence[str]) -> tuple[AttemptId, ...]:
-        """Which attempts recorded in these folders can still be read, living or ended."""
+        """Return the attempts recorded in these folders that can still be read, living or ended."""
 
     async def capacity(self) -> Capacity:
-        """What this host has to give now."""
+        """Return what this host has to give now."""
 
     async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
         """Let go of all attempts: leave them running, or end them and wait until they are dead."""

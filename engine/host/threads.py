@@ -147,7 +147,7 @@ class ThreadHost:
     async def read(
         self, attempt: object, after_offset: int, *, wait: bool = True, is_focused: bool = False
     ) -> Chunk:
-        """What was told after that many frames; its end once all has been read."""
+        """Return what was told after that many frames; the end once all has been read."""
         del attempt, is_focused
         while True:
             news = self._news
@@ -217,7 +217,7 @@ class ThreadHost:
 
 
 def was_begun(folder: Path) -> bool:
-    """Whether an attempt was begun here before: by an engine that is gone, and it with that."""
+    """Say if an attempt was begun here by an engine that is gone: the attempt is gone with it."""
     return (folder / FILE).exists()
 
 

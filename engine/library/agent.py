@@ -16,15 +16,15 @@ from engine.errors import AgentError, EngineError
 from engine.library import talks
 from engine.library.listening import Answerer, Listening, Subscriber
 from engine.library.making import (
+    AgentSource,
     Brief,
-    How,
     Tool,
-    Who,
+    WorkSettings,
     as_command,
     check_who,
     option_texts,
 )
-from engine.library.replies import History, Reply, Standing, Turn, reply_of
+from engine.library.replies import ConversationState, Reply, Turn, TurnHistory, reply_of
 from engine.library.seats import CLOSING_S, Act, Seat, seat_for
 from engine.limits import Limits
 from engine.messages.commands import Conflicted, Refused, RetryWorker
@@ -122,7 +122,7 @@ class Agent:
         Raises:
             AgentError: It is described as several things at once, or given tools it cannot take.
         """
-        self._who = Who(
+        self._who = AgentSource(
             name=name,
             command=as_command(command) if command else (),
             call=call,
@@ -133,7 +133,7 @@ class Agent:
             execution_mode=execution_mode,
         )
         check_who(self._who)
-        self._how = How(
+        self._how = WorkSettings(
             limits=limits or Limits(),
             system=system,
             check=check,
@@ -143,8 +143,8 @@ class Agent:
         )
         self._seat = seat_for(engine, repo)
         self._listening = Listening(subscribers, answer)
-        self._history = History()
-        self._standing = Standing()
+        self._history = TurnHistory()
+        self._standing = ConversationState()
         self._worker: str | None = None
         self._last: Reply | None = None
         self._is_busy = False
@@ -157,7 +157,7 @@ class Agent:
 
     @property
     def history(self) -> tuple[Turn, ...]:
-        """What was said in this conversation, oldest first."""
+        """The turns of this conversation, oldest first."""
         return self._history.turns
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
@@ -180,7 +180,7 @@ class Agent:
             EngineError: It could not even be tried.
         """
         with self._busy():
-            self._history, self._standing, self._last = History(), Standing(), None
+            self._history, self._standing, self._last = TurnHistory(), ConversationState(), None
             await self._put_away()
             return await self._take_turn(text)
 
@@ -220,7 +220,7 @@ class Agent:
         *,
         progress: Progress | None = None,
     ) -> list[Ended[Reply]]:
-        """How each prompt ended, in input order: `Success` with a `Reply`, or `Failure`.
+        """Run prompts beside each other; return a `Success` or `Failure` for each, in input order.
 
         Each runs in a fork, so with this agent's history if there is one. A failure of any kind
         touches no sibling. The next begins as soon as one has ended. The forks' workspaces are
@@ -321,7 +321,7 @@ class Agent:
                 return ended
             is_landed = (await talks.look(engine, old)).phase is Phase.LANDED
             await talks.put_away(engine, old)
-            self._standing = Standing() if is_landed else self._standing
+            self._standing = ConversationState() if is_landed else self._standing
         words = self._history.told(text) if self._history.turns else text
         ended = await talks.begin(engine, brief.plan(words, standing=self._standing), hearing)
         self._worker = ended.worker
@@ -334,7 +334,7 @@ class Agent:
         said = result.output if is_well else result.error or ""
         self._history = self._history.with_turn(Turn(text, said, failed=not is_well))
         if change is not None and change.head is not None:
-            self._standing = Standing(base=change.base, start=change.head)
+            self._standing = ConversationState(base=change.base, start=change.head)
         self._last = reply_of(ended)
         return self._last
 

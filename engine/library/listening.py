@@ -1,4 +1,4 @@
-"""What a program has called while its agents work: subscribers, and whoever answers questions."""
+"""The callbacks of a program while its agents work: subscribers, and who answers questions."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -46,7 +46,7 @@ class Listening:
 
 
 def _answer_alone(question: Question) -> str:
-    """What is said where nobody answers: no to permissions, patience to what stands still."""
+    """Answer where nobody else does: no to permissions, patience to what stands still."""
     if question.is_permission:
         return "deny"
     return next((word for word in ("wait", "deny") if word in question.choices), "")

@@ -145,7 +145,7 @@ class LoopThread(Generic[R]):
         self._ready.result()
 
     async def call(self, function: Callable[[R], Awaitable[T]]) -> T:
-        """What the function makes of the thing, in the thread's loop; cancelled there as here.
+        """Call the function with the thing, in the thread's loop; cancelled there as here.
 
         Raises:
             LoopEnded: The loop ended meanwhile.
@@ -200,7 +200,7 @@ class LoopThread(Generic[R]):
 
     @property
     def failure(self) -> BaseException | None:
-        """What ended it, if nobody closed it."""
+        """The error that ended it, if nobody closed it."""
         return self._failure
 
 
@@ -209,7 +209,7 @@ _living: "WeakSet[LoopThread[Any]]" = WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """What a program forgot to close is closed when it ends."""
+    """Close at the end of the program what it forgot to close."""
     for thread in list(_living):
         thread.close(EXIT_S)
 

@@ -12,7 +12,7 @@ import anyio.to_thread
 from engine.agents.calling import in_this_process, reference_of
 from engine.api import Engine, read_inside
 from engine.errors import AgentError
-from engine.library.replies import Standing
+from engine.library.replies import ConversationState
 from engine.limits import Limits
 from engine.plan.agents import agent_of, choose_agent, permissions_of
 from engine.plan.from_prompts import plan_of, step
@@ -37,14 +37,14 @@ _EMPTY = Manifest(
     pipelines=(PipelineSpec(name="none", steps=(StepSpec(name="none", run="true"),)),)
 )
 
-_NOWHERE = Standing()
+_NOWHERE = ConversationState()
 
 Tool = Callable[..., Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Who:
-    """Who is to do the work, as a program says it: exactly one of a name, an argv, a function."""
+class AgentSource:
+    """The one who does the work, as a program says it: exactly one of name, argv, function."""
 
     name: str | None = None
     command: tuple[str, ...] = ()
@@ -57,8 +57,8 @@ class Who:
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
-    """What holds for its work."""
+class WorkSettings:
+    """The settings of its work."""
 
     limits: Limits = field(default_factory=Limits)
     system: str = ""
@@ -76,7 +76,7 @@ def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def check_who(who: Who) -> None:
+def check_who(who: AgentSource) -> None:
     """Refuse what cannot be: several kinds of agent at once, or tools that it could not be given.
 
     Raises:
@@ -100,7 +100,7 @@ def check_who(who: Who) -> None:
 
 
 async def manifest_of(engine: Engine) -> Manifest | None:
-    """What the repository's own plait.yaml says, if it has one.
+    """Return the repository's own plait.yaml, if it has one.
 
     Raises:
         SpecError: It is wrong.
@@ -115,7 +115,7 @@ def _read(folder: Path) -> Manifest | None:
     return load_manifest(path.read_bytes(), file=str(path), read=partial(read_inside, folder))
 
 
-def choice_of(who: Who, manifest: Manifest | None) -> AgentChoice:
+def choice_of(who: AgentSource, manifest: Manifest | None) -> AgentChoice:
     """The agent that is meant.
 
     Raises:
@@ -148,7 +148,7 @@ def choice_of(who: Who, manifest: Manifest | None) -> AgentChoice:
 
 
 def _callable_choice(
-    who: Who, function: Callable[..., Any], manifest: Manifest | None
+    who: AgentSource, function: Callable[..., Any], manifest: Manifest | None
 ) -> AgentChoice:
     mode = who.execution_mode or (manifest.runtime.execution_mode if manifest else "process")
     refer = in_this_process if mode == ExecutionMode.THREAD else reference_of
@@ -161,14 +161,14 @@ def _callable_choice(
 
 @dataclass(frozen=True, kw_only=True)
 class Brief:
-    """Who does the work, what holds for it, and what the repository's manifest says besides."""
+    """A worker, the settings of its work, and what the repository's manifest says besides."""
 
-    who: Who
-    how: How
+    who: AgentSource
+    how: WorkSettings
     manifest: Manifest | None
 
     @classmethod
-    async def read(cls, engine: Engine, who: Who, how: How) -> Self:
+    async def read(cls, engine: Engine, who: AgentSource, how: WorkSettings) -> Self:
         """With what the manifest says now.
 
         Raises:
@@ -191,7 +191,7 @@ class Brief:
         text: str,
         *,
         name: str = "prompt",
-        standing: Standing = _NOWHERE,
+        standing: ConversationState = _NOWHERE,
         keeps_workspace: bool = False,
     ) -> Plan:
         """The plan of a run with one worker, which is asked this, literally.
@@ -227,7 +227,7 @@ class Brief:
             workspace=workspace_of(manifest.workspace),
         )
 
-    def _runtime(self, spec: RuntimeSpec, standing: Standing) -> Runtime:
+    def _runtime(self, spec: RuntimeSpec, standing: ConversationState) -> Runtime:
         runtime = runtime_of(spec, workers=spec.max_concurrent_workers)
         how, mode = self.how, self.who.execution_mode
         return replace(

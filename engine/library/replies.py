@@ -1,4 +1,4 @@
-"""What comes back from an agent: a reply, or an error that carries the whole result."""
+"""The answers of an agent: a reply, or an error that carries the whole result."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from engine.messages.results import Change, Outcome, WorkerResult
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What an agent answered, and what it did.
+    """An agent's answer, and what it did.
 
     Attributes:
         text: Its last message.
@@ -82,8 +82,8 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
-    """Where a conversation's work stands: what it is counted from, and what it has come to."""
+class ConversationState:
+    """The state of a conversation's work: what it is counted from, and what it has come to."""
 
     base: str | None = None
     start: str | None = None
@@ -94,14 +94,14 @@ _ALL = 24 * 1024
 
 
 @dataclass(frozen=True)
-class History:
-    """What was said so far, oldest first; never changed, so that forks may share it."""
+class TurnHistory:
+    """The turns so far, oldest first; never changed, so that forks may share them."""
 
     turns: tuple[Turn, ...] = field(default=())
 
-    def with_turn(self, turn: Turn) -> "History":
+    def with_turn(self, turn: Turn) -> "TurnHistory":
         """One turn longer."""
-        return History((*self.turns, turn))
+        return TurnHistory((*self.turns, turn))
 
     def told(self, text: str) -> str:
         """A prompt for one who was not there: what was said, shortened, and what is wanted now."""

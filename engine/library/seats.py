@@ -1,4 +1,4 @@
-"""Where an agent's engine is: one that was given to it, or one shared by all of a repository."""
+"""The place of an agent's engine: one that was given to it, or one shared by a repository."""
 
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ class Seat(Protocol):
     """A place beside an engine, taken when first needed and given back when closed."""
 
     async def do(self, act: Act[T]) -> T:
-        """What the act makes of the engine, in the engine's own loop."""
+        """Do the act on the engine, in the engine's own loop."""
 
     def back(self) -> AbstractAsyncContextManager[Back]:
         """The way from the engine's loop back into the caller's, for the caller's own functions."""
@@ -156,7 +156,7 @@ def seat_for(engine: Engine | Seat | None, repo: str | PathLike[str]) -> Seat:
 
 
 async def called(function: Callable[[], Any]) -> Any:
-    """What a function gives, awaited where it is to be awaited."""
+    """Return what a function gives, awaited where it is to be awaited."""
     made = function()
     return await made if isinstance(made, Awaitable) else made
 

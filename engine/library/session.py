@@ -15,7 +15,14 @@ from engine.errors import AgentError
 from engine.ids import STEP_NAME
 from engine.library import talks
 from engine.library.listening import Answerer, Listening, Subscriber
-from engine.library.making import Brief, How, Who, as_command, check_who, option_texts
+from engine.library.making import (
+    AgentSource,
+    Brief,
+    WorkSettings,
+    as_command,
+    check_who,
+    option_texts,
+)
 from engine.library.replies import Reply, reply_of
 from engine.library.seats import CLOSING_S, Seat, seat_for
 from engine.limits import Limits
@@ -26,7 +33,7 @@ from engine.plan.model import RetryMode
 Work = str | Sequence[str] | Callable[..., Any]
 """A prompt, an argv, or a Python function."""
 
-_OPENING = Who(command=("true",))
+_OPENING = AgentSource(command=("true",))
 
 
 class SessionWords(TypedDict, total=False):
@@ -103,14 +110,14 @@ class IsolatedAgentSession:
                 hint="Use up to 40 small letters, digits, - and _, not beginning with - or _.",
             )
         self._name = name
-        self._who = Who(
+        self._who = AgentSource(
             name=agent,
             model=model,
             env=dict(env or {}),
             options=option_texts(options or {}),
             execution_mode=execution_mode,
         )
-        self._how = How(
+        self._how = WorkSettings(
             limits=limits or Limits(), system=system, base=base, target=target, isolation=isolation
         )
         self._listening = Listening(subscribers, answer)
@@ -208,7 +215,7 @@ class IsolatedAgentSession:
                 ended = await self._seat.do(act)
         return reply_of(ended)
 
-    def _meant(self, work: Work, prompt: str) -> tuple[Who, str]:
+    def _meant(self, work: Work, prompt: str) -> tuple[AgentSource, str]:
         if isinstance(work, str):
             return self._who, work
         bare = replace(self._who, name=None, options={})
@@ -219,7 +226,7 @@ class IsolatedAgentSession:
         return replace(bare, command=as_command(work)), prompt
 
     async def _again(
-        self, engine: Engine, *, worker: str, who: Who, text: str, hearing: talks.Hearing
+        self, engine: Engine, *, worker: str, who: AgentSource, text: str, hearing: talks.Hearing
     ) -> talks.Ended:
         choice = (await Brief.read(engine, who, self._how)).choice
         command = RetryWorker(worker=worker, mode=RetryMode.RESUME, prompt=text, agent=choice)
@@ -250,7 +257,7 @@ class IsolatedAgentSession:
 
 
 class _Place:
-    """What an open session has."""
+    """The state of an open session."""
 
     def __init__(self, reply: Reply, database: Path) -> None:
         self.reply = reply

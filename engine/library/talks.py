@@ -22,7 +22,7 @@ from engine.plan.model import Plan
 
 @dataclass(frozen=True, kw_only=True)
 class Hearing:
-    """What is called while a conversation goes on, wherever the caller lives."""
+    """The callbacks of a conversation under way, wherever the caller lives."""
 
     observe: Callable[[Told], Awaitable[object]] | None = None
     answer: Callable[[Question], Awaitable[str]]
@@ -30,7 +30,7 @@ class Hearing:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a turn ended; `worker` is `run/step/worker_1`."""
+    """The end of a turn; `worker` is `run/step/worker_1`."""
 
     worker: str
     result: WorkerResult

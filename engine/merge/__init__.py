@@ -16,64 +16,80 @@ from engine.merge.choices import (
     choice_of,
     text_of,
 )
-from engine.merge.conflict import FileConflict, Names, Open, Side
+from engine.merge.conflict import FileConflict, FileSide, OpenDecisions, SideNames
 from engine.merge.documents import reads_still
 from engine.merge.ideas import Rule
 from engine.merge.journal import HunkAt
 from engine.merge.kinds import ConflictKind, kind_named
-from engine.merge.linediff import Change, LineDiff
+from engine.merge.linediff import LineChange, LineDiff
 from engine.merge.memory import Memory, Remembered
-from engine.merge.proposals import Asked, Proposal, best, propose
+from engine.merge.proposals import OutsideAnswer, Proposal, best, propose
 from engine.merge.resolution import Resolution
 from engine.merge.session import Carried, ResolutionSession
-from engine.merge.terms import Merge, flatten
-from engine.merge.text import Hunk, HunkKey, Lines, Piece, TextMerge, merge_texts, split_lines
+from engine.merge.terms import Merge
+from engine.merge.text import (
+    ConflictHunk,
+    HunkKey,
+    Lines,
+    Piece,
+    TextMerge,
+    merge_texts,
+    split_lines,
+)
 from engine.merge.threeway import Origin
-from engine.merge.weaving import CandidateHunk, Composite, Refused, Spot, Version, Weaving, weave
-from engine.merge.whole import FileResult, Option, Place, Whole, options
-from engine.merge.words import ChangedWords, DiffLine, changed_words, combine, compare
+from engine.merge.weaving import (
+    CandidateHunk,
+    Composite,
+    Spot,
+    Version,
+    Weaving,
+    WeavingRefused,
+    weave,
+)
+from engine.merge.whole import FilePlace, FileResult, Option, Whole, options
+from engine.merge.words import ChangedWords, MarkedLine, changed_words, combine, compare
 
 __all__ = [
-    "Asked",
     "CandidateHunk",
     "Carried",
-    "Change",
     "ChangedWords",
     "Choice",
     "Composite",
+    "ConflictHunk",
     "ConflictKind",
-    "DiffLine",
     "FileConflict",
+    "FilePlace",
     "FileResult",
-    "Hunk",
+    "FileSide",
     "HunkAt",
     "HunkKey",
+    "LineChange",
     "LineDiff",
     "LineOf",
     "LinePick",
     "Lines",
+    "MarkedLine",
     "Memory",
     "Merge",
-    "Names",
-    "Open",
+    "OpenDecisions",
     "Option",
     "Origin",
+    "OutsideAnswer",
     "OwnText",
     "Pick",
     "Piece",
-    "Place",
     "Proposal",
-    "Refused",
     "Remembered",
     "Resolution",
     "ResolutionSession",
     "Rule",
-    "Side",
+    "SideNames",
     "SingleLines",
     "Spot",
     "TextMerge",
     "Version",
     "Weaving",
+    "WeavingRefused",
     "Whole",
     "adopted",
     "best",
@@ -81,7 +97,6 @@ __all__ = [
     "choice_of",
     "combine",
     "compare",
-    "flatten",
     "has_markers",
     "kind_named",
     "merge_texts",

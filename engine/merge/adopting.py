@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from engine.merge.conflict import FileConflict
 from engine.merge.editing import marked
-from engine.merge.linediff import Change, diff
-from engine.merge.text import Hunk, Lines, TextMerge, split_lines
+from engine.merge.linediff import LineChange, diff
+from engine.merge.text import ConflictHunk, Lines, TextMerge, split_lines
 
 _BEGINS = re.compile(rb"<{7,}(?: |\r?\n|\Z)")
 _BASE, _MIDDLE, _ENDS = b"|||||||", b"=======", b">>>>>>>"
 
 
-class _Block(NamedTuple):
+class _WrittenBlock(NamedTuple):
     """A conflict as git wrote it: its lines in the file, and where it lies in the target's text."""
 
     start: int
@@ -27,10 +27,10 @@ class _Block(NamedTuple):
     at_end: int
 
 
-class _Place(NamedTuple):
+class _HunkPlace(NamedTuple):
     """The lines that git wrote for one hunk."""
 
-    hunk: Hunk
+    hunk: ConflictHunk
     start: int
     end: int
 
@@ -74,8 +74,10 @@ def adopted(conflict: FileConflict, wrote: bytes, now: bytes) -> bytes | None:
     return None if has_markers(b"".join(_between(places, changes, new))) else made
 
 
-def _between(places: Sequence[_Place], changes: Sequence[Change], new: Lines) -> list[bytes]:
-    """What is outside of every conflict."""
+def _between(
+    places: Sequence[_HunkPlace], changes: Sequence[LineChange], new: Lines
+) -> list[bytes]:
+    """Return the text outside of every conflict."""
     found: list[bytes] = []
     done = 0
     for place in places:
@@ -84,17 +86,17 @@ def _between(places: Sequence[_Place], changes: Sequence[Change], new: Lines) ->
     return [*found, *new[done:]]
 
 
-def _moved(changes: Sequence[Change], at: int) -> int:
-    """Where a line of the old text is in the new one; what was put in right there lies behind."""
+def _moved(changes: Sequence[LineChange], at: int) -> int:
+    """Return the place of an old line in the new text; insertions at that point come after it."""
     return at + sum(change.grown for change in changes if change.before_end <= at)
 
 
-def _end(changes: Sequence[Change], at: int) -> int:
+def _end(changes: Sequence[LineChange], at: int) -> int:
     """The same for the end of a stretch: what was put in right behind it is not of it."""
     return at + sum(c.grown for c in changes if c.before_end <= at and c.before < at)
 
 
-def _is_split(changes: Sequence[Change], place: _Place) -> bool:
+def _is_split(changes: Sequence[LineChange], place: _HunkPlace) -> bool:
     """A change reaches from a conflict into what is around it."""
     return any(
         change.before < at < change.before_end
@@ -103,15 +105,15 @@ def _is_split(changes: Sequence[Change], place: _Place) -> bool:
     )
 
 
-def _places(text: TextMerge, wrote: Lines) -> list[_Place] | None:
-    """Where git wrote each hunk; None where what it wrote is not this merge."""
+def _places(text: TextMerge, wrote: Lines) -> list[_HunkPlace] | None:
+    """Return the lines that git wrote for each hunk; None where they are not of this merge."""
     found = _blocks(wrote)
     if found is None:
         return None
     blocks, target = found
     if target != split_lines(text.render(lambda hunk: b"".join(hunk.target))):
         return None
-    places: list[_Place] = []
+    places: list[_HunkPlace] = []
     at = used = 0
     for piece in text.pieces:
         lines = piece.hunk.target if piece.hunk else piece.lines
@@ -121,15 +123,15 @@ def _places(text: TextMerge, wrote: Lines) -> list[_Place] | None:
                 return None
             start = inside[0].start - (inside[0].at - at)
             end = inside[-1].end + (at + len(lines) - inside[-1].at_end)
-            places.append(_Place(piece.hunk, start, end))
+            places.append(_HunkPlace(piece.hunk, start, end))
             used += len(inside)
         at += len(lines)
     return places if used == len(blocks) else None
 
 
-def _blocks(lines: Lines) -> tuple[list[_Block], Lines] | None:
+def _blocks(lines: Lines) -> tuple[list[_WrittenBlock], Lines] | None:
     """The conflicts in a file of git's, and the file as it is with the target's side of each."""
-    blocks: list[_Block] = []
+    blocks: list[_WrittenBlock] = []
     target: list[bytes] = []
     start: int | None = None
     at, is_target = 0, True
@@ -137,7 +139,7 @@ def _blocks(lines: Lines) -> tuple[list[_Block], Lines] | None:
         if start is None and _BEGINS.match(line):
             start, at, is_target = number, len(target), True
         elif start is not None and line.startswith(_ENDS):
-            blocks.append(_Block(start, number + 1, at, len(target)))
+            blocks.append(_WrittenBlock(start, number + 1, at, len(target)))
             start, is_target = None, True
         elif start is not None and is_target and line.startswith((_BASE, _MIDDLE)):
             is_target = False

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from engine.merge.linediff import LineDiff, diff
-from engine.merge.text import Hunk, Lines, TextMerge, join
+from engine.merge.text import ConflictHunk, Lines, TextMerge, join
 from engine.merge.threeway import Origin, Part
 
 _CLOSE = 3
@@ -47,7 +47,7 @@ def union(text: TextMerge, *, differ: LineDiff = diff) -> bytes:
     return b"".join(out)
 
 
-def union_of_hunk(hunk: Hunk, *, differ: LineDiff = diff) -> bytes:
+def union_of_hunk(hunk: ConflictHunk, *, differ: LineDiff = diff) -> bytes:
     """Both sides of one hunk, shared lines once."""
     out: list[bytes] = []
     at = 0
@@ -65,7 +65,7 @@ def _spot(part: Part, *, settled: bool = False) -> _Spot:
 
 
 def _refined(text: TextMerge, part: Part, differ: LineDiff) -> Iterator[_Spot]:
-    """Where the two sides of a conflict differ from each other."""
+    """Yield the parts in which the two sides of a conflict differ from each other."""
     whole = _spot(part)
     target = text.target[part.target : part.target_end]
     incoming = text.incoming[part.incoming : part.incoming_end]
@@ -106,7 +106,7 @@ def _says_little(between: Lines) -> bool:
 
 
 def _written(text: TextMerge, spot: _Spot, part: Part | None) -> bytes:
-    """What stands in the place of a spot."""
+    """Return the text that stands in the place of a spot."""
     target = b"".join(text.target[spot.target : spot.target_end])
     incoming = b"".join(text.incoming[spot.incoming : spot.incoming_end])
     if not spot.settled:

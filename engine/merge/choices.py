@@ -1,4 +1,4 @@
-"""What can be chosen for one hunk, and the text that each choice makes.
+"""The choices for one hunk, and the text that each choice makes.
 
 Knows one hunk. Every choice is plain data, so that it can be kept in a journal and made again.
 """
@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from engine.merge.packing import pack, unpack
-from engine.merge.text import Hunk, Lines, join, join_all
+from engine.merge.text import ConflictHunk, Lines, join, join_all
 from engine.merge.words import combine
 
 
@@ -65,8 +65,8 @@ def choice_of(value: "str | bytes | Choice") -> Choice:
     return Pick(value) if isinstance(value, str) else value
 
 
-def text_of(hunk: Hunk, choice: Choice) -> bytes | None:
-    """What the hunk becomes; None where the choice cannot be carried out on it."""
+def text_of(hunk: ConflictHunk, choice: Choice) -> bytes | None:
+    """Return the text of the hunk; None where the choice cannot be carried out on it."""
     if isinstance(choice, OwnText):
         return choice.text
     if isinstance(choice, SingleLines):
@@ -74,7 +74,7 @@ def text_of(hunk: Hunk, choice: Choice) -> bytes | None:
     return _PICKED[choice](hunk)
 
 
-_PICKED: Mapping[Pick, Callable[[Hunk], bytes | None]] = {
+_PICKED: Mapping[Pick, Callable[[ConflictHunk], bytes | None]] = {
     Pick.TARGET: lambda hunk: b"".join(hunk.target),
     Pick.INCOMING: lambda hunk: b"".join(hunk.incoming),
     Pick.BOTH: lambda hunk: join(b"".join(hunk.target), b"".join(hunk.incoming), hunk.ending),
@@ -87,7 +87,7 @@ _PICKED: Mapping[Pick, Callable[[Hunk], bytes | None]] = {
 }
 
 
-def lines_from(hunk: Hunk, side: LineOf) -> Lines:
+def lines_from(hunk: ConflictHunk, side: LineOf) -> Lines:
     """The lines that single lines of `side` are counted in."""
     match side:
         case LineOf.TARGET:
@@ -98,7 +98,7 @@ def lines_from(hunk: Hunk, side: LineOf) -> Lines:
             return hunk.base
 
 
-def _single(hunk: Hunk, picks: tuple[LinePick, ...]) -> bytes | None:
+def _single(hunk: ConflictHunk, picks: tuple[LinePick, ...]) -> bytes | None:
     found: list[bytes] = []
     for side, at in picks:
         lines = lines_from(hunk, side)

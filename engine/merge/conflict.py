@@ -10,7 +10,7 @@ from typing import NamedTuple
 from engine.merge.kinds import STYLE_KINDS, ConflictKind, kind_by_modes, kind_by_style
 from engine.merge.linediff import LineDiff, diff
 from engine.merge.terms import Merge
-from engine.merge.text import Hunk, TextMerge, is_binary, merge_texts
+from engine.merge.text import ConflictHunk, TextMerge, is_binary, merge_texts
 
 REGULAR, EXECUTABLE = "100644", "100755"
 
@@ -32,7 +32,7 @@ PLACED_KINDS = frozenset({ConflictKind.RENAME_RENAME, ConflictKind.DIRECTORY_REN
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class FileSide:
     """A file as one tree has it. `content` is None where nobody read it: a submodule, say."""
 
     path: bytes
@@ -46,20 +46,20 @@ class Side:
         return self.mode in (REGULAR, EXECUTABLE)
 
 
-class Names(NamedTuple):
-    """What the two sides are called on screen: branches or workers."""
+class SideNames(NamedTuple):
+    """The names of the two sides on screen: branches or workers."""
 
     target: str = "target"
     incoming: str = "incoming"
 
 
-class Open(NamedTuple):
-    """What must still be decided: the whole file, its mode, its place, or these hunks."""
+class OpenDecisions(NamedTuple):
+    """The decisions still open: the whole file, its mode, its place, or these hunks."""
 
     whole: bool
     mode: bool
     place: bool
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[ConflictHunk, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +76,12 @@ class FileConflict:
 
     path: bytes
     kind: ConflictKind
-    base: Side | None
-    target: Side | None
-    incoming: Side | None
-    names: Names = Names("target", "incoming")  # noqa: RUF009 - a tuple cannot be changed
+    base: FileSide | None
+    target: FileSide | None
+    incoming: FileSide | None
+    names: SideNames = SideNames("target", "incoming")  # noqa: RUF009 - a tuple cannot be changed
     below: tuple[bytes, ...] = ()
-    moved_to: Side | None = None
+    moved_to: FileSide | None = None
     free_path: bytes | None = None
     differ: LineDiff = field(default=diff, repr=False, compare=False)
 
@@ -118,7 +118,7 @@ class FileConflict:
         return merge_texts(base, target, incoming, differ=self.differ)
 
     @property
-    def hunks(self) -> tuple[Hunk, ...]:
+    def hunks(self) -> tuple[ConflictHunk, ...]:
         """The places in the text where both sides differ; none where lines cannot be compared."""
         return self.text.hunks if self.text else ()
 
@@ -141,19 +141,19 @@ class FileConflict:
         ).settle()
 
     @cached_property
-    def open(self) -> Open:
-        """What must be decided before this path can be landed.
+    def open(self) -> OpenDecisions:
+        """The decisions that this path waits for before it can be landed.
 
         A conflict that git sees and the aligned lines do not (git aligned them otherwise) is not
         passed over: the whole file then waits to be confirmed.
         """
         if self.kind in WHOLE_KINDS or (self.text is None and not self.blob.is_resolved):
-            return Open(whole=True, mode=False, place=False, hunks=())
+            return OpenDecisions(whole=True, mode=False, place=False, hunks=())
         place = self.kind in PLACED_KINDS
         mode = not self.mode.is_resolved
         unseen = not (self.hunks or place or mode)
         whole = self.kind in STYLE_KINDS or unseen
-        return Open(whole=whole, mode=mode, place=place, hunks=() if whole else self.hunks)
+        return OpenDecisions(whole=whole, mode=mode, place=place, hunks=() if whole else self.hunks)
 
     @property
     def fingerprint(self) -> str:
@@ -163,5 +163,5 @@ class FileConflict:
         return f"{self.kind} {' '.join(shown)}"
 
 
-def _any_binary(*sides: Side | None) -> bool:
+def _any_binary(*sides: FileSide | None) -> bool:
     return any(is_binary(side.content) for side in sides if side and side.content is not None)

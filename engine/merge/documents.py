@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.merge.conflict import FileConflict
-from engine.merge.text import Hunk, TextMerge
+from engine.merge.text import ConflictHunk, TextMerge
 
 _JSON = (b".json", b".geojson", b".ipynb", b".webmanifest", b".jsonld", b".lock")
 _TOML = (b".toml", b".lock", b"Pipfile")
@@ -19,7 +19,7 @@ _MOST = 8 << 20
 Read = Callable[[str], object]
 
 
-def reads_still(conflict: FileConflict) -> Callable[[Hunk, bytes], bool]:
+def reads_still(conflict: FileConflict) -> Callable[[ConflictHunk, bytes], bool]:
     """Return a test of the text proposed for a hunk: the file can be read with it in place.
 
     Everything passes where the file is none that is known here, or where a side cannot be read
@@ -34,31 +34,31 @@ def reads_still(conflict: FileConflict) -> Callable[[Hunk, bytes], bool]:
         return _anything
     if max(map(len, sides)) * len(text.hunks) > _MOST:
         return _only_versions
-    return _Reading(text, read)
+    return _TextReading(text, read)
 
 
-class _Reading:
+class _TextReading:
     """A file's text, read with a proposal in place and all other hunks as one of the sides."""
 
     def __init__(self, text: TextMerge, read: Read) -> None:
         self._text, self._read = text, read
 
-    def __call__(self, hunk: Hunk, proposed: bytes) -> bool:
-        def target(other: Hunk) -> bytes:
+    def __call__(self, hunk: ConflictHunk, proposed: bytes) -> bool:
+        def target(other: ConflictHunk) -> bytes:
             return proposed if other.key == hunk.key else b"".join(other.target)
 
-        def incoming(other: Hunk) -> bytes:
+        def incoming(other: ConflictHunk) -> bytes:
             return proposed if other.key == hunk.key else b"".join(other.incoming)
 
         return any(_is_read(self._read, self._text.render(way)) for way in (target, incoming))
 
 
-def _anything(hunk: Hunk, proposed: bytes) -> bool:
+def _anything(hunk: ConflictHunk, proposed: bytes) -> bool:
     del hunk, proposed
     return True
 
 
-def _only_versions(hunk: Hunk, proposed: bytes) -> bool:
+def _only_versions(hunk: ConflictHunk, proposed: bytes) -> bool:
     return proposed in {b"".join(side) for side in (hunk.base, hunk.target, hunk.incoming)}
 
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.merge.conflict import Names
+from engine.merge.conflict import SideNames
 from engine.merge.linediff import diff
-from engine.merge.text import Hunk, HunkKey, join_all, split_lines
+from engine.merge.text import ConflictHunk, HunkKey, join_all, split_lines
 
 _KEY = rb"(?P<key>[0-9a-f]{20}(?:\#[0-9]+)?)"
 _BLOCK = re.compile(
@@ -31,7 +31,7 @@ class _Block(NamedTuple):
     end: int
 
 
-def marked(hunk: Hunk, names: Names) -> bytes:
+def marked(hunk: ConflictHunk, names: SideNames) -> bytes:
     """An open hunk for an editor, its base between the sides."""
     tag = f"[hunk {hunk.key}]"
     sides = (
@@ -73,7 +73,7 @@ def filled(content: bytes, texts: Mapping[HunkKey, bytes]) -> bytes:
 
 
 def written(before: bytes, after: bytes) -> dict[HunkKey, bytes] | None:
-    """What an editor put in the place of open hunks, if it changed nothing else; else None."""
+    """Return an editor's text for open hunks, if the editor changed nothing else; else None."""
     old, new = split_lines(before), split_lines(after)
     blocks = _blocks(before)
     changes = diff(old, new)
@@ -95,7 +95,7 @@ def written(before: bytes, after: bytes) -> dict[HunkKey, bytes] | None:
 
 
 def _blocks(content: bytes) -> list[_Block]:
-    """Where the blocks are, in lines."""
+    """Return the blocks, in lines."""
     blocks: list[_Block] = []
     for found in _BLOCK.finditer(content):
         start = content.count(b"\n", 0, found.start())

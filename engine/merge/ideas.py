@@ -1,4 +1,4 @@
-"""What each rule says of a hunk, with its reason and how far it is to be trusted there.
+"""The ideas of each rule for a hunk, with a reason and how far to trust it there.
 
 Trust is the share of cases in which the text is expected to be what a human would have made. The
 figures follow what the rules got right on twelve thousand conflicts of open history, where such a
@@ -11,8 +11,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from engine.merge.both_sides import union_of_hunk
-from engine.merge.keys import writes_twice
-from engine.merge.lists import lengthened, united_items, united_lines
+from engine.merge.forms import lengthened, united_items, united_lines, writes_twice
 from engine.merge.rules import (
     Edit,
     Three,
@@ -27,11 +26,11 @@ from engine.merge.rules import (
     respaced,
     superseded,
 )
-from engine.merge.text import Hunk, join_all
+from engine.merge.text import ConflictHunk, join_all
 
 
 class Rule(StrEnum):
-    """Why a text is offered."""
+    """The reason why a text is offered."""
 
     ALIKE = "alike"
     REMEMBERED = "remembered"
@@ -50,7 +49,7 @@ class Rule(StrEnum):
 
 
 class Idea(NamedTuple):
-    """What one rule says of a hunk."""
+    """A text that one rule offers for a hunk."""
 
     rule: Rule
     text: bytes
@@ -66,7 +65,7 @@ _TOO_LONG = 150
 _TOO_MANY_TOKENS = 1000
 
 
-def ideas(hunk: Hunk) -> list[Idea]:
+def ideas(hunk: ConflictHunk) -> list[Idea]:
     """Return everything the rules say; the same text may come from several.
 
     A key that both sides gave a value is one decision: no rule may write it twice.
@@ -82,7 +81,7 @@ def ideas(hunk: Hunk) -> list[Idea]:
     return _doubted(hunk, [idea for idea in found if not writes_twice(hunk, idea.text)])
 
 
-def _doubted(hunk: Hunk, found: list[Idea]) -> list[Idea]:
+def _doubted(hunk: ConflictHunk, found: list[Idea]) -> list[Idea]:
     """The ideas, those that put edits side by side less trusted where there is another reading.
 
     Such are: lines taken away right where the other side put some in, a list in which the order of
@@ -98,7 +97,7 @@ def _doubted(hunk: Hunk, found: list[Idea]) -> list[Idea]:
     ]
 
 
-def _taken_where_put(hunk: Hunk) -> bool:
+def _taken_where_put(hunk: ConflictHunk) -> bool:
     """One side took lines away at the very place where the other put lines in."""
     mine, theirs = edits(hunk.base, hunk.target), edits(hunk.base, hunk.incoming)
     return any(
@@ -113,7 +112,7 @@ def _is_removal(edit: Edit) -> bool:
     return edit.start < edit.end and not edit.items
 
 
-def _of_blanks_and_numbers(hunk: Hunk) -> Iterator[Idea]:
+def _of_blanks_and_numbers(hunk: ConflictHunk) -> Iterator[Idea]:
     for side, text in respaced(hunk):
         yield Idea(Rule.WHITESPACE, text, f"the {side} side changed blanks only", 0.7)
     found = newer(hunk)
@@ -123,7 +122,7 @@ def _of_blanks_and_numbers(hunk: Hunk) -> Iterator[Idea]:
         yield Idea(Rule.NEWER, text, reason, 0.65)
 
 
-def _of_lists(hunk: Hunk) -> Iterator[Idea]:
+def _of_lists(hunk: ConflictHunk) -> Iterator[Idea]:
     lines = united_lines(hunk)
     if lines:
         text, ordered = lines
@@ -140,7 +139,7 @@ def _of_lists(hunk: Hunk) -> Iterator[Idea]:
         yield Idea(Rule.LIST, text, reason, 0.65 if ordered else 0.55)
 
 
-def _of_lines(hunk: Hunk) -> Iterator[Idea]:
+def _of_lines(hunk: ConflictHunk) -> Iterator[Idea]:
     """Both sides' edits line by line; or both texts one after the other."""
     if not hunk.base:
         yield from _of_additions(hunk)
@@ -164,7 +163,7 @@ def _of_lines(hunk: Hunk) -> Iterator[Idea]:
             yield Idea(Rule.FAVOURED, text, reason, 0.3)
 
 
-def _of_additions(hunk: Hunk) -> Iterator[Idea]:
+def _of_additions(hunk: ConflictHunk) -> Iterator[Idea]:
     """Both sides added where the base has nothing."""
     swapped = hunk._replace(target=hunk.incoming, incoming=hunk.target)
     yield Idea(Rule.UNION, union_of_hunk(hunk, differ=diff), "both sides, shared lines once", 0.35)

@@ -1,4 +1,4 @@
-"""What was decided in a review, entry by entry, as plain data that outlives the process.
+"""The decisions of a review, entry by entry, as plain data that outlives the process.
 
 An entry says what was decided and for what: hunks by their content, whole files by the
 fingerprint of their versions. So entries can be read against a merge that has been made again.
@@ -11,7 +11,7 @@ from engine.merge.choices import Choice, choice_from_json, choice_to_json
 from engine.merge.editing import keys_marked
 from engine.merge.packing import pack, unpack
 from engine.merge.text import HunkKey
-from engine.merge.whole import Place, Whole
+from engine.merge.whole import FilePlace, Whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class ModeChosen:
 
 @dataclass(frozen=True, slots=True)
 class PlaceChosen:
-    """Where the merged file is to lie."""
+    """A choice of the path at which the merged file is to lie."""
 
     path: bytes
     fingerprint: str
-    place: Place
+    place: FilePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _file_entry(data: Mapping[str, object], path: bytes, fingerprint: str) -> En
         case {"did": "choose_mode", "mode": str(mode)}:
             return ModeChosen(path, fingerprint, mode)
         case {"did": "choose_place", "place": str(place)}:
-            return PlaceChosen(path, fingerprint, Place(place))
+            return PlaceChosen(path, fingerprint, FilePlace(place))
         case _:
             raise ValueError(f"not an entry of a merge journal: {data!r}")
 

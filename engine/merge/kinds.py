@@ -1,4 +1,4 @@
-"""What kinds of conflict there are, and how git's names for them read here."""
+"""The kinds of conflict, and git's names for them."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ from engine.merge.text import merge_texts
 
 
 class ConflictKind(StrEnum):
-    """Why a path could not be merged."""
+    """The reason why a path could not be merged."""
 
     CONTENTS = "contents"
     ADD_ADD = "add/add"

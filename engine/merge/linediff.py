@@ -1,4 +1,4 @@
-"""Which lines of one text became which lines of another.
+"""The lines of one text that became lines of another.
 
 This is the shortest edit script of Myers (1986), searched from both ends at once, after setting
 aside lines that cannot match. Ties are broken, long searches given up and changes slid into place
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from engine.merge.myers import Search, root
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """Lines `before:before_end` of the one text became `after:after_end` of the other."""
 
     before: int
@@ -23,11 +23,11 @@ class Change(NamedTuple):
 
     @property
     def grown(self) -> int:
-        """How many lines more there are than before."""
+        """The number of lines added, less those removed."""
         return self.after_end - self.after - self.before_end + self.before
 
 
-LineDiff = Callable[[Sequence[bytes], Sequence[bytes]], list[Change]]
+LineDiff = Callable[[Sequence[bytes], Sequence[bytes]], list[LineChange]]
 """What `diff` does for lines; whoever has git at hand may put its answer in place of ours."""
 
 _CROWDED = 1024
@@ -36,7 +36,7 @@ _WINDOW = 100
 
 def diff(
     before: Sequence[Hashable], after: Sequence[Hashable], *, patience: int | None = None
-) -> list[Change]:
+) -> list[LineChange]:
     """The changes that lead from `before` to `after`, in order, never touching each other.
 
     With little `patience`, texts that have little in common are compared quickly and less well:
@@ -53,7 +53,7 @@ def diff(
 
 
 def common_prefix(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
-    """How many items both begin with."""
+    """Return how many items both begin with."""
     for index, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
             return index
@@ -61,7 +61,7 @@ def common_prefix(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 
 
 def common_suffix(a: Sequence[Hashable], b: Sequence[Hashable], *, most: int) -> int:
-    """How many items both end with, `most` at the most."""
+    """Return how many items both end with, `most` at the most."""
     for index, (x, y) in enumerate(zip(reversed(a), reversed(b), strict=False)):
         if index == most or x != y:
             return index
@@ -120,7 +120,7 @@ def _is_noise(rank: list[int], index: int) -> bool:
 
 
 def _neighbours(ranks: Iterable[int]) -> tuple[int, int]:
-    """How many lines without a partner and how many crowded ones come before an ordinary one."""
+    """Count the lines without a partner and the crowded ones before the next ordinary line."""
     found = [0, 0, 0]
     for grade in ranks:
         if grade == 1:
@@ -146,15 +146,15 @@ def _runs(flags: bytearray) -> dict[int, int]:
     return runs
 
 
-def _pair(gone: dict[int, int], come: dict[int, int]) -> list[Change]:
+def _pair(gone: dict[int, int], come: dict[int, int]) -> list[LineChange]:
     """Runs of both texts in the same gap are one change."""
-    changes: list[Change] = []
+    changes: list[LineChange] = []
     removed = added = 0
     for gap in sorted(gone.keys() | come.keys()):
         x, y = gap + removed, gap + added
         removed += gone.get(gap, 0)
         added += come.get(gap, 0)
-        changes.append(Change(x, gap + removed, y, gap + added))
+        changes.append(LineChange(x, gap + removed, y, gap + added))
     return changes
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from engine.merge.packing import pack, unpack
-from engine.merge.text import Hunk, Lines, split_lines
+from engine.merge.text import ConflictHunk, Lines, split_lines
 
 _VERSION = 1
 
@@ -38,7 +38,7 @@ class Memory:
     def __iter__(self) -> Iterator[Remembered]:
         return iter(self.answers.values())
 
-    def learned(self, hunk: Hunk, text: bytes, *, note: str = "") -> "Memory":
+    def learned(self, hunk: ConflictHunk, text: bytes, *, note: str = "") -> "Memory":
         """With this answer for the hunk; another answer than the one known takes its place."""
         key, indent = memory_key(hunk), _indent(hunk)
         plain = _dedented(text, indent)
@@ -55,7 +55,7 @@ class Memory:
         )
         return Memory({**self.answers, key: entry})
 
-    def recall(self, hunk: Hunk) -> tuple[bytes, Remembered] | None:
+    def recall(self, hunk: ConflictHunk) -> tuple[bytes, Remembered] | None:
         """The answer for this hunk with the hunk's own indentation, and what is known of it."""
         known = self.answers.get(memory_key(hunk))
         if known is None:
@@ -91,8 +91,8 @@ class Memory:
         return cls({answer.key: answer for answer in known})
 
 
-def memory_key(hunk: Hunk) -> str:
-    """What a hunk is known by."""
+def memory_key(hunk: ConflictHunk) -> str:
+    """Return the key under which a hunk is remembered."""
     indent = _indent(hunk)
     base, *sides = (_normal(lines, indent) for lines in (hunk.base, hunk.target, hunk.incoming))
     name = hashlib.blake2b(digest_size=16)
@@ -106,7 +106,7 @@ def _normal(lines: Lines, indent: bytes) -> bytes:
     return b"\n".join(line.removeprefix(indent).rstrip() for line in lines)
 
 
-def _indent(hunk: Hunk) -> bytes:
+def _indent(hunk: ConflictHunk) -> bytes:
     """The blanks that every line of the three texts begins with."""
     said = [line for line in (*hunk.base, *hunk.target, *hunk.incoming) if line.strip()]
     if not said:

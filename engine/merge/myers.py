@@ -1,4 +1,4 @@
-"""Which items of two lists of numbers have no partner: Myers' search from both ends at once.
+"""Find the items of two lists of numbers without a partner: Myers' search from both ends.
 
 Ties are broken and long searches given up as git does it. Knows numbers only.
 """
@@ -15,7 +15,7 @@ def root(number: int) -> int:
 
 
 class _Front:
-    """How far each diagonal was reached from one corner; `low` to `high` are those in use.
+    """The reach of each diagonal from one corner; `low` to `high` are those in use.
 
     Diagonals below zero are kept at the end of the list, where negative indices lead.
     """
@@ -41,7 +41,7 @@ class _Front:
 
 
 class _Split(NamedTuple):
-    """Where a box is cut in two, and whether each half must be searched to the end."""
+    """The point that cuts a box in two, and which halves must be searched to the end."""
 
     x: int
     y: int

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from engine.merge.choices import Pick, text_of
 from engine.merge.ideas import Idea, Rule, ideas
 from engine.merge.memory import Memory
-from engine.merge.text import Hunk
+from engine.merge.text import ConflictHunk
 
 
 class Proposal(NamedTuple):
@@ -30,7 +30,7 @@ class Proposal(NamedTuple):
     also: tuple[Rule, ...] = ()
 
 
-class Asked(NamedTuple):
+class OutsideAnswer(NamedTuple):
     """An answer that somebody was asked for: an agent, another tool."""
 
     by: str
@@ -47,11 +47,11 @@ _KNOWN = (Rule.ALIKE, Rule.REMEMBERED, Rule.ASKED)
 
 
 def propose(
-    hunk: Hunk,
+    hunk: ConflictHunk,
     *,
     memory: Memory | None = None,
-    asked: Iterable[Asked] = (),
-    accepts: Callable[[Hunk, bytes], bool] | None = None,
+    asked: Iterable[OutsideAnswer] = (),
+    accepts: Callable[[ConflictHunk, bytes], bool] | None = None,
 ) -> tuple[Proposal, ...]:
     """Return what to offer for a hunk: at most six texts, and none that `accepts` turns down.
 
@@ -79,7 +79,7 @@ def best(proposals: Iterable[Proposal]) -> Proposal | None:
     return next((proposal for proposal in proposals if proposal.likely), None)
 
 
-def _proposal(found: list[Idea], hunk: Hunk, pick: Pick | None) -> tuple[float, Proposal]:
+def _proposal(found: list[Idea], hunk: ConflictHunk, pick: Pick | None) -> tuple[float, Proposal]:
     """One text that one or more rules came to."""
     first, *others = sorted(found, key=lambda idea: -idea.trust)
     also = tuple(dict.fromkeys(idea.rule for idea in others if idea.rule is not first.rule))
@@ -90,14 +90,14 @@ def _proposal(found: list[Idea], hunk: Hunk, pick: Pick | None) -> tuple[float, 
     return trust, Proposal(first.rule, first.text, first.reason, trust >= _LIKELY, pick, also)
 
 
-def _cost_of_length(hunk: Hunk) -> float:
+def _cost_of_length(hunk: ConflictHunk) -> float:
     longest = max(len(hunk.target), len(hunk.incoming))
     if longest > _VERY_LONG:
         return _VERY_LONG_COSTS
     return _LONG_COSTS if longest > _LONG else 0.0
 
 
-def _picks(hunk: Hunk) -> dict[bytes, Pick]:
+def _picks(hunk: ConflictHunk) -> dict[bytes, Pick]:
     """The texts that a single key makes, the first key for each."""
     found: dict[bytes, Pick] = {}
     for pick in (Pick.TARGET, Pick.INCOMING, Pick.BOTH, Pick.BOTH_REVERSED, Pick.BASE):
@@ -106,7 +106,7 @@ def _picks(hunk: Hunk) -> dict[bytes, Pick]:
     return found
 
 
-def _recalled(hunk: Hunk, memory: Memory | None) -> Iterator[Idea]:
+def _recalled(hunk: ConflictHunk, memory: Memory | None) -> Iterator[Idea]:
     recalled = memory.recall(hunk) if memory else None
     if recalled:
         text, known = recalled
@@ -116,7 +116,7 @@ def _recalled(hunk: Hunk, memory: Memory | None) -> Iterator[Idea]:
         yield Idea(Rule.REMEMBERED, text, f"as you chose before{times}{note}", trust)
 
 
-def _asked(asked: Iterable[Asked]) -> Iterator[Idea]:
+def _asked(asked: Iterable[OutsideAnswer]) -> Iterator[Idea]:
     """Just short of likely: who was asked may know more, but is known to be wrong at times."""
     for answer in asked:
         yield Idea(Rule.ASKED, answer.text, f"proposed by {answer.by}", _LIKELY - 0.01)

@@ -1,4 +1,4 @@
-"""What is decided about one path, and what it leaves in the tree.
+"""The decisions about one path, and what they leave in the tree.
 
 Knows one conflict and the decisions for it. How they came about is `engine.merge.session`.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from engine.merge.choices import Choice, OwnText, text_of
-from engine.merge.conflict import FileConflict, Side
+from engine.merge.conflict import FileConflict, FileSide
 from engine.merge.editing import filled, marked
 from engine.merge.journal import (
     Entry,
@@ -20,8 +20,8 @@ from engine.merge.journal import (
     PlaceChosen,
     WholeChosen,
 )
-from engine.merge.text import Hunk, HunkKey
-from engine.merge.whole import FileResult, Place, Whole, gone, option
+from engine.merge.text import ConflictHunk, HunkKey
+from engine.merge.whole import FilePlace, FileResult, Whole, gone, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Resolution:
     hunks: Mapping[HunkKey, Choice] = field(default_factory=dict)
     whole: Whole | None = None
     mode: str | None = None
-    place: Place | None = None
+    place: FilePlace | None = None
     own: FileSet | None = None
 
     def after(self, path: bytes, entry: Entry) -> "Resolution":
@@ -68,7 +68,7 @@ class Resolution:
         return replace(self._above(choices), hunks={**self.hunks, **choices})
 
     def _above(self, keys: Iterable[HunkKey]) -> "Resolution":
-        """What is left of a whole version or own file when these hunks are decided anew.
+        """Return the rest of a whole version or own file when these hunks are decided anew.
 
         An own file stays if it has a place for all of them.
         """
@@ -76,7 +76,7 @@ class Resolution:
         return replace(self, whole=None, own=self.own if stays else None)
 
 
-def open_hunks(conflict: FileConflict, decided: Resolution) -> tuple[Hunk, ...]:
+def open_hunks(conflict: FileConflict, decided: Resolution) -> tuple[ConflictHunk, ...]:
     """The hunks that are still to be decided."""
     if decided.whole and not decided.own:
         return ()
@@ -119,7 +119,7 @@ def edit_text(conflict: FileConflict, decided: Resolution) -> bytes | None:
 
 
 def results(conflict: FileConflict, decided: Resolution) -> tuple[FileResult, ...] | None:
-    """What the tree has at every path of this conflict, or None while something is open."""
+    """Return the tree's entries at every path of this conflict; None while something is open."""
     if not is_resolved(conflict, decided):
         return None
     if decided.own:
@@ -145,7 +145,7 @@ def _own_content(conflict: FileConflict, decided: Resolution, own: FileSet) -> b
     return filled(own.content, {key: _text(decided, hunk) for key, hunk in hunks.items()})
 
 
-def _text(decided: Resolution, hunk: Hunk) -> bytes:
+def _text(decided: Resolution, hunk: ConflictHunk) -> bytes:
     return text_of(hunk, decided.hunks[hunk.key]) or b""
 
 
@@ -168,19 +168,19 @@ def _content(conflict: FileConflict, decided: Resolution) -> tuple[bytes | None,
     return (same.content if same else None), blob
 
 
-def _paths(conflict: FileConflict, place: Place | None) -> tuple[bytes, ...]:
+def _paths(conflict: FileConflict, place: FilePlace | None) -> tuple[bytes, ...]:
     target = _path(conflict, conflict.target)
     incoming = _path(conflict, conflict.incoming)
     match place:
         case None:
             return (conflict.path,)
-        case Place.TARGET:
+        case FilePlace.TARGET:
             return (target,)
-        case Place.INCOMING:
+        case FilePlace.INCOMING:
             return (incoming,)
-        case Place.BOTH:
+        case FilePlace.BOTH:
             return tuple(dict.fromkeys((target, incoming)))
 
 
-def _path(conflict: FileConflict, side: Side | None) -> bytes:
+def _path(conflict: FileConflict, side: FileSide | None) -> bytes:
     return side.path if side else conflict.path

@@ -11,9 +11,9 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from engine.merge.linediff import Change
+from engine.merge.linediff import LineChange
 from engine.merge.linediff import diff as exact_diff
-from engine.merge.text import Hunk, Lines
+from engine.merge.text import ConflictHunk, Lines
 from engine.merge.threeway import merged
 from engine.merge.words import tokens
 
@@ -36,16 +36,16 @@ class Edit(NamedTuple):
     items: Sequence[bytes]
 
 
-class Side(NamedTuple):
+class TokenSide(NamedTuple):
     """One side of a hunk in tokens, and what it changed of the base's."""
 
     name: str
     tokens: list[bytes]
-    changes: list[Change]
+    changes: list[LineChange]
 
     @property
     def added(self) -> int:
-        """How many tokens the side put in."""
+        """The number of tokens that the side put in."""
         return sum(change.after_end - change.after for change in self.changes)
 
     @property
@@ -61,11 +61,11 @@ class Three(NamedTuple):
     """A hunk in tokens, compared once for all rules."""
 
     base: list[bytes]
-    target: Side
-    incoming: Side
+    target: TokenSide
+    incoming: TokenSide
 
     @classmethod
-    def of(cls, hunk: Hunk, *, most: int) -> "Three | None":
+    def of(cls, hunk: ConflictHunk, *, most: int) -> "Three | None":
         """The tokens of the three texts, if they are not more than `most`."""
         texts = (b"".join(lines) for lines in (hunk.base, hunk.target, hunk.incoming))
         base, target, incoming = map(tokens, texts)
@@ -73,12 +73,12 @@ class Three(NamedTuple):
             return None
         return cls(
             base,
-            Side("target", target, diff(base, target)),
-            Side("incoming", incoming, diff(base, incoming)),
+            TokenSide("target", target, diff(base, target)),
+            TokenSide("incoming", incoming, diff(base, incoming)),
         )
 
     @property
-    def ways(self) -> tuple[tuple[Side, Side], tuple[Side, Side]]:
+    def ways(self) -> tuple[tuple[TokenSide, TokenSide], tuple[TokenSide, TokenSide]]:
         """The sides in both orders."""
         return (self.target, self.incoming), (self.incoming, self.target)
 
@@ -104,7 +104,7 @@ class Three(NamedTuple):
 
 
 def edits(base: Sequence[bytes], side: Sequence[bytes]) -> list[Edit]:
-    """What a side did to the base."""
+    """Return the edits that a side made to the base."""
     return [
         Edit(change.before, change.before_end, side[change.after : change.after_end])
         for change in diff(base, side)
@@ -197,7 +197,7 @@ def superseded(three: Three) -> Iterator[tuple[str, bytes]]:
             yield more.name, b"".join(more.tokens)
 
 
-def _words_at(words: list[int], changes: Sequence[Change]) -> Iterator[int]:
+def _words_at(words: list[int], changes: Sequence[LineChange]) -> Iterator[int]:
     """The words that were changed, and the nearest on both sides of each change."""
     for change in changes:
         first = bisect_left(words, change.before)
@@ -205,7 +205,7 @@ def _words_at(words: list[int], changes: Sequence[Change]) -> Iterator[int]:
         yield from words[max(first - 1, 0) : last + 1]
 
 
-def _removed(side: Side) -> set[int]:
+def _removed(side: TokenSide) -> set[int]:
     """The places of the base whose tokens a side took away."""
     return {place for change in side.changes for place in range(*change[:2])}
 
@@ -237,7 +237,7 @@ def _renames(base: Tokens, side: Tokens) -> dict[bytes, bytes]:
     return {old: new for old, new in names.items() if old != new}
 
 
-def newer(hunk: Hunk) -> tuple[str, bytes] | None:
+def newer(hunk: ConflictHunk) -> tuple[str, bytes] | None:
     """Both sides changed only numbers, and one has the higher ones: that side."""
     texts = [b"".join(lines) for lines in (hunk.base, hunk.target, hunk.incoming)]
     shapes = [_NUMBER.sub(b"#", text) for text in texts]
@@ -253,7 +253,7 @@ def newer(hunk: Hunk) -> tuple[str, bytes] | None:
 
 
 def _rank(number: bytes) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
-    """What makes versions comparable: the release, then whether it is one, then the rest."""
+    """Return a key that orders versions: the release, then whether it is one, then the rest."""
     early = _PRERELEASE.search(number)
     release = number[: early.start()] if early else number
     rest = number[early.start() :] if early else b""
@@ -263,7 +263,7 @@ def _rank(number: bytes) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
     return tuple(parts), not early, tuple(int(digits) for digits in re.findall(rb"\d+", rest))
 
 
-def respaced(hunk: Hunk) -> Iterator[tuple[str, bytes]]:
+def respaced(hunk: ConflictHunk) -> Iterator[tuple[str, bytes]]:
     """One side changed blanks only: the other side's words, with those blanks where they fit."""
     ways = (("target", hunk.target, hunk.incoming), ("incoming", hunk.incoming, hunk.target))
     for name, spaced, other in ways:
@@ -294,7 +294,7 @@ def _with_blanks_of(base: Lines, spaced: Lines, other: Lines) -> bytes | None:
 
 
 def _shift(old: bytes, new: bytes) -> tuple[bytes, bytes]:
-    """What leaves and what enters at the start of a line."""
+    """Return what leaves and what enters at the start of a line."""
     before = old[: len(old) - len(old.lstrip())]
     after = new[: len(new) - len(new.lstrip())]
     if after.endswith(before):

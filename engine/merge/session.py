@@ -27,16 +27,16 @@ from engine.merge.journal import (
     entry_to_json,
 )
 from engine.merge.resolution import Resolution, edit_text, is_resolved, open_hunks, results
-from engine.merge.text import Hunk, HunkKey, Piece, split_lines
+from engine.merge.text import ConflictHunk, HunkKey, Piece, split_lines
 from engine.merge.threeway import Origin
-from engine.merge.whole import FileResult, Place, Whole, option
+from engine.merge.whole import FilePlace, FileResult, Whole, option
 
 _VERSION = 1
 _LINK = "120000"
 
 
 class Carried(NamedTuple):
-    """What became of decisions when the merge was made again.
+    """The fate of decisions when the merge was made again.
 
     `kept` still stand. `opened` are to be decided anew, because what they were decided about is no
     longer there as it was. `to_look_at` are files that a human wrote where the merge has no
@@ -123,12 +123,12 @@ class ResolutionSession:
             raise ValueError(f"not a mode of a regular file: {mode!r}")
         return self._with(ModeChosen(path, self.conflict(path).fingerprint, mode))
 
-    def choose_place(self, path: bytes, place: Place | str) -> "ResolutionSession":
+    def choose_place(self, path: bytes, place: FilePlace | str) -> "ResolutionSession":
         """Decide where a file that both sides moved is to lie."""
         conflict = self.conflict(path)
         if not conflict.open.place:
             raise ValueError(f"a conflict of {conflict.kind} has only one place")
-        return self._with(PlaceChosen(path, conflict.fingerprint, Place(place)))
+        return self._with(PlaceChosen(path, conflict.fingerprint, FilePlace(place)))
 
     def set_file(
         self, path: bytes, content: bytes | None, *, mode: str = REGULAR
@@ -186,20 +186,20 @@ class ResolutionSession:
         """Nothing is open in this file."""
         return is_resolved(self.conflict(path), self._decided(path))
 
-    def open_hunks(self, path: bytes) -> tuple[Hunk, ...]:
+    def open_hunks(self, path: bytes) -> tuple[ConflictHunk, ...]:
         """The hunks of this file that are still to be decided."""
         return open_hunks(self.conflict(path), self._decided(path))
 
     def chosen(self, path: bytes, key: HunkKey | int) -> Choice | None:
-        """What is decided for one hunk."""
+        """Return the decision for one hunk."""
         return self._decided(path).hunks.get(self._hunk(path, key).key)
 
     def file_results(self, path: bytes) -> tuple[FileResult, ...] | None:
-        """What the merged tree has at every path of this conflict, or None while it is open."""
+        """Return the tree's entries at every path of this conflict; None while it is open."""
         return results(self.conflict(path), self._decided(path))
 
     def results(self) -> tuple[FileResult, ...] | None:
-        """What the merged tree has where git could not decide, or None while anything is open.
+        """Return the tree's entries where git could not decide; None while anything is open.
 
         In order of path, each path once; files set by hand come last and so win.
         """
@@ -287,7 +287,9 @@ class ResolutionSession:
                 raise KeyError(path)
         return ResolutionSession(self.conflicts, (*self.journal, entry))
 
-    def _choose(self, hunks: Sequence[tuple[bytes, Hunk]], choice: Choice) -> "ResolutionSession":
+    def _choose(
+        self, hunks: Sequence[tuple[bytes, ConflictHunk]], choice: Choice
+    ) -> "ResolutionSession":
         if any(text_of(hunk, choice) is None for _, hunk in hunks):
             raise ValueError(f"{choice!r} does not fit this hunk")
         return self._with(
@@ -301,7 +303,7 @@ class ResolutionSession:
         if not keys_marked(text) <= known:
             raise ValueError("the text has the markers of a conflict that is not this file's")
 
-    def _hunk(self, path: bytes, key: HunkKey | int) -> Hunk:
+    def _hunk(self, path: bytes, key: HunkKey | int) -> ConflictHunk:
         hunks = self.conflict(path).open.hunks
         for place, hunk in enumerate(hunks):
             if key in (place, hunk.key):

@@ -1,4 +1,4 @@
-"""How a text is written down: encoding, line ends, last line end. Not what it says.
+"""The outward form of a text: encoding, line ends, last line end. Not its content.
 
 Two versions that say the same in different styles are no conflict of contents, and can be merged
 as plain text and written down again in the style of either.

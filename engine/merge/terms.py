@@ -53,12 +53,12 @@ class Merge(Generic[T]):
 
     @property
     def adds(self) -> tuple[T, ...]:
-        """What the sides want."""
+        """The values that the sides want."""
         return self.terms[::2]
 
     @property
     def removes(self) -> tuple[T, ...]:
-        """What they started from."""
+        """The values that the sides started from."""
         return self.terms[1::2]
 
     @property
@@ -100,12 +100,3 @@ class Merge(Generic[T]):
     def map(self, change: Callable[[T], U]) -> "Merge[U]":
         """The merge of what `change` makes of each term."""
         return Merge(tuple(change(term) for term in self.terms))
-
-
-def flatten(nested: Merge[Merge[T]]) -> Merge[T]:
-    """A conflict between conflicts as one conflict.
-
-    Every inner row has odd length, so laying the rows end to end gives each term its right sign:
-    the rows at odd places begin with a remove.
-    """
-    return Merge(tuple(chain.from_iterable(inner.terms for inner in nested.terms)))

@@ -28,7 +28,7 @@ _CONTEXT = 3
 _NUL_IS_SOUGHT_IN = 8000  # git's own rule for what is binary
 
 
-class Hunk(NamedTuple):
+class ConflictHunk(NamedTuple):
     """One place where both sides changed the same lines, differently.
 
     `base_line` and its like are where the texts begin in their files, counted from 0. `before` and
@@ -60,7 +60,7 @@ class Piece(NamedTuple):
 
     origin: Origin
     lines: Lines
-    hunk: Hunk | None = None
+    hunk: ConflictHunk | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TextMerge:
     parts: tuple[Part, ...]
 
     @cached_property
-    def hunks(self) -> tuple[Hunk, ...]:
+    def hunks(self) -> tuple[ConflictHunk, ...]:
         """The conflicts, in order."""
         return tuple(piece.hunk for piece in self.pieces if piece.hunk)
 
@@ -92,7 +92,7 @@ class TextMerge:
                 pieces.append(Piece(part.origin, self.target[part.target : part.target_end]))
         return tuple(pieces)
 
-    def render(self, decide: Callable[[Hunk], bytes]) -> bytes:
+    def render(self, decide: Callable[[ConflictHunk], bytes]) -> bytes:
         """The merged text, each hunk as `decide` says.
 
         What was decided gets a line end where it lacks one and more text follows.
@@ -109,14 +109,14 @@ class TextMerge:
                 unended = b"" if text.endswith(b"\n") else ending
         return b"".join(texts)
 
-    def _hunk(self, part: Part, seen: Counter[str]) -> Hunk:
+    def _hunk(self, part: Part, seen: Counter[str]) -> ConflictHunk:
         base = self.base[part.base : part.base_end]
         target = self.target[part.target : part.target_end]
         incoming = self.incoming[part.incoming : part.incoming_end]
         digest = _digest(base, target, incoming)
         seen[digest] += 1
         again = f"#{seen[digest]}" if seen[digest] > 1 else ""
-        return Hunk(
+        return ConflictHunk(
             key=HunkKey(digest + again),
             base=base,
             target=target,
@@ -177,7 +177,7 @@ def join(first: bytes, second: bytes, ending: bytes) -> bytes:
 
 
 def _has_crlf(lines: Sequence[bytes], index: int) -> bool | None:
-    """Whether this line ends in CR LF; the line before speaks for one without an end."""
+    """Say if this line ends in CR LF; the line before decides for a line without an end."""
     if not lines:
         return None
     line = lines[index]

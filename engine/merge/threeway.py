@@ -8,17 +8,17 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from engine.merge.linediff import Change, diff
+from engine.merge.linediff import LineChange, diff
 
 T = TypeVar("T", bound=Hashable)
 
 
-Changed = tuple[Sequence[T], list[Change]]
+Changed = tuple[Sequence[T], list[LineChange]]
 """A side, and what it changed of the base."""
 
 
 class Origin(StrEnum):
-    """Who a part of the merged sequence comes from; `OWN` is what a human wrote or chose whole."""
+    """The origin of a part of the merged sequence; `OWN` is what a human wrote or chose whole."""
 
     SAME = "same"
     TARGET = "target"
@@ -45,7 +45,7 @@ def align(
     target: Sequence[T],
     incoming: Sequence[T],
     *,
-    differ: Callable[[Sequence[T], Sequence[T]], list[Change]] = diff,
+    differ: Callable[[Sequence[T], Sequence[T]], list[LineChange]] = diff,
 ) -> list[Part]:
     """The parts of the three sequences, in order."""
     return parts_of(base, (target, differ(base, target)), (incoming, differ(base, incoming)))
@@ -100,14 +100,14 @@ def _same(start: int, end: int, shift_t: int, shift_i: int) -> Part:
     )
 
 
-def _is_alike(ours: Sequence[Change], theirs: Sequence[Change]) -> bool:
+def _is_alike(ours: Sequence[LineChange], theirs: Sequence[LineChange]) -> bool:
     """Both sides made one change, of the same stretch of the base."""
     return len(ours) == len(theirs) == 1 and ours[0][:2] == theirs[0][:2]
 
 
 def _clusters(
-    left: list[Change], right: list[Change]
-) -> Iterator[tuple[list[Change], list[Change]]]:
+    left: list[LineChange], right: list[LineChange]
+) -> Iterator[tuple[list[LineChange], list[LineChange]]]:
     """The changes of both sides, put together where they overlap or touch."""
     i = j = 0
     while i < len(left) or j < len(right):

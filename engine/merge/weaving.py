@@ -58,13 +58,13 @@ class Spot(NamedTuple):
 
 
 class Composite(NamedTuple):
-    """What the chosen hunks make: the files that differ from the base, and how much is whose."""
+    """The result of the chosen hunks: files that differ from the base, and how much is whose."""
 
     files: Tree
     taken: Mapping[str, int]
 
 
-class Refused(NamedTuple):
+class WeavingRefused(NamedTuple):
     """Hunks that cannot stand in one file together, in pairs."""
 
     clashes: tuple[tuple[CandidateHunk, CandidateHunk], ...]
@@ -108,8 +108,8 @@ class Weaving:
         """The hunks that so many candidates made alike."""
         return tuple(hunk for hunk in self.hunks if len(hunk.alike) >= at_least)
 
-    def compose(self, keys: Iterable[HunkKey]) -> Composite | Refused:
-        """What these hunks make together; KeyError for a key that is not here."""
+    def compose(self, keys: Iterable[HunkKey]) -> Composite | WeavingRefused:
+        """Put these hunks together; KeyError for a key that is not here."""
         known = {hunk.key: hunk for hunk in self.hunks}
         chosen = sorted((known[key] for key in set(keys)), key=_place)
         by_path: dict[bytes, list[CandidateHunk]] = {}
@@ -119,7 +119,7 @@ class Weaving:
             pair for hunks in by_path.values() for pair in combinations(hunks, 2) if _clash(*pair)
         )
         if clashes:
-            return Refused(clashes)
+            return WeavingRefused(clashes)
         files = {path: _applied(self.base.get(path), hunks) for path, hunks in by_path.items()}
         taken = {name: sum(name in hunk.candidates for hunk in chosen) for name in self.names}
         return Composite(files, taken)

@@ -1,4 +1,4 @@
-"""What can be done with a whole conflicted path, and what each choice would leave in the tree.
+"""The choices for a whole conflicted path, and what each would leave in the tree.
 
 Knows one conflict at a time. Choices for single hunks are `engine.merge.choices`.
 """
@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from engine.merge.both_sides import union
-from engine.merge.conflict import PLACED_KINDS, FileConflict, Side
+from engine.merge.conflict import PLACED_KINDS, FileConflict, FileSide
 from engine.merge.kinds import STYLE_KINDS, ConflictKind, merged_plainly
 from engine.merge.linediff import diff
 from engine.merge.styles import Style
@@ -30,8 +30,8 @@ class Whole(StrEnum):
     DELETE = "delete"
 
 
-class Place(StrEnum):
-    """Where a file that both sides moved is to lie."""
+class FilePlace(StrEnum):
+    """The path at which a file that both sides moved is to lie."""
 
     TARGET = "target"
     INCOMING = "incoming"
@@ -39,7 +39,7 @@ class Place(StrEnum):
 
 
 class FileResult(NamedTuple):
-    """What the merged tree has at a path; without a mode the path is gone.
+    """The merged tree's entry at a path; without a mode the path is gone.
 
     Where `content` is None and there is a mode, `blob` names the content.
     """
@@ -76,7 +76,7 @@ def _options(conflict: FileConflict) -> Iterator[Option]:
     yield from _other_places(conflict)
 
 
-def result_of(side: Side, path: bytes | None = None) -> FileResult:
+def result_of(side: FileSide, path: bytes | None = None) -> FileResult:
     """A version as it would stand in the merged tree, under its own name or another."""
     return FileResult(side.path if path is None else path, side.mode, side.content, side.blob)
 
@@ -112,7 +112,7 @@ def _files(conflict: FileConflict) -> str:
     return f"{count} file{'s' if count != 1 else ''}"
 
 
-def _side(conflict: FileConflict, choice: Whole, side: Side | None, name: str) -> Option:
+def _side(conflict: FileConflict, choice: Whole, side: FileSide | None, name: str) -> Option:
     if side is None and conflict.below:
         kept = (conflict.path + b"/", *conflict.below)
         effect = f"the directory {shown(conflict.path)} stays, {_files(conflict)} in it"
@@ -131,14 +131,14 @@ def _side(conflict: FileConflict, choice: Whole, side: Side | None, name: str) -
     return Option(choice, f"keep {name}'s", effect, results)
 
 
-def _home(conflict: FileConflict, side: Side) -> bytes:
-    """Where a chosen version goes: to the merged path, unless the path is what is in question."""
+def _home(conflict: FileConflict, side: FileSide) -> bytes:
+    """Return the path of a chosen version: the merged path, unless that is in question."""
     merged = conflict.target and conflict.incoming and conflict.kind not in PLACED_KINDS
     return conflict.path if merged else side.path
 
 
-def _described(conflict: FileConflict, side: Side) -> str:
-    """What tells this version from the other, in a few words."""
+def _described(conflict: FileConflict, side: FileSide) -> str:
+    """Describe in a few words how this version differs from the other."""
     match conflict.kind:
         case ConflictKind.SUBMODULE:
             return f", at commit {side.blob[:12]}"
@@ -155,7 +155,7 @@ def _described(conflict: FileConflict, side: Side) -> str:
             return f", {change} since the base" if change else ""
 
 
-def _size_of_change(base: Side | None, side: Side | None) -> str:
+def _size_of_change(base: FileSide | None, side: FileSide | None) -> str:
     """`+3 -1`, or nothing where lines cannot be compared."""
     if side is None or side.content is None or is_binary(side.content):
         return ""
@@ -190,7 +190,7 @@ def _merges(conflict: FileConflict) -> Iterator[Option]:
 
 
 def _styled(conflict: FileConflict, mode: str) -> Iterator[Option]:
-    """What both say, written as either writes it."""
+    """Return the text that both share, written as either writes it."""
     target = conflict.target.content if conflict.target else None
     incoming = conflict.incoming.content if conflict.incoming else None
     if target is None or incoming is None:

@@ -5,14 +5,17 @@ parts of words, so a token never cuts a UTF-8 sequence in two. Knows no colours.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from engine.merge.linediff import Change, diff
+from engine.merge.linediff import LineChange, diff
 from engine.merge.threeway import merged
 
-_TOKEN = re.compile(rb"[0-9A-Za-z_\x80-\xff]+|[ \t]+|\r?\n|[^\n]")
+tokens: Callable[[bytes], list[bytes]] = re.compile(
+    rb"[0-9A-Za-z_\x80-\xff]+|[ \t]+|\r?\n|[^\n]"
+).findall
+"""Split a text into tokens; joined, they are the text."""
 _WORD = re.compile(r"\S+")
 _BRIDGE = 5
 _TOO_MANY_TOKENS = 6000
@@ -30,7 +33,7 @@ class ChangedWords(NamedTuple):
     after: tuple[Span, ...]
 
 
-class DiffLine(NamedTuple):
+class MarkedLine(NamedTuple):
     """A line of a side compared with the base: its sign, its text, its changed words."""
 
     sign: str
@@ -38,13 +41,8 @@ class DiffLine(NamedTuple):
     marks: tuple[Span, ...] = ()
 
 
-def tokens(text: bytes) -> list[bytes]:
-    """The text in tokens; joined, they are the text."""
-    return _TOKEN.findall(text)
-
-
 def changed_words(before: bytes, after: bytes) -> ChangedWords:
-    """What to mark in two lines of which one became the other; nothing where nearly all changed.
+    """Return what to mark in a line that became another; nothing where nearly all changed.
 
     Marks with five or fewer unchanged characters between them are joined; a word that is more than
     half marked is marked whole; blanks at the ends of a mark are left out; and if more than three
@@ -62,20 +60,20 @@ def changed_words(before: bytes, after: bytes) -> ChangedWords:
     return ChangedWords(left, right)
 
 
-def compare(base: Sequence[bytes], side: Sequence[bytes]) -> tuple[DiffLine, ...]:
+def compare(base: Sequence[bytes], side: Sequence[bytes]) -> tuple[MarkedLine, ...]:
     """The lines of a side against the base, with their changed words.
 
     Within a change, the lines taken away are paired in order with those added that resemble them
     most, so that a line pushed down by a new one above it is still compared with itself.
     """
-    lines: list[DiffLine] = []
+    lines: list[MarkedLine] = []
     at = 0
     for change in diff(base, side):
-        lines.extend(DiffLine(" ", line) for line in base[at : change.before])
+        lines.extend(MarkedLine(" ", line) for line in base[at : change.before])
         old, new = base[change.before : change.before_end], side[change.after : change.after_end]
         lines.extend(_block(old, new))
         at = change.before_end
-    lines.extend(DiffLine(" ", line) for line in base[at:])
+    lines.extend(MarkedLine(" ", line) for line in base[at:])
     return tuple(lines)
 
 
@@ -140,20 +138,20 @@ def _mostly(text: str, marks: Iterable[Span]) -> bool:
     return 4 * marked > 3 * seen or not seen
 
 
-def _block(old: Sequence[bytes], new: Sequence[bytes]) -> list[DiffLine]:
+def _block(old: Sequence[bytes], new: Sequence[bytes]) -> list[MarkedLine]:
     """The lines of one change, taken away first."""
     marks_old: list[tuple[Span, ...]] = [()] * len(old)
     marks_new: list[tuple[Span, ...]] = [()] * len(new)
     for i, j in _pairs(old, new):
         words = changed_words(old[i], new[j])
         marks_old[i], marks_new[j] = words.before, words.after
-    gone = [DiffLine("-", line, marks) for line, marks in zip(old, marks_old, strict=True)]
-    come = [DiffLine("+", line, marks) for line, marks in zip(new, marks_new, strict=True)]
+    gone = [MarkedLine("-", line, marks) for line, marks in zip(old, marks_old, strict=True)]
+    come = [MarkedLine("+", line, marks) for line, marks in zip(new, marks_new, strict=True)]
     return gone + come
 
 
 def _pairs(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Which old line became which new one, judged by the tokens they share."""
+    """Pair old lines with the new ones that they became, judged by the tokens they share."""
     if len(old) == len(new):
         return list(zip(range(len(old)), range(len(new)), strict=True))
     flat_old, flat_new = _numbered(old), _numbered(new)
@@ -177,7 +175,7 @@ def _matched(
     old: list[tuple[int, bytes]], new: list[tuple[int, bytes]]
 ) -> list[tuple[tuple[int, bytes], tuple[int, bytes]]]:
     """The tokens that a diff of the two leaves alone, side by side."""
-    end = Change(len(old), len(old), len(new), len(new))
+    end = LineChange(len(old), len(old), len(new), len(new))
     pairs: list[tuple[tuple[int, bytes], tuple[int, bytes]]] = []
     at = at_new = 0
     for change in (*diff([token for _, token in old], [token for _, token in new]), end):

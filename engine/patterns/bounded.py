@@ -1,4 +1,4 @@
-"""What every pattern stands on: n jobs, at most `limit` at a time, all or the first error.
+"""The base of every pattern: n jobs, at most `limit` at a time, all or the first error.
 
 Bounded by a fixed crew that takes the next job when it is free, never by chunks: a chunk waits for
 its slowest member. It does not know what the jobs give back.

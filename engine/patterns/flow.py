@@ -111,7 +111,7 @@ async def balanced(
 
 
 class _Loads:
-    """Who has how much to do: the least busy comes first, then who was given least so far."""
+    """The load of each: the least busy comes first, then who was given least so far."""
 
     def __init__(self, members: int) -> None:
         self._busy = [0] * members
@@ -144,7 +144,7 @@ def map_chunks(
 
 
 class Chunks(Generic[T, R]):
-    """What `map_chunks` gives: to be gone through once, by one `async for`.
+    """The chunks of `map_chunks`: to be gone through once, by one `async for`.
 
     A class rather than an async generator: one that is abandoned is finalised at some later time by
     the garbage collector, which trio reports as a leak.

@@ -1,4 +1,4 @@
-"""How one piece of work ended: `Success` with its value, or `Failure` with its error.
+"""The end of one piece of work: `Success` with its value, or `Failure` with its error.
 
 Cancellation is neither: it is never turned into a value, it goes through. A stray one is a failure:
 on asyncio a library may cancel the future that work waits for, and a task group takes the task that
@@ -56,7 +56,7 @@ def stray(error: BaseException) -> Exception | None:
 
 
 async def attempt(work: Callable[[], Awaitable[T]], index: int, number: int = 1) -> Outcome[T]:
-    """How `work` ended, as a value; cancellation and the interpreter's own exits go through."""
+    """Run `work`; return its end as a value. Cancellation and interpreter exits go through."""
     try:
         return Success(await work(), index, number)
     except Exception as error:  # noqa: BLE001 - whatever foreign work raises is its outcome

@@ -52,7 +52,7 @@ class Pool(Generic[M]):
             error.add_note(f"a member of the pool could not be closed: {failure!r}")
 
     async def run(self, *args: Any, **kwargs: Any) -> Any:
-        """What a free member makes of the arguments; waits until one is free."""
+        """Run the arguments on a free member; wait until one is free."""
         async with self.member() as member:
             use: Any = getattr(member, "prompt", member)
             return await use(*args, **kwargs)

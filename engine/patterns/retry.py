@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Backoff(StrEnum):
-    """How the wait grows from one attempt to the next."""
+    """The growth of the wait from one attempt to the next."""
 
     FIXED = "fixed"
     LINEAR = "linear"
@@ -87,7 +87,7 @@ async def retry_failed(  # noqa: PLR0913 - the same words as `with_retry`, and t
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> list[Outcome[T]]:
-    """How each ended, in input order, when only the failed are tried again.
+    """Try only the failed again; return how each ended, in input order.
 
     Each waits for itself: none waits for a round of others, and a wait holds no place of `limit`.
     """

@@ -49,7 +49,7 @@ async def settled(
     progress: Progress | None = None,
     seconds: float | None = None,
 ) -> list[Outcome[T]]:
-    """How each ended, in input order; a failure touches no sibling.
+    """Return how each ended, in input order; a failure touches no sibling.
 
     Args:
         works: zero-argument async callables.
@@ -134,5 +134,5 @@ async def fan_in(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> R:
-    """What `synthesise` makes of all outcomes, failed ones included, in input order."""
+    """Give all outcomes, failed ones included and in input order, to `synthesise`."""
     return await synthesise(await settled(works, limit=limit, progress=progress))

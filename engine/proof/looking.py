@@ -18,8 +18,8 @@ from engine.ids import WorkerId
 from engine.proof.resting import Resting, RestingTrees
 from engine.proof.written_once import EndedAttempts, Rewritten
 from engine.sandbox.tamper import (
-    Change,
     News,
+    PathChange,
     changed_since,
     executed_by_git,
     fingerprint,
@@ -189,9 +189,9 @@ class Sight:
         """Tell whether a path belongs to what git notes of a linked worktree."""
         return path.startswith(f"{self._common}/worktrees/")
 
-    def _is_rest(self, path: str, change: Change) -> bool:
+    def _is_rest(self, path: str, change: PathChange) -> bool:
         """Tell whether a file is what `git worktree add` itself writes after the first look."""
-        if change is not Change.ADDED:
+        if change is not PathChange.ADDED:
             return False
         name = path.rpartition("/")[2]
         said = _lines(path)

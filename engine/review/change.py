@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from engine.git.ancestry import line_from
 from engine.git.base import Base
-from engine.git.collection import Change as Collected
+from engine.git.collection import CollectedChange
 from engine.git.diff import FileChange, changed_files, is_patch_cut
 from engine.git.embedded import Embedded
-from engine.git.ownership import Line, is_own
+from engine.git.ownership import CommitLine, is_own
 from engine.git.runner import Repo
 from engine.git.submodules import LINK, missing_links
 from engine.legible import legible_name
@@ -41,7 +41,7 @@ class History(NamedTuple):
 
 async def measured(
     repo: Repo,
-    found: Collected,
+    found: CollectedChange,
     base: str,
     *,
     meant: Sequence[str],
@@ -78,7 +78,7 @@ async def _lost_history(repo: Repo, base: str, head: str, history: History) -> s
     if not line or not history.is_as_it_is:
         return ""
     target, prefix, _ = history
-    asked = Line(base=base, commits=line, besides=base, target=target, prefix=prefix)
+    asked = CommitLine(base=base, commits=line, besides=base, target=target, prefix=prefix)
     return "" if await is_own(repo, asked) else _OTHERS
 
 
@@ -95,7 +95,9 @@ async def in_figures(repo: Repo, change: Change, files: Sequence[FileChange]) ->
     )
 
 
-async def _repositories(repo: Repo, found: Collected, files: Sequence[FileChange]) -> Iterable[str]:
+async def _repositories(
+    repo: Repo, found: CollectedChange, files: Sequence[FileChange]
+) -> Iterable[str]:
     """What there is to say of repositories inside, and of links to commits of such."""
     bundled = {one.path for one in found.embedded if one.bundle}
     links = {f.path: f.new_oid for f in files if f.new_mode == LINK and f.path not in bundled}

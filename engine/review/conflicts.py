@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from engine.git.merge3 import MergedTrees, MergeMessage, Sides
 from engine.git.runner import HERE, Repo, Where
-from engine.merge import ConflictKind, FileConflict, Names, Side, kind_named
+from engine.merge import ConflictKind, FileConflict, FileSide, SideNames, kind_named
 from engine.review.places import free_paths, moved_home
 from engine.review.reading import Entries, contents_of, entries_below, entries_of, moves
 
@@ -85,7 +85,7 @@ class _Reading:
     repo: Repo
     merged: MergedTrees
     sides: Sides
-    names: Names
+    names: SideNames
     where: Where
     drafts: dict[bytes, _Draft] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ class _Reading:
 
 
 async def read_conflicts(
-    repo: Repo, merged: MergedTrees, sides: Sides, names: Names, *, where: Where = HERE
+    repo: Repo, merged: MergedTrees, sides: Sides, names: SideNames, *, where: Where = HERE
 ) -> Conflicts:
     """The conflicts of a merge as values, in order of path.
 
@@ -321,11 +321,11 @@ async def _finished(reading: _Reading) -> tuple[FileConflict, ...]:
     return tuple(await _with_places(reading, files))
 
 
-def _side(seen: _Seen | None, contents: Mapping[str, bytes]) -> Side | None:
+def _side(seen: _Seen | None, contents: Mapping[str, bytes]) -> FileSide | None:
     if seen is None:
         return None
     content = None if seen.mode == _SUBMODULE else contents.get(seen.oid)
-    return Side(path=seen.path, mode=seen.mode, blob=seen.oid, content=content)
+    return FileSide(path=seen.path, mode=seen.mode, blob=seen.oid, content=content)
 
 
 async def _with_places(reading: _Reading, files: list[FileConflict]) -> list[FileConflict]:

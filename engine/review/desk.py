@@ -12,7 +12,7 @@ from engine.errors import WorkspaceError
 from engine.git.names import RefNames
 from engine.git.runner import Repo
 from engine.ids import RunId, WorkerId
-from engine.merge import Asked, HunkKey
+from engine.merge import HunkKey, OutsideAnswer
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff
 from engine.messages.events import ConflictsDecided
@@ -94,7 +94,7 @@ class MergeDesk:
         return told, view
 
     async def answered(
-        self, run: RunFeed, worker: WorkerId, key: HunkKey, answer: Asked | str
+        self, run: RunFeed, worker: WorkerId, key: HunkKey, answer: OutsideAnswer | str
     ) -> None:
         """Offer what somebody answered, or show in words why they did not; all are told."""
         async with self.resolutions.lock(run.state.run, worker):

@@ -5,9 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 
-from engine.git.diff import MOST_BYTES, FileChange, FilePatch, changed_files, file_patches
-from engine.git.diff import Hunk as GitHunk
-from engine.git.diff import Line as GitLine
+from engine.git.diff import (
+    MOST_BYTES,
+    FileChange,
+    FileHunk,
+    FilePatch,
+    PatchLine,
+    changed_files,
+    file_patches,
+)
 from engine.git.objects import read_blobs
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, FileKind, Hunk, Sign
@@ -82,14 +88,14 @@ async def _texts(repo: Repo, oids: Sequence[str], where: Where) -> Mapping[str, 
     return dict(zip(small, await read_blobs(repo, small, where), strict=True)) if small else {}
 
 
-def widened(hunks: Sequence[GitHunk], content: bytes | None, context: int) -> tuple[GitHunk, ...]:
+def widened(hunks: Sequence[FileHunk], content: bytes | None, context: int) -> tuple[FileHunk, ...]:
     """The same hunks with more of the file round each; what lies between two is shown once."""
     if content is None or not hunks:
         return tuple(hunks)
     lines = content.split(b"\n")
     count = len(lines) - (not lines[-1])
     extra = context - LEAST_CONTEXT
-    found: list[GitHunk] = []
+    found: list[FileHunk] = []
     free_from = 0
     for hunk, after in zip(hunks, [*hunks[1:], None], strict=True):
         start, end = _span(hunk)
@@ -101,18 +107,18 @@ def widened(hunks: Sequence[GitHunk], content: bytes | None, context: int) -> tu
     return tuple(found)
 
 
-def _span(hunk: GitHunk) -> tuple[int, int]:
+def _span(hunk: FileHunk) -> tuple[int, int]:
     """Where a hunk stands among the new file's lines, counted from 0."""
     first, count = hunk.new
     start = first - 1 if count else first
     return start, start + count
 
 
-def _with(hunk: GitHunk, above: Sequence[bytes], below: Sequence[bytes]) -> GitHunk:
+def _with(hunk: FileHunk, above: Sequence[bytes], below: Sequence[bytes]) -> FileHunk:
     grown = len(above) + len(below)
     if not grown:
         return hunk
-    more = [[GitLine(" ", text) for text in texts] for texts in (above, below)]
+    more = [[PatchLine(" ", text) for text in texts] for texts in (above, below)]
     sides = [
         (first + (not count) - len(above), count + grown) for first, count in (hunk.old, hunk.new)
     ]
@@ -190,7 +196,7 @@ def _figure(size: int) -> str:
     return f"{size / kib:.1f} KB" if size < kib * kib else f"{size / kib / kib:.1f} MB"
 
 
-def _hunk(hunk: GitHunk) -> Hunk:
+def _hunk(hunk: FileHunk) -> Hunk:
     old, new = hunk.old[0], hunk.new[0]
     lines: list[DiffLine] = []
     for line in hunk.lines:

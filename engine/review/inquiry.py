@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.merge import FileConflict, Hunk, HunkKey
+from engine.merge import ConflictHunk, FileConflict, HunkKey
 from engine.review.showing import shown, shown_path
 
 
@@ -23,7 +23,7 @@ class Inquiry:
 
 
 def inquiry(
-    conflict: FileConflict, hunk: Hunk, *, subjects: tuple[str, ...], words: str
+    conflict: FileConflict, hunk: ConflictHunk, *, subjects: tuple[str, ...], words: str
 ) -> Inquiry:
     """What is asked about a hunk, its surroundings included."""
     before, after = shown(b"".join(hunk.before)), shown(b"".join(hunk.after))

@@ -18,11 +18,11 @@ from engine.core.state import RunState, Worker
 from engine.errors import DirtyTarget, EngineError, GitFailed, WorkspaceError
 from engine.git.carrying import edited_paths, prepare_carrying, prepare_committing
 from engine.git.checktree import CheckTree, fill_check_tree
-from engine.git.composition import Composed, LandRequest, Style, compose
+from engine.git.composition import Composed, LandingStyle, LandRequest, compose
 from engine.git.landing import (
-    Landed,
+    LandingDone,
+    LandingRefused,
     LandPrepared,
-    LandRefused,
     land,
     let_go,
     prepare_landing,
@@ -126,7 +126,7 @@ class Landings:
         Raises:
             DirtyTarget: There are some, and nothing was asked that helps.
         """
-        prepared: LandPrepared | LandRefused | MergedTrees
+        prepared: LandPrepared | LandingRefused | MergedTrees
         try:
             prepared = await prepare_landing(self._repo, composed)
         except DirtyTarget as dirty:
@@ -141,7 +141,7 @@ class Landings:
                     )
                 case _:
                     raise
-        if isinstance(prepared, LandRefused):
+        if isinstance(prepared, LandingRefused):
             return Refusal(reason=f"{prepared.reason} {prepared.detail}".strip())
         if isinstance(prepared, MergedTrees):
             paths = tuple(one.path for one in prepared.conflicts)
@@ -169,7 +169,7 @@ class Landings:
             target=target,
             base=change.base,
             head=change.head,
-            style=Style(effect.style or state.plan.runtime.land_style),
+            style=LandingStyle(effect.style or state.plan.runtime.land_style),
             message=_landing_message(state, w),
             author=signature,
             committer=signature,
@@ -301,14 +301,14 @@ class Landings:
             if isinstance(back, MergedTrees):
                 paths = _named([one.path for one in back.conflicts])
                 return f"what landed since conflicts with taking it back: {paths}"
-            done = back if isinstance(back, LandRefused) else await self._go_back(back)
+            done = back if isinstance(back, LandingRefused) else await self._go_back(back)
         except DirtyTarget as dirty:
             return f"{dirty}. {_WAYS_BACK}"
-        if isinstance(done, LandRefused):
+        if isinstance(done, LandingRefused):
             return f"{done.reason} {done.detail}".strip()
         return undone(at=done.commit, is_added=done.commit != landed.old)
 
-    async def _go_back(self, back: LandPrepared) -> Landed | LandRefused:
+    async def _go_back(self, back: LandPrepared) -> LandingDone | LandingRefused:
         """Land the way back, noted on disk so that a death in between can be repaired."""
         note = self._layout.root / _UNDOING
         forget = partial(note.unlink, missing_ok=True)
@@ -331,7 +331,7 @@ class Landings:
                 done = await recover_landing(self._repo, prepared, self._layout.trash)
         except DirtyTarget as dirty:
             return f"{dirty}. {dirty.hint}"
-        if isinstance(done, Landed):
+        if isinstance(done, LandingDone):
             return None
         return f"{done.reason} {done.detail}".strip()
 

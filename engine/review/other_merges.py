@@ -14,7 +14,7 @@ from engine.errors import WorkspaceError
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import commit_of, write_blob
 from engine.git.runner import Repo
-from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, Side
+from engine.merge import ConflictKind, FileConflict, FileSide, ResolutionSession, SideNames
 from engine.messages.merging import ConflictView
 from engine.review.conflicts import Conflicts
 from engine.review.local import MergeReview, layout_of
@@ -28,7 +28,7 @@ from engine.store.layout import Layout
 class BranchMerge(MergeReview):
     """The merge of any two revisions in memory; its result is a tree, put nowhere."""
 
-    def __init__(self, repo: Repo, layout: Layout, names: Names) -> None:
+    def __init__(self, repo: Repo, layout: Layout, names: SideNames) -> None:
         super().__init__(repo, layout, f"branches {names.target}\0{names.incoming}")
         self._names = names
         self._merger = Merger(repo)
@@ -50,7 +50,7 @@ class BranchMerge(MergeReview):
         """
         env = os.environ if environment is None else environment
         found = await Repo.open(Path(repo), env)
-        merge = cls(found, await layout_of(found), Names(target, incoming))
+        merge = cls(found, await layout_of(found), SideNames(target, incoming))
         await merge._load()
         return merge
 
@@ -124,7 +124,7 @@ class ToolMerge(MergeReview):
         path = os.fsencode(self._files.merged.name)
         blobs = [await write_blob(self.repo, text) for text in self._texts]
         sides = [
-            Side(path=path, mode="100644", blob=blob, content=text)
+            FileSide(path=path, mode="100644", blob=blob, content=text)
             for blob, text in zip(blobs, self._texts, strict=True)
         ]
         base = sides[0] if self._texts[0] else None
@@ -134,7 +134,7 @@ class ToolMerge(MergeReview):
             base=base,
             target=sides[1],
             incoming=sides[2],
-            names=Names("local", "remote"),
+            names=SideNames("local", "remote"),
         ).told_exactly()
         empty = self.repo.empty_tree
         review = Review(

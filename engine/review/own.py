@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from engine.errors import WorkspaceError
 from engine.git.merge3 import ConflictedPath, MergedTrees, MergeMessage, Merger, Sides
-from engine.git.plainly import Version
+from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Repo
 from engine.git.unfinished import (
     Doing,
@@ -28,7 +28,7 @@ from engine.git.unfinished import (
     settled_tree,
     unfinished,
 )
-from engine.merge import FileConflict, Names, ResolutionSession, adopted, has_markers
+from engine.merge import FileConflict, ResolutionSession, SideNames, adopted, has_markers
 from engine.messages.merging import ConflictView
 from engine.review.local import MergeReview, layout_of
 from engine.review.reading import contents_of, entries_of
@@ -95,7 +95,7 @@ class OwnMerge(MergeReview):
         return [_sign(file) for file in files]
 
     async def _review(self, state: Unfinished) -> Review:
-        names = Names(state.target, state.incoming)
+        names = SideNames(state.target, state.incoming)
         here = state.sides or Sides(state.head, state.head, state.head)
         told = None
         if state.sides is not None:
@@ -108,7 +108,7 @@ class OwnMerge(MergeReview):
         paths = [conflict.path for conflict in review.session.conflicts]
         wrote = await entries_of(self.repo, state.wrote, paths) if state.wrote else {}
         there = [path for path in paths if path in {one.path for one in state.conflicts}]
-        asked = [(path, Version(*wrote[path]) if path in wrote else None) for path in there]
+        asked = [(path, FileVersion(*wrote[path]) if path in wrote else None) for path in there]
         edited = await edited_files(self.repo, asked)
         oids_now = {path: version.oid if version else "" for path, version in edited.items()}
         known = {path: self._seen.get(path.hex(), "-") for path in edited}
@@ -148,7 +148,7 @@ class OwnMerge(MergeReview):
 
     async def _left(
         self, review: Review, state: Unfinished, paths: Sequence[bytes]
-    ) -> dict[bytes, Version | None]:
+    ) -> dict[bytes, FileVersion | None]:
         """How git left these files, as far as it says so."""
         open_ = {one.path for one in state.conflicts}
         tree = review.merged.tree
@@ -176,8 +176,8 @@ class OwnMerge(MergeReview):
 
 def _versions(
     entries: Mapping[bytes, tuple[str, str]], paths: Sequence[bytes]
-) -> dict[bytes, Version | None]:
-    return {path: Version(*entries[path]) if path in entries else None for path in paths}
+) -> dict[bytes, FileVersion | None]:
+    return {path: FileVersion(*entries[path]) if path in entries else None for path in paths}
 
 
 def _name(state: Unfinished) -> str:

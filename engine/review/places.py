@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from engine.git.runner import HERE, Repo, Where
-from engine.merge import Side, split_lines
+from engine.merge import FileSide, split_lines
 from engine.review.reading import contents_of, entries_below, entries_of
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
@@ -52,8 +52,8 @@ def _beside(path: bytes, name: str, number: int) -> bytes:
 
 
 async def moved_home(
-    repo: Repo, trees: tuple[str, str], lost: Side, where: Where = HERE
-) -> Side | None:
+    repo: Repo, trees: tuple[str, str], lost: FileSide, where: Where = HERE
+) -> FileSide | None:
     """Where most of a deleted file's text went on the side that deleted it, if it went anywhere.
 
     Git's own rename detection looks for a whole file that resembles it; this looks for its lines
@@ -65,12 +65,12 @@ async def moved_home(
     changed = await _changed(repo, trees, where)
     oids = [oid for _, _, before, after in changed for oid in (before, after) if oid.strip("0")]
     contents = await contents_of(repo, list(dict.fromkeys(oids)), where)
-    best: tuple[float, Side] | None = None
+    best: tuple[float, FileSide] | None = None
     for path, mode, before, after in changed:
         gained = _telling(contents.get(after, b"")) - _telling(contents.get(before, b""))
         share = len(lines & gained) / len(lines)
         if share >= _SHARE and (best is None or share > best[0]):
-            best = share, Side(path=path, mode=mode, blob=after, content=contents.get(after))
+            best = share, FileSide(path=path, mode=mode, blob=after, content=contents.get(after))
     return best[1] if best else None
 
 

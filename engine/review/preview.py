@@ -18,16 +18,16 @@ from engine.git.objects import commits_of
 from engine.git.runner import Call, Repo
 from engine.merge import (
     Choice,
+    ConflictHunk,
     ConflictKind,
     FileConflict,
-    Hunk,
+    FilePlace,
     HunkKey,
     Memory,
-    Names,
     Option,
-    Place,
     Proposal,
     ResolutionSession,
+    SideNames,
     Whole,
     options,
     propose,
@@ -69,7 +69,7 @@ async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
     merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
     if merged.is_clean:
         return Previewed(sides, merged, Conflicts(()))
-    names = Names(target, incoming)
+    names = SideNames(target, incoming)
     return Previewed(sides, merged, await read_conflicts(repo, merged, sides, names))
 
 
@@ -89,7 +89,7 @@ async def common_base(repo: Repo, merger: Merger, mine: str, theirs: str) -> str
 
     # What a shallow repository has in common changes when more of it is fetched.
     key = ("bases", mine, theirs)
-    bases = await (ask() if repo.is_shallow else repo.memory.of(key, ask))
+    bases = await (ask() if repo.is_shallow else repo.cache.of(key, ask))
     if not bases:
         raise WorkspaceError(
             f"{mine[:12]} and {theirs[:12]} have no commit in common",
@@ -123,7 +123,7 @@ class OpenConflict:
         return self.file.kind
 
     @property
-    def hunks(self) -> tuple[Hunk, ...]:
+    def hunks(self) -> tuple[ConflictHunk, ...]:
         """The places in the text where both sides differ; none where whole files are chosen."""
         return self.file.open.hunks
 
@@ -211,7 +211,7 @@ class OpenMerge:
         """Decide the mode of a file: `100644` or `100755`."""
         self.session = self.session.choose_mode(os.fsencode(path), mode)
 
-    def choose_place(self, path: bytes | str, place: Place | str) -> None:
+    def choose_place(self, path: bytes | str, place: FilePlace | str) -> None:
         """Decide where a file that both sides moved is to lie."""
         self.session = self.session.choose_place(os.fsencode(path), place)
 

@@ -9,7 +9,7 @@ from engine.git.merge3 import Merger, Sides
 from engine.git.objects import Wording, resolve, write_commit
 from engine.git.runner import Repo
 from engine.git.stacking import Record, counted_from, standing_head
-from engine.merge import Names
+from engine.merge import SideNames
 from engine.plan.model import MergeMode
 
 Settled = Mapping[str, str]
@@ -26,7 +26,7 @@ class Question:
     """
 
     sides: Sides
-    names: Names
+    names: SideNames
     onto: str
     key: str
     is_of_base: bool = False
@@ -53,7 +53,7 @@ async def landing_question(
     if old is None:
         raise WorkspaceError(f"there is no branch {branch!r} to merge into")
     sides = sides_of(w, onto=old)
-    names = Names(branch, str(w.id))
+    names = SideNames(branch, str(w.id))
     return Question(sides=sides, names=names, onto=old, key=f"{old}..{sides.theirs}")
 
 
@@ -93,7 +93,7 @@ async def base_question(
         if tree is None:
             merged = await merger.merge3(since, onto, head)
             if not merged.is_clean:
-                sides, held = Sides(since, onto, head), Names(" + ".join(names[:at]), names[at])
+                sides, held = Sides(since, onto, head), SideNames(" + ".join(names[:at]), names[at])
                 return Question(sides=sides, names=held, onto=onto, key=key, is_of_base=True)
             tree = merged.tree
         onto = await write_commit(repo, tree, [onto, head], below.wording)

@@ -14,7 +14,7 @@ from engine.errors import GitFailed, WorkspaceError
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import resolve
 from engine.git.runner import Repo
-from engine.merge import Names
+from engine.merge import SideNames
 from engine.messages import commands as c
 from engine.messages import events as ev
 from engine.messages.events import Told
@@ -107,7 +107,7 @@ async def _planned(
     planned = PlannedLanding(worker=str(w.id))
     if isinstance(made, GitFailed) or made.is_clean:
         return planned
-    conflicts = await read_conflicts(repo, made, sides, Names(target, str(w.id)))
+    conflicts = await read_conflicts(repo, made, sides, SideNames(target, str(w.id)))
     hunks = sum(max(1, len(one.open.hunks)) for one in conflicts.files)
     return replace(planned, paths=conflict_paths(made), hunks=hunks)
 

@@ -27,7 +27,7 @@ from engine.git.objects import resolve, tree_of
 from engine.git.radar import Snapshot
 from engine.git.runner import Repo
 from engine.ids import WorkerId
-from engine.merge import Names
+from engine.merge import SideNames
 from engine.messages.events import ClashPredicted, LatestWins
 from engine.messages.results import Clash, Moment, RunView, StepView, WorkerView
 from engine.phases import Phase
@@ -273,7 +273,7 @@ class Radar:
         if len(merged.conflicts) > _MOST_READ:
             return Clash(other="", paths=paths, hunks=len(paths))
         where = self._merger.where
-        conflicts = await read_conflicts(self._repo, merged, sides, Names(), where=where)
+        conflicts = await read_conflicts(self._repo, merged, sides, SideNames(), where=where)
         hunks = sum(max(1, len(one.open.hunks)) for one in conflicts.files)
         return Clash(other="", paths=paths, hunks=hunks)
 

@@ -15,15 +15,15 @@ from engine.errors import WorkspaceError
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.runner import Repo
 from engine.merge import (
-    Asked,
-    Hunk,
+    ConflictHunk,
     HunkKey,
     Memory,
-    Names,
     Origin,
+    OutsideAnswer,
     Piece,
     Proposal,
     ResolutionSession,
+    SideNames,
     TextMerge,
     propose,
     reads_still,
@@ -60,7 +60,7 @@ class Review:
 
     repo: Repo
     sides: Sides
-    names: Names
+    names: SideNames
     merged: MergedTrees
     conflicts: Conflicts
     session: ResolutionSession
@@ -70,19 +70,19 @@ class Review:
     moved: bool = False
     trees: dict[tuple[object, ...], str] = field(default_factory=dict)
     offers: dict[HunkKey, tuple[Proposal, ...]] = field(default_factory=dict)
-    answers: dict[HunkKey, tuple[Asked, ...]] = field(default_factory=dict)
+    answers: dict[HunkKey, tuple[OutsideAnswer, ...]] = field(default_factory=dict)
     asking: dict[HunkKey, str] = field(default_factory=dict)
     problems: dict[HunkKey, str] = field(default_factory=dict)
     kept: dict[bytes, tuple[object, ConflictFileView]] = field(default_factory=dict)
 
     @classmethod
-    async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: Names) -> Self:
+    async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: SideNames) -> Self:
         """The review of a merge about which nothing is decided yet; both sides are commits."""
         merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
         return await cls.of(repo, merged, sides, names)
 
     @classmethod
-    async def of(cls, repo: Repo, merged: MergedTrees, sides: Sides, names: Names) -> Self:
+    async def of(cls, repo: Repo, merged: MergedTrees, sides: Sides, names: SideNames) -> Self:
         """The same of a merge that was made already."""
         conflicts = await read_conflicts(repo, merged, sides, names)
         paths = {one.path for one in merged.conflicts} | {one.path for one in conflicts.files}
@@ -111,7 +111,7 @@ class Review:
         said = written.get("asked") or {}
         self.answers = {
             HunkKey(key): tuple(
-                Asked(by, text.encode(errors="surrogateescape")) for by, text in all_
+                OutsideAnswer(by, text.encode(errors="surrogateescape")) for by, text in all_
             )
             for key, all_ in said.items()
         }
@@ -142,12 +142,12 @@ class Review:
         """
         return await to_thread.run_sync(decided, self.session, action)
 
-    def answered(self, hunk: HunkKey, answer: Asked | str) -> None:
+    def answered(self, hunk: HunkKey, answer: OutsideAnswer | str) -> None:
         """Somebody who was asked has answered, or could not: then it says in words why."""
         self.asking.pop(hunk, None)
         self.problems.pop(hunk, None)
         self.offers.pop(hunk, None)
-        if isinstance(answer, Asked):
+        if isinstance(answer, OutsideAnswer):
             self.answers[hunk] = (*self.answers.get(hunk, ()), answer)
         else:
             self.problems[hunk] = answer
@@ -272,7 +272,7 @@ class _Offers:
         self._until = time.monotonic() + _THINKS_S
         self.is_cut = False
 
-    def of(self, hunk: Hunk) -> tuple[Proposal, ...]:
+    def of(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
         """The proposals for a hunk; none where there is no time left to think."""
         if hunk.key not in self._known:
             if time.monotonic() > self._until:
@@ -284,14 +284,14 @@ class _Offers:
             )
         return self._known[hunk.key]
 
-    def _is_sound(self, hunk: Hunk, text: bytes) -> bool:
+    def _is_sound(self, hunk: ConflictHunk, text: bytes) -> bool:
         """Tell whether every file with this hunk can be read with the text in its place."""
         return all(reads(hunk, text) for reads in self._readers.get(hunk.key, ()))
 
     @cached_property
-    def _readers(self) -> Mapping[HunkKey, Sequence[Callable[[Hunk, bytes], bool]]]:
+    def _readers(self) -> Mapping[HunkKey, Sequence[Callable[[ConflictHunk, bytes], bool]]]:
         """The tests of the files, by the hunks that are open in them."""
-        found: dict[HunkKey, list[Callable[[Hunk, bytes], bool]]] = {}
+        found: dict[HunkKey, list[Callable[[ConflictHunk, bytes], bool]]] = {}
         for conflict in self._conflicts:
             reads = reads_still(conflict)
             for hunk in conflict.open.hunks:

@@ -21,7 +21,7 @@ from engine.git.merge3 import Merger
 from engine.git.objects import set_refs
 from engine.git.runner import Repo
 from engine.ids import RunId, WorkerId
-from engine.merge import Asked, HunkKey, ResolutionSession
+from engine.merge import HunkKey, OutsideAnswer, ResolutionSession
 from engine.messages import commands as c
 from engine.messages.merging import ConflictView
 from engine.review.inquiry import Inquiry, inquiry
@@ -139,7 +139,7 @@ class Resolutions:
         return inquiry(conflict, hunk, subjects=subjects, words=action.words)
 
     async def answered(
-        self, state: RunState, w: Worker, key: HunkKey, answer: Asked | str
+        self, state: RunState, w: Worker, key: HunkKey, answer: OutsideAnswer | str
     ) -> ConflictView:
         """Keep what came of asking: one more proposal, or in words why there is none.
 

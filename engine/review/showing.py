@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from engine.merge import (
     Choice,
-    DiffLine,
+    ConflictHunk,
     FileConflict,
-    Hunk,
     HunkKey,
     Lines,
+    MarkedLine,
     OwnText,
     Proposal,
     ResolutionSession,
@@ -36,7 +36,7 @@ _LONGEST_HEADING = 80
 _TWO = 2
 _ROUND, _MOST_SHOWN = 3, 400
 
-Proposer = Callable[[Hunk], tuple[Proposal, ...]]
+Proposer = Callable[[ConflictHunk], tuple[Proposal, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +145,9 @@ def _path_of(path: bytes | None) -> str | None:
     return shown_path(path) if path is not None else None
 
 
-def _hunk(conflict: FileConflict, hunk: Hunk, choice: Choice | None, lens: Lens) -> HunkView:
+def _hunk(
+    conflict: FileConflict, hunk: ConflictHunk, choice: Choice | None, lens: Lens
+) -> HunkView:
     result = text_of(hunk, choice) if choice is not None else None
     return HunkView(
         key=hunk.key,
@@ -184,7 +186,7 @@ def _word(choice: Choice | None) -> str | None:
             return str(choice)
 
 
-def _proposal(hunk: Hunk, proposal: Proposal) -> ProposalView:
+def _proposal(hunk: ConflictHunk, proposal: Proposal) -> ProposalView:
     is_remembered = "remembered" in {proposal.rule, *proposal.also}
     return ProposalView(
         rule=str(proposal.rule),
@@ -207,7 +209,7 @@ def _compared(base: Lines, side: Lines) -> tuple[LineView, ...]:
     return tuple(found)
 
 
-def _line(line: DiffLine, at: int) -> LineView:
+def _line(line: MarkedLine, at: int) -> LineView:
     return LineView(sign=line.sign, text=shown(line.text), marks=tuple(line.marks), at=at)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
-from engine.git.diff import FileChange, Hunk, changed_files, file_patches
+from engine.git.diff import FileChange, FileHunk, changed_files, file_patches
 from engine.git.merge3 import MergedTrees
 from engine.git.names import RefNames
 from engine.git.objects import Wording, read_blobs, set_refs, tree_of, write_commit
@@ -120,7 +120,7 @@ def _as_before(file: FileChange) -> Iterator[FileResult]:
         yield FileResult(file.old_path or file.path, file.old_mode, None, file.old_oid)
 
 
-def without(content: bytes, hunks: Sequence[Hunk]) -> bytes:
+def without(content: bytes, hunks: Sequence[FileHunk]) -> bytes:
     """A file's new content with these of its hunks, in their order, taken back."""
     lines = list(split_lines(content))
     for hunk in reversed(hunks):

@@ -16,9 +16,9 @@ from engine.merge import (
     CandidateHunk,
     FileResult,
     HunkKey,
-    Refused,
     Version,
     Weaving,
+    WeavingRefused,
     split_lines,
     weave,
 )
@@ -187,7 +187,7 @@ async def compose(
             f"no candidate of {step.name} has the hunk {error.args[0]}",
             hint="Look at the candidates again: one of them may have been retried.",
         ) from error
-    if isinstance(made, Refused):
+    if isinstance(made, WeavingRefused):
         return made.reason
     results = [_result(path, version, named) for path, version in made.files.items()]
     merged = MergedTrees(tree=await tree_of(repo, base))

@@ -7,7 +7,7 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError, WorkspaceError
-from engine.merge import Asked
+from engine.merge import OutsideAnswer
 from engine.messages import commands as c
 from engine.messages import merging as m
 from engine.messages.diffs import ChangeDiff
@@ -63,10 +63,10 @@ async def _ask_agent(runs: Runs, live: LiveRun, w: Worker, action: c.AskAgent) -
     inquiry, view = await desk.ask(live, w.id, action, by=choice.name)
 
     async def listen() -> None:
-        found: Asked | str
+        found: OutsideAnswer | str
         try:
             text = await ask_agent(runs.tools, live.state, w, choice=choice, inquiry=inquiry)
-            found = Asked(choice.name, text.encode(errors="surrogateescape"))
+            found = OutsideAnswer(choice.name, text.encode(errors="surrogateescape"))
         except (EngineError, OSError) as error:
             found = f"{choice.name}: {error}"
         await desk.answered(live, w.id, inquiry.key, found)

@@ -3,7 +3,7 @@
     probe.probe(env, cache_dir) -> Machine         what this machine can do, tried out once a boot
     confine.confine(machine, request) -> Profile   an attempt wrapped, for the keeper to carry out
     confine.looking(machine, request)              words for a short program of the engine's own
-    confine.set_limits, release, left_behind, release_named    cgroups of the living and the dead
+    confine.set_limits, release           cgroups of the living and the dead
     environment.environment(machine, request, extra) -> pairs  the agent's whole environment
     ladder.check_required(dimensions, report), ladder.doctor(machine)   levels, and how to get more
     room.room(folder) -> Room                      what is free for attempts, seen from in here

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.sandbox import caches, outlet, seccomp
-from engine.sandbox.machine import Machine, Mechanism
-from engine.sandbox.request import ConfineRequest, Network
-from engine.sandbox.view import Access, Sight, View
+from engine.sandbox.machine import MachineSupport, Mechanism
+from engine.sandbox.request import ConfineRequest, NetworkAccess
+from engine.sandbox.view import Access, BindMount, View
 
 _STATUS = ("--json-status-fd", "{status_fd}")
 _TMP = Path("/tmp")  # noqa: S108 - the sandbox's own
@@ -19,7 +19,7 @@ _VAR_LINKS = (("../run", "/var/run"), ("../run/lock", "/var/lock"), ("/tmp", "/v
 _MEMORY_FOLDERS_MB = 1024
 
 
-def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, ...]:
+def words(machine: MachineSupport, request: ConfineRequest, view: View) -> tuple[str, ...]:
     """The wrapper: bubblewrap and its options, to be put before the agent's own words."""
     return (
         machine.bwrap,
@@ -41,7 +41,7 @@ def words(machine: Machine, request: ConfineRequest, view: View) -> tuple[str, .
     )
 
 
-def system_calls(machine: Machine) -> bytes:
+def system_calls(machine: MachineSupport) -> bytes:
     """Return the filter of system calls: a pid namespace keeps other processes out of reach.
 
     A socket to the host of a virtual machine knows no network namespace.
@@ -60,12 +60,12 @@ def without_keeper(wrapper: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word in caches.without_layers(wrapper) if word not in _STATUS)
 
 
-def _namespaces(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+def _namespaces(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
     # Without `--cap-drop ALL` root keeps every capability and remounts what is read-only. The
     # cgroup namespace stays shared: runtimes size their heaps by the limit they read there.
     yield from ("--cap-drop", "ALL", "--unshare-user", "--unshare-pid", "--unshare-ipc")
     yield "--unshare-uts"
-    if request.network is not Network.OPEN:
+    if request.network is not NetworkAccess.OPEN:
         yield "--unshare-net"
     if not request.needs_own_sandbox:
         yield "--disable-userns"
@@ -98,7 +98,7 @@ def _mounts(request: ConfineRequest, view: View) -> Iterator[str]:
         yield from ("--remount-ro", folder)
 
 
-def _mount(sight: Sight, sealed: list[str]) -> Iterator[str]:
+def _mount(sight: BindMount, sealed: list[str]) -> Iterator[str]:
     inside, outside = str(sight.inside), str(sight.outside)
     if sight.access is Access.HIDDEN:
         if sight.inside.is_dir() and not sight.inside.is_symlink():
@@ -112,7 +112,7 @@ def _mount(sight: Sight, sealed: list[str]) -> Iterator[str]:
         yield from ("--bind" if sight.access is Access.WRITE else "--ro-bind", outside, inside)
 
 
-def _sealed_proc(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+def _sealed_proc(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
     """Root may write `/proc/sys` without any capability, and `core_pattern` runs what it names.
 
     An agent with a sandbox of its own must write its `uid_map`, so for it only the machine's own
@@ -140,13 +140,13 @@ def _memory_folder_bytes(request: ConfineRequest) -> int:
     return min(allowed) << 20
 
 
-def _names(machine: Machine) -> Iterator[str]:
+def _names(machine: MachineSupport) -> Iterator[str]:
     """A name for the user id inside: programs ask for it, and some fail when there is none."""
     for source, target in zip(machine.passwd, ("/etc/passwd", "/etc/group"), strict=False):
         yield from ("--ro-bind", source, target)
 
 
-def _process_limit(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+def _process_limit(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
     """Set inside, RLIMIT_NPROC counts this sandbox alone; outside, everything of the user's."""
     counted = any("pids" in each.controllers for each in machine.hierarchies)
     limit = request.limits.pids

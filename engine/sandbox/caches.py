@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.sandbox.holes import link_inside, unlink_inside
+from engine.beneath import make_link
+from engine.sandbox.holes import unlink_inside
 from engine.sandbox.ladder import files_rung
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.request import ConfineRequest
 from engine.sandbox.toolchains import is_open
 
@@ -55,17 +56,17 @@ class Layer:
 
     @property
     def inside(self) -> Path:
-        """Where it is found in the sandbox."""
+        """The path at which the sandbox shows it."""
         return _PLACE / self.name.strip(".").replace("/", "-")
 
 
-def layers(machine: Machine, request: ConfineRequest) -> tuple[Layer, ...]:
+def layers(machine: MachineSupport, request: ConfineRequest) -> tuple[Layer, ...]:
     """The caches that the user has and that can be layered here."""
     is_possible = files_rung(machine) is Mechanism.BWRAP and machine.has(Mechanism.OVERLAY)
     return tuple(_layers(request)) if is_possible and request.cache_dir is not None else ()
 
 
-def mounts(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+def mounts(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
     """The words of bubblewrap for them."""
     for layer in layers(machine, request):
         yield from ("--overlay-src", str(layer.lower))
@@ -88,14 +89,14 @@ def without_layers(wrapper: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def variables(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, str]]:
-    """How programs find them."""
+def variables(machine: MachineSupport, request: ConfineRequest) -> Iterator[tuple[str, str]]:
+    """Return the variables by which programs find the caches."""
     for layer in layers(machine, request):
         if layer.variable:
             yield layer.variable, str(layer.inside)
 
 
-def prepare(machine: Machine, request: ConfineRequest) -> None:
+def prepare(machine: MachineSupport, request: ConfineRequest) -> None:
     """Make the folders of the layers, and the links; take links away that would lead nowhere."""
     found = layers(machine, request)
     for layer in found:
@@ -107,7 +108,7 @@ def prepare(machine: Machine, request: ConfineRequest) -> None:
             continue
         with contextlib.suppress(OSError):  # the worker's own folder is in the way, and stays
             if name in linked:
-                link_inside(request.home, Path(name), linked[name])
+                make_link(request.home, Path(name), linked[name])
             else:
                 unlink_inside(request.home, Path(name), _PLACE)
 

@@ -103,17 +103,6 @@ def remove(cgroups: Iterable[Cgroup]) -> tuple[str, ...]:
     return tuple(str(path) for path in left)
 
 
-def names(hierarchies: Iterable[Hierarchy]) -> frozenset[str]:
-    """The names of all attempts that still have cgroups below these hierarchies."""
-    return frozenset(
-        entry.removeprefix(PREFIX)
-        for hierarchy in hierarchies
-        if Path(hierarchy.parent).is_dir()
-        for entry in os.listdir(hierarchy.parent)  # noqa: PTH208 - names are wanted, not paths
-        if entry.startswith(PREFIX)
-    )
-
-
 def sweep(hierarchies: Iterable[Hierarchy], *, older_than_s: float = _FORGOTTEN_S) -> None:
     """Remove the empty groups that engines left when they were killed.
 

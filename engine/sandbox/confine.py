@@ -15,9 +15,9 @@ from engine.errors import MechanismMissing
 from engine.limits import Dimension, Enforcement, Limits
 from engine.sandbox import bubblewrap, caches, cgroups, fence, ladder, outlet, scope
 from engine.sandbox.holes import link_into_home
-from engine.sandbox.machine import Hierarchy, Machine, Mechanism
-from engine.sandbox.profile import Cgroup, Profile
-from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.machine import Hierarchy, MachineSupport, Mechanism
+from engine.sandbox.profile import Profile
+from engine.sandbox.request import ConfineRequest, NetworkAccess
 from engine.sandbox.view import View, look
 
 _PREPARE = """
@@ -31,7 +31,7 @@ _LOOKS = itertools.count()
 _LONGEST = 150
 
 
-def confine(machine: Machine, request: ConfineRequest, view: View | None = None) -> Profile:
+def confine(machine: MachineSupport, request: ConfineRequest, view: View | None = None) -> Profile:
     """The profile of one attempt; asking again for a living one gives the same.
 
     Args:
@@ -79,7 +79,7 @@ def confine(machine: Machine, request: ConfineRequest, view: View | None = None)
     return profile
 
 
-def one_off(machine: Machine, profile: Profile) -> tuple[str, ...]:
+def one_off(machine: MachineSupport, profile: Profile) -> tuple[str, ...]:
     """Words to put before a program that is to see what an attempt sees, without a keeper.
 
     It joins the profile's cgroups, and is tied to the thread that starts it, which must wait.
@@ -99,7 +99,7 @@ def one_off(machine: Machine, profile: Profile) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def looking(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, ...]]:
+def looking(machine: MachineSupport, request: ConfineRequest) -> Iterator[tuple[str, ...]]:
     """Words that put a short program of the engine's into an attempt's view, to look only.
 
     The attempt may be alive: the cgroups are others than its own. There is no network, and nothing
@@ -109,7 +109,9 @@ def looking(machine: Machine, request: ConfineRequest) -> Iterator[tuple[str, ..
         request,
         name=f"{request.name[:_LONGEST]}.look-{os.getpid()}-{next(_LOOKS)}",
         is_read_only=True,
-        network=Network.NONE if ladder.network_rung(machine, Network.NONE) else Network.OPEN,
+        network=NetworkAccess.NONE
+        if ladder.network_rung(machine, NetworkAccess.NONE)
+        else NetworkAccess.OPEN,
         cache_dir=None,
     )
     profile = confine(machine, own)
@@ -140,27 +142,13 @@ def release(profile: Profile) -> tuple[str, ...]:
     return cgroups.remove(each for each in profile.cgroups if each.is_joined)
 
 
-def left_behind(machine: Machine) -> frozenset[str]:
-    """Names of attempts that still have cgroups, of engines that were killed too."""
-    return cgroups.names(machine.hierarchies)
-
-
-def release_named(machine: Machine, name: str) -> tuple[str, ...]:
-    """Remove the cgroups of a dead attempt of which nothing but the name is known."""
-    groups = [
-        Cgroup(version=each.version, controllers=(), path=f"{each.parent}/{cgroups.PREFIX}{name}")
-        for each in machine.hierarchies
-    ]
-    return cgroups.remove(groups)
-
-
 def row(profile: Profile, dimension: Dimension) -> Enforcement:
-    """How one dimension holds in a profile."""
+    """Return how one dimension holds in a profile."""
     return next(each for each in profile.report if each.dimension is dimension)
 
 
 def _with_bubblewrap(
-    machine: Machine, request: ConfineRequest, view: View, profile: Profile
+    machine: MachineSupport, request: ConfineRequest, view: View, profile: Profile
 ) -> Profile:
     scoped = machine.has(Mechanism.LANDLOCK) and fence.is_scoped(machine)
     return replace(
@@ -172,18 +160,18 @@ def _with_bubblewrap(
         ),
         has_pid_namespace=True,
         # The machine's abstract sockets (a desktop's, a debugger's) lie in the network namespace.
-        landlock_is_scoped=scoped and request.network is Network.OPEN,
+        landlock_is_scoped=scoped and request.network is NetworkAccess.OPEN,
         seccomp=bubblewrap.system_calls(machine).hex(),
     )
 
 
-def check_network(machine: Machine, request: ConfineRequest) -> None:
+def check_network(machine: MachineSupport, request: ConfineRequest) -> None:
     """Let nobody begin with a wider network than was asked for.
 
     Raises:
         MechanismMissing: It cannot be closed here.
     """
-    if request.network is Network.OPEN or ladder.network_rung(machine, request.network):
+    if request.network is NetworkAccess.OPEN or ladder.network_rung(machine, request.network):
         return
     finding = machine.finding(Mechanism.NETWORK_NAMESPACE)
     raise MechanismMissing(

@@ -12,7 +12,7 @@ from functools import lru_cache
 from engine.sandbox import caches, outlet
 from engine.sandbox.holes import docker_socket
 from engine.sandbox.ladder import files_rung
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.request import ConfineRequest
 from engine.sandbox.view import View, look, toolchains_for
 
@@ -35,7 +35,7 @@ _NEVER = ("GIT_*", "HOME", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "PLAIT_*")
 
 
 def environment(
-    machine: Machine,
+    machine: MachineSupport,
     request: ConfineRequest,
     extra: Mapping[str, str] | None = None,
     *,
@@ -64,7 +64,9 @@ def environment(
     return tuple(sorted(found.items()))
 
 
-def _own(machine: Machine, request: ConfineRequest, view: View | None) -> Iterator[tuple[str, str]]:
+def _own(
+    machine: MachineSupport, request: ConfineRequest, view: View | None
+) -> Iterator[tuple[str, str]]:
     is_mounted = files_rung(machine) is Mechanism.BWRAP
     toolchains = view.toolchains if view is not None else toolchains_for(request)
     temp = view.temp if view is not None and (is_mounted or request.temp is None) else request.temp
@@ -80,5 +82,5 @@ def _own(machine: Machine, request: ConfineRequest, view: View | None) -> Iterat
 
 @lru_cache(maxsize=16)
 def _named(patterns: tuple[str, ...]) -> Callable[[str], object]:
-    """Whether a name matches one of these."""
+    """Say if a name matches one of these."""
     return re.compile("|".join(map(translate, patterns))).match

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from engine.sandbox import seccomp
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.profile import Profile
-from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.request import ConfineRequest, NetworkAccess
 from engine.sandbox.view import Access, View
 
 _DEVICES = tuple(
@@ -39,21 +39,21 @@ def rules(view: View) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def is_scoped(machine: Machine) -> bool:
-    """Whether this kernel can also close abstract sockets and signals to the outside."""
+def is_scoped(machine: MachineSupport) -> bool:
+    """Say if this kernel can also close abstract sockets and signals to the outside."""
     return machine.landlock_abi >= _SCOPE_ABI
 
 
-def sockets(machine: Machine, request: ConfineRequest) -> str:
+def sockets(machine: MachineSupport, request: ConfineRequest) -> str:
     """Return which sockets may be made: unix ones lead to the user's daemons."""
     if not machine.has(Mechanism.SECCOMP):
         return "all"
-    if request.network is Network.NONE:
+    if request.network is NetworkAccess.NONE:
         return "none"
     return "ordinary" if request.holes.docker or request.holes.ssh_agent else "network"
 
 
-def system_calls(machine: Machine, request: ConfineRequest) -> str:
+def system_calls(machine: MachineSupport, request: ConfineRequest) -> str:
     """Return the filter of system calls, for `Profile.seccomp`."""
     families = sockets(machine, request)
     if families == "all":
@@ -61,7 +61,7 @@ def system_calls(machine: Machine, request: ConfineRequest) -> str:
     return seccomp.program(os.uname().machine, families, is_among_others=True).hex()
 
 
-def launcher(machine: Machine, profile: Profile) -> tuple[str, ...]:
+def launcher(machine: MachineSupport, profile: Profile) -> tuple[str, ...]:
     """Words that put the fence of a profile before a program that no keeper starts."""
     scoped = ("--scoped",) if profile.landlock_is_scoped else ()
     flags = (*scoped, f"--seccomp={profile.seccomp}")

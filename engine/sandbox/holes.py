@@ -25,7 +25,7 @@ def hole_paths(request: ConfineRequest) -> Iterator[tuple[Path, bool]]:
 
 
 def missing_holes(request: ConfineRequest) -> tuple[str, ...]:
-    """What was to be opened and is not there."""
+    """Name what was to be opened and is not there."""
     holes = request.holes
     missing = [hole for hole in holes.paths if _named(request, hole) is None]
     if holes.docker and not _is_there(docker_socket(request)):
@@ -56,7 +56,7 @@ def hole_sockets(request: ConfineRequest) -> Iterator[Path]:
 
 
 def docker_socket(request: ConfineRequest) -> str:
-    """Where the Docker daemon listens for this user."""
+    """Return the address at which the Docker daemon listens for this user."""
     return request.env.get("DOCKER_HOST", f"unix://{_DOCKER_SOCKET}").removeprefix("unix://")
 
 
@@ -65,16 +65,11 @@ def link_into_home(request: ConfineRequest) -> None:
     real = _real_home(request)
     for path, _ in hole_paths(request):
         if real in path.parents:
-            link_inside(request.home, path.relative_to(real), path)
-
-
-def link_inside(home: Path, name: Path, target: Path) -> None:
-    """Make a link in a folder that a worker writes, unless something is in the way."""
-    make_link(home, name, target)
+            make_link(request.home, path.relative_to(real), path)
 
 
 def unlink_inside(home: Path, name: Path, place: Path) -> None:
-    """Take such a link away if it leads below a place."""
+    """Remove a link from a folder that a worker writes, if it leads below a place."""
     to = read_link(home, name)
     if isinstance(to, bytes) and place in Path(os.fsdecode(to)).parents:
         remove_file(home, name)

@@ -1,4 +1,4 @@
-"""Which rung of each ladder holds on a machine, and how that is told: to a report, to `require`.
+"""The rung of each ladder that holds on a machine, for a report and for `require`.
 
 files    bwrap → Landlock → none
 git      private clone under bwrap → under Landlock → tamper-checked
@@ -18,15 +18,15 @@ from engine.errors import MechanismMissing
 from engine.limits import Dimension, Enforcement, Level, Limits
 from engine.sandbox.fence import is_scoped, sockets
 from engine.sandbox.holes import missing_holes
-from engine.sandbox.machine import Hierarchy, Machine, Mechanism
-from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.machine import Hierarchy, MachineSupport, Mechanism
+from engine.sandbox.request import ConfineRequest, NetworkAccess
 
 _UNIFIED = 2
 _LIMITERS = (Mechanism.CGROUP2, Mechanism.SYSTEMD, Mechanism.CGROUP1)
 
 
-def files_rung(machine: Machine) -> Mechanism | None:
-    """What fences files in here.
+def files_rung(machine: MachineSupport) -> Mechanism | None:
+    """Return the mechanism that fences files in here.
 
     Raises:
         MechanismMissing: PLAIT_SANDBOX demands a rung that does not work.
@@ -45,8 +45,8 @@ def files_rung(machine: Machine) -> Mechanism | None:
     return next((rung for rung in rungs if machine.has(rung)), None)
 
 
-def limiters(machine: Machine) -> tuple[Hierarchy, ...]:
-    """Where cgroups come from, best first.
+def limiters(machine: MachineSupport) -> tuple[Hierarchy, ...]:
+    """Return the places where cgroups can be made, best first.
 
     Every one more costs a start its time, so none is taken for what another does already: a scope
     of systemd's has all limits, and any group of version 2 freezes, and counts what is used.
@@ -67,9 +67,9 @@ def limiters(machine: Machine) -> tuple[Hierarchy, ...]:
 
 
 def report(
-    machine: Machine, request: ConfineRequest, read_back: Mapping[Dimension, str]
+    machine: MachineSupport, request: ConfineRequest, read_back: Mapping[Dimension, str]
 ) -> tuple[Enforcement, ...]:
-    """How each dimension holds for an attempt; `read_back` is what its cgroups say."""
+    """Report how each dimension holds for an attempt; `read_back` is what its cgroups say."""
     limits = request.limits
     return (
         _files(machine, request),
@@ -120,7 +120,7 @@ def check_required(required: Iterable[Dimension], rows: Iterable[Enforcement]) -
             )
 
 
-def doctor(machine: Machine) -> tuple[Enforcement, ...]:
+def doctor(machine: MachineSupport) -> tuple[Enforcement, ...]:
     """Return what this machine can enforce at best, one row a dimension, with how to get more."""
     return tuple(replace(row, value="") for row in report(machine, best_request(), {}))
 
@@ -129,11 +129,11 @@ def best_request() -> ConfineRequest:
     """Return what an attempt asks that opens nothing."""
     here = Path("/")
     return ConfineRequest(
-        name="doctor", workspace=here, home=here, private_clone=here, network=Network.NONE
+        name="doctor", workspace=here, home=here, private_clone=here, network=NetworkAccess.NONE
     )
 
 
-def keeps_content(machine: Machine, request: ConfineRequest) -> bool:
+def keeps_content(machine: MachineSupport, request: ConfineRequest) -> bool:
     """Return whether an attempt can neither read nor write what is in files outside its folders.
 
     A daemon of the user's that it can reach does both for it.
@@ -142,12 +142,12 @@ def keeps_content(machine: Machine, request: ConfineRequest) -> bool:
     return rung is not None and not (_meets_daemons(machine, request) or request.holes.docker)
 
 
-def _meets_daemons(machine: Machine, request: ConfineRequest) -> bool:
+def _meets_daemons(machine: MachineSupport, request: ConfineRequest) -> bool:
     is_landlock = files_rung(machine) is Mechanism.LANDLOCK
     return is_landlock and sockets(machine, request) in ("all", "ordinary")
 
 
-def files_level(machine: Machine, request: ConfineRequest) -> Level:
+def files_level(machine: MachineSupport, request: ConfineRequest) -> Level:
     """Return how well an attempt is kept to its own folders.
 
     Landlock keeps the content of files. It does not know of calls that change a file's mode or
@@ -160,7 +160,7 @@ def files_level(machine: Machine, request: ConfineRequest) -> Level:
     return Level.ENFORCED if is_whole else Level.ADVISORY
 
 
-def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
+def _files(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
     rung = files_rung(machine)
     remarks = (*_weaknesses(machine, request), *_opened(request))
     return Enforcement(
@@ -173,13 +173,13 @@ def _files(machine: Machine, request: ConfineRequest) -> Enforcement:
     )
 
 
-def _files_fix(machine: Machine, request: ConfineRequest, rung: Mechanism | None) -> str:
+def _files_fix(machine: MachineSupport, request: ConfineRequest, rung: Mechanism | None) -> str:
     if rung is not Mechanism.BWRAP:
         return machine.finding(Mechanism.BWRAP).fix
     return "Take `docker` out of `runtime.sandbox`." if request.holes.docker else ""
 
 
-def _weaknesses(machine: Machine, request: ConfineRequest) -> Iterator[str]:
+def _weaknesses(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
     """Tell what a rung does not hold, and why no better one does."""
     rung = files_rung(machine)
     if rung is Mechanism.BWRAP:
@@ -198,7 +198,7 @@ def _weaknesses(machine: Machine, request: ConfineRequest) -> Iterator[str]:
 _KNOWS_TRUNCATION_ABI = 3
 
 
-def _gaps_of_landlock(machine: Machine) -> Iterator[str]:
+def _gaps_of_landlock(machine: MachineSupport) -> Iterator[str]:
     yield "the content of your files is kept, but their modes, times and names are not"
     yield "shared memory is the machine's"
     if not is_scoped(machine):
@@ -222,7 +222,7 @@ def _opened(request: ConfineRequest) -> Iterator[str]:
         yield f"not there to be opened: {', '.join(missing)}"
 
 
-def _git(machine: Machine, request: ConfineRequest) -> Enforcement:
+def _git(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
     rung = files_rung(machine)
     is_private = request.private_clone is not None
     held = rung is not None and is_private
@@ -247,18 +247,18 @@ def _git(machine: Machine, request: ConfineRequest) -> Enforcement:
     )
 
 
-def network_rung(machine: Machine, network: Network) -> Mechanism | None:
-    """What closes the network here, if it is to be closed at all."""
+def network_rung(machine: MachineSupport, network: NetworkAccess) -> Mechanism | None:
+    """Return the mechanism that closes the network here, if it is to be closed at all."""
     rung = files_rung(machine)
     if rung is Mechanism.BWRAP and machine.has(Mechanism.NETWORK_NAMESPACE):
         return Mechanism.NETWORK_NAMESPACE
     if rung is Mechanism.LANDLOCK and machine.has(Mechanism.SECCOMP):
-        return Mechanism.SECCOMP if network is Network.NONE else None
+        return Mechanism.SECCOMP if network is NetworkAccess.NONE else None
     return None
 
 
-def _network(machine: Machine, request: ConfineRequest) -> Enforcement:
-    if request.network is Network.OPEN:
+def _network(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
+    if request.network is NetworkAccess.OPEN:
         closed = machine.has(Mechanism.LANDLOCK) and is_scoped(machine)
         leak = "" if closed else "; abstract sockets of the machine can be reached"
         return Enforcement(
@@ -281,7 +281,7 @@ def _network(machine: Machine, request: ConfineRequest) -> Enforcement:
     )
 
 
-def _why_network(machine: Machine, rung: Mechanism | None) -> str:
+def _why_network(machine: MachineSupport, rung: Mechanism | None) -> str:
     """Say why the network is closed by less than a namespace, or not at all."""
     if rung is Mechanism.NETWORK_NAMESPACE:
         return ""
@@ -290,7 +290,7 @@ def _why_network(machine: Machine, rung: Mechanism | None) -> str:
 
 
 def _limited(
-    machine: Machine, dimension: Dimension, asked: str, read_back: Mapping[Dimension, str]
+    machine: MachineSupport, dimension: Dimension, asked: str, read_back: Mapping[Dimension, str]
 ) -> Enforcement:
     mechanism = limiter(machine, dimension)
     better = [each for each in _LIMITERS if each is not mechanism]
@@ -312,12 +312,12 @@ def _limited(
     )
 
 
-def _why_sampled(machine: Machine, dimension: Dimension, better: Iterable[Mechanism]) -> str:
+def _why_sampled(machine: MachineSupport, dimension: Dimension, better: Iterable[Mechanism]) -> str:
     why = _why_none(machine, better)
     return why or f"no cgroup here has a controller for {dimension.value}"
 
 
-def limiter(machine: Machine, dimension: Dimension) -> Mechanism | None:
+def limiter(machine: MachineSupport, dimension: Dimension) -> Mechanism | None:
     """Return what limits memory, cpu or pids here."""
     for place in limiters(machine):
         if dimension.value in place.controllers:
@@ -329,7 +329,7 @@ def limiter(machine: Machine, dimension: Dimension) -> Mechanism | None:
     return Mechanism.SAMPLING if machine.has(Mechanism.SAMPLING) else None
 
 
-def _kill(machine: Machine) -> Enforcement:
+def _kill(machine: MachineSupport) -> Enforcement:
     ways = {
         "pid namespace": machine.has(Mechanism.BWRAP),
         "cgroup.kill": _can_kill(machine),
@@ -355,18 +355,18 @@ def _budget(limits: Limits) -> Enforcement:
     )
 
 
-def _can_kill(machine: Machine) -> bool:
+def _can_kill(machine: MachineSupport) -> bool:
     has_group = any(each.mechanism is Mechanism.CGROUP2 for each in machine.hierarchies)
     return has_group and machine.has(Mechanism.CGROUP_KILL)
 
 
-def _why_not(machine: Machine, mechanism: Mechanism) -> str:
+def _why_not(machine: MachineSupport, mechanism: Mechanism) -> str:
     finding = machine.finding(mechanism)
     return "" if finding.works else f"{mechanism}: {finding.reason}"
 
 
-def _why_none(machine: Machine, mechanisms: Iterable[Mechanism]) -> str:
-    """Why none of these works; those with the same reason are named together."""
+def _why_none(machine: MachineSupport, mechanisms: Iterable[Mechanism]) -> str:
+    """Say why none of these works; those with the same reason are named together."""
     names: dict[str, list[str]] = {}
     for finding in map(machine.finding, mechanisms):
         if not finding.works:

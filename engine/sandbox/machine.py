@@ -1,4 +1,4 @@
-"""What was found out about this machine, as plain data that can be kept for as long as it runs.
+"""The facts about this machine, as plain data that can be kept for as long as it runs.
 
 Knows which mechanisms there are and what forcing one off means; finding out is `probe`'s work.
 """
@@ -28,8 +28,8 @@ class Mechanism(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
-    """What trying one mechanism showed.
+class MechanismFinding:
+    """The result of trying one mechanism.
 
     Attributes:
         detail: What was read back, such as a version.
@@ -55,8 +55,8 @@ class Hierarchy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
-    """What this machine can enforce for this user.
+class MachineSupport:
+    """The mechanisms that this machine can enforce for this user.
 
     Attributes:
         identity: Kernel, boot, user and tools: what is cached holds while this stays the same.
@@ -74,7 +74,7 @@ class Machine:
 
     identity: str
     uid: int
-    findings: tuple[Finding, ...]
+    findings: tuple[MechanismFinding, ...]
     hierarchies: tuple[Hierarchy, ...] = ()
     root_only: tuple[str, ...] = ()
     bwrap: str = "bwrap"
@@ -87,15 +87,15 @@ class Machine:
     demanded: str = ""
     forced_off: tuple[str, ...] = ()
 
-    def finding(self, mechanism: Mechanism) -> Finding:
-        """What is known of one mechanism."""
+    def finding(self, mechanism: Mechanism) -> MechanismFinding:
+        """Return the finding about one mechanism."""
         for each in self.findings:
             if each.mechanism is mechanism:
                 return each
-        return Finding(mechanism=mechanism, works=False, reason="it was not looked for")
+        return MechanismFinding(mechanism=mechanism, works=False, reason="it was not looked for")
 
     def has(self, mechanism: Mechanism) -> bool:
-        """Whether a mechanism works here and is not forced off."""
+        """Say if a mechanism works here and is not forced off."""
         return self.finding(mechanism).works
 
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Machine:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `to_json` gave.
+        """Read what `to_json` gave.
 
         Raises:
             KeyError, TypeError, ValueError: It was written by another version.
@@ -114,7 +114,7 @@ class Machine:
             for key, value in dict(data).items()
         }
         known["findings"] = tuple(
-            Finding(**{**each, "mechanism": Mechanism(each["mechanism"])})
+            MechanismFinding(**{**each, "mechanism": Mechanism(each["mechanism"])})
             for each in data["findings"]
         )
         known["hierarchies"] = tuple(
@@ -132,7 +132,7 @@ class Machine:
 _RUNGS = ("bwrap", "landlock", "none")
 
 
-def forced(machine: Machine, env: Mapping[str, str]) -> Machine:
+def forced(machine: MachineSupport, env: Mapping[str, str]) -> MachineSupport:
     """The machine as PLAIT_SANDBOX and PLAIT_FORCE_OFF want it to be seen.
 
     Raises:
@@ -163,7 +163,7 @@ def forced(machine: Machine, env: Mapping[str, str]) -> Machine:
     )
 
 
-def _off(finding: Finding, variable: str, value: str) -> Finding:
+def _off(finding: MechanismFinding, variable: str, value: str) -> MechanismFinding:
     reason, fix = f"forced off by {variable}={value}", f"Unset {variable}."
     return replace(finding, works=False, reason=reason, fix=fix)
 

@@ -6,8 +6,8 @@ The programs are the keeper's (`engine/keeper/egress.py`), which is run and neve
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.sandbox.machine import Machine
-from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.machine import MachineSupport
+from engine.sandbox.request import ConfineRequest, NetworkAccess
 
 SOCKET = Path("/run/plait-egress")
 """Where the proxy is found inside: short, because a long path cannot be connected to."""
@@ -16,16 +16,16 @@ _SOCKET_NAME, _PORT = "egress.sock", 41789
 _NEVER_BY_PROXY = "localhost,127.0.0.1,::1"
 
 
-def around(machine: Machine, request: ConfineRequest) -> Iterator[str]:
-    """What stands before the whole wrapper: the proxy ends when the wrapper ends."""
-    if request.network is Network.ALLOW_LIST:
+def around(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
+    """Return the words before the whole wrapper: the proxy ends when the wrapper ends."""
+    if request.network is NetworkAccess.ALLOW_LIST:
         folder, hosts = str(request.egress_dir), request.allowed_hosts
         yield from (*machine.python, _program(machine), "around", folder, *hosts, "--")
 
 
-def inside(machine: Machine, request: ConfineRequest) -> Iterator[str]:
-    """What stands before the agent: the forwarder, which does nothing where there is no proxy."""
-    if request.network is Network.ALLOW_LIST:
+def inside(machine: MachineSupport, request: ConfineRequest) -> Iterator[str]:
+    """Return the words before the agent: the forwarder, which does nothing without a proxy."""
+    if request.network is NetworkAccess.ALLOW_LIST:
         yield from (*machine.python, _program(machine), "inside", str(SOCKET), "--")
 
 
@@ -35,15 +35,15 @@ def mounts(request: ConfineRequest) -> Iterator[str]:
         yield from ("--bind-try", str(request.egress_dir.resolve() / _SOCKET_NAME), str(SOCKET))
 
 
-def shown(machine: Machine, request: ConfineRequest) -> Iterator[Path]:
-    """What the forwarder needs to be seen: its interpreter and itself."""
-    if request.network is Network.ALLOW_LIST:
+def shown(machine: MachineSupport, request: ConfineRequest) -> Iterator[Path]:
+    """Return what the forwarder needs to be seen: its interpreter and itself."""
+    if request.network is NetworkAccess.ALLOW_LIST:
         yield from (Path(machine.python_home), Path(_program(machine)))
 
 
 def variables(request: ConfineRequest) -> Iterator[tuple[str, str]]:
-    """How programs find the way out."""
-    if request.network is not Network.ALLOW_LIST:
+    """Return the variables by which programs find the way out."""
+    if request.network is not NetworkAccess.ALLOW_LIST:
         return
     web, any_kind = f"http://127.0.0.1:{_PORT}", f"socks5h://127.0.0.1:{_PORT}"
     pairs = (("HTTP_PROXY", web), ("HTTPS_PROXY", web), ("ALL_PROXY", any_kind))
@@ -53,5 +53,5 @@ def variables(request: ConfineRequest) -> Iterator[tuple[str, str]]:
     yield "NODE_USE_ENV_PROXY", "1"
 
 
-def _program(machine: Machine) -> str:
+def _program(machine: MachineSupport) -> str:
     return str(Path(machine.launcher).with_name("egress.py"))

@@ -19,9 +19,9 @@ from pathlib import Path
 from engine.private import tightened
 from engine.sandbox import bubblewrap, seccomp
 from engine.sandbox.cgroups import sweep
-from engine.sandbox.machine import Finding, Machine, Mechanism, forced
+from engine.sandbox.machine import MachineSupport, Mechanism, MechanismFinding, forced
 from engine.sandbox.probe_cgroups import mounts, probe_cgroups
-from engine.sandbox.request import Network
+from engine.sandbox.request import NetworkAccess
 from engine.sandbox.scope import probe_scope
 from engine.sandbox.trials import SYSCTLS, Trial, find_bwrap, run, sysctl
 from engine.system import IS_PORTABLE
@@ -37,8 +37,8 @@ _ELSEWHERE = (
 )
 
 
-def probe(env: Mapping[str, str], cache_dir: Path) -> Machine:
-    """What this machine can enforce, as PLAIT_SANDBOX and PLAIT_FORCE_OFF want it seen.
+def probe(env: Mapping[str, str], cache_dir: Path) -> MachineSupport:
+    """Probe what this machine can enforce, as PLAIT_SANDBOX and PLAIT_FORCE_OFF want it seen.
 
     Args:
         env: The user's environment.
@@ -60,9 +60,9 @@ def probe(env: Mapping[str, str], cache_dir: Path) -> Machine:
     return forced(machine, env)
 
 
-def _remembered(file: Path, identity: str) -> Machine | None:
+def _remembered(file: Path, identity: str) -> MachineSupport | None:
     try:
-        machine = Machine.from_json(json.loads(file.read_text()))
+        machine = MachineSupport.from_json(json.loads(file.read_text()))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     kept = (*machine.passwd, *filter(None, (machine.filter_file,)))
@@ -70,7 +70,7 @@ def _remembered(file: Path, identity: str) -> Machine | None:
     return machine if machine.identity == identity and is_whole else None
 
 
-def _remember(file: Path, machine: Machine) -> None:
+def _remember(file: Path, machine: MachineSupport) -> None:
     has_bwrap = machine.has(Mechanism.BWRAP) and machine.has(Mechanism.NETWORK_NAMESPACE)
     has_landlock = machine.has(Mechanism.LANDLOCK) or not machine.landlock_abi
     is_bwrap_missing = not Path(machine.bwrap).is_absolute()
@@ -97,28 +97,31 @@ def _identity(env: Mapping[str, str]) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _elsewhere() -> Machine:
-    """What can be said without the kernel that all of this is about."""
+def _elsewhere() -> MachineSupport:
+    """Return the support of a system without the kernel that all of this is about."""
     reason, fix = _ELSEWHERE
     missing = [each for each in Mechanism if each is not Mechanism.SAMPLING]
-    return Machine(
+    return MachineSupport(
         identity="",
         uid=os.getuid(),
         findings=(
-            *(Finding(mechanism=each, works=False, reason=reason, fix=fix) for each in missing),
-            Finding(mechanism=Mechanism.SAMPLING, works=True),
+            *(
+                MechanismFinding(mechanism=each, works=False, reason=reason, fix=fix)
+                for each in missing
+            ),
+            MechanismFinding(mechanism=Mechanism.SAMPLING, works=True),
         ),
     )
 
 
-def _probed(env: Mapping[str, str], cache_dir: Path, identity: str) -> Machine:
+def _probed(env: Mapping[str, str], cache_dir: Path, identity: str) -> MachineSupport:
     found, places = probe_cgroups()
     scope, scope_place = probe_scope(env)
     is_root = os.getuid() == 0
-    bare = Machine(
+    bare = MachineSupport(
         identity=identity,
         uid=os.getuid(),
-        findings=(*found, scope, Finding(mechanism=Mechanism.SAMPLING, works=True)),
+        findings=(*found, scope, MechanismFinding(mechanism=Mechanism.SAMPLING, works=True)),
         hierarchies=(*places, *((scope_place,) if scope_place else ())),
         root_only=tuple(_root_only()) if is_root else (),
         bwrap=find_bwrap(env) or "bwrap",
@@ -133,8 +136,8 @@ def _probed(env: Mapping[str, str], cache_dir: Path, identity: str) -> Machine:
     with tempfile.TemporaryDirectory(dir=cache_dir) as folder:
         trial = Trial(bare, env, Path(folder))
         findings = (
-            trial.bwrap(Network.OPEN),
-            trial.bwrap(Network.NONE),
+            trial.bwrap(NetworkAccess.OPEN),
+            trial.bwrap(NetworkAccess.NONE),
             trial.overlay(),
             trial.landlock(),
             trial.seccomp(),
@@ -143,7 +146,7 @@ def _probed(env: Mapping[str, str], cache_dir: Path, identity: str) -> Machine:
     return _with_filter(replace(bare, findings=(*findings, *bare.findings)), cache_dir)
 
 
-def _with_filter(machine: Machine, cache_dir: Path) -> Machine:
+def _with_filter(machine: MachineSupport, cache_dir: Path) -> MachineSupport:
     """Write the filter of system calls where a program without a keeper finds it."""
     code = bubblewrap.system_calls(machine)
     if not code:
@@ -154,7 +157,7 @@ def _with_filter(machine: Machine, cache_dir: Path) -> Machine:
 
 
 def _root_only() -> Iterator[str]:
-    """What only root may read: as root, a sandbox does not hide it by itself."""
+    """Return what only root may read: as root, a sandbox does not hide it by itself."""
     for top, depth in (("/etc", 3), ("/var/lib", 1), ("/opt", 1)):
         yield from _unreadable(Path(top), depth)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.limits import Limits
 from engine.sandbox import cgroups
-from engine.sandbox.machine import Finding, Hierarchy, Mechanism
+from engine.sandbox.machine import Hierarchy, Mechanism, MechanismFinding
 from engine.sandbox.profile import Cgroup
 from engine.sandbox.trials import is_container
 from engine.system import IS_PORTABLE
@@ -87,8 +87,8 @@ def _own_groups(text: str) -> Iterator[tuple[str, str]]:
             yield controller, path
 
 
-def probe_cgroups() -> tuple[list[Finding], list[Hierarchy]]:
-    """What cgroups can do here: the findings, and the places, version 2 first."""
+def probe_cgroups() -> tuple[list[MechanismFinding], list[Hierarchy]]:
+    """Probe what cgroups can do here: the findings, and the places, version 2 first."""
     found = sorted(mounts(), key=lambda mount: -mount.version)
     tried = [(mount, *_try(mount)) for mount in found]
     places = [place for _, place, _ in tried if place is not None]
@@ -98,7 +98,7 @@ def probe_cgroups() -> tuple[list[Finding], list[Hierarchy]]:
     ]
     killer = next((each for each in places if each.mechanism is Mechanism.CGROUP2), None)
     findings.append(
-        Finding(
+        MechanismFinding(
             mechanism=Mechanism.CGROUP_KILL,
             works=killer is not None,
             detail=killer.parent if killer else "",
@@ -111,14 +111,14 @@ def probe_cgroups() -> tuple[list[Finding], list[Hierarchy]]:
 _Tried = tuple[Mount, Hierarchy | None, str]
 
 
-def _finding(mechanism: Mechanism, tried: list[_Tried]) -> Finding:
+def _finding(mechanism: Mechanism, tried: list[_Tried]) -> MechanismFinding:
     taken = [
         each for _, place, _ in tried if place for each in place.controllers if each in _LIMITED
     ]
     reasons = dict.fromkeys(why for _, _, why in tried if why)
     reason = "; ".join(reasons) or ("" if tried else "it is not mounted")
     works = bool(taken)
-    return Finding(
+    return MechanismFinding(
         mechanism=mechanism,
         works=works,
         detail=", ".join(taken),
@@ -152,7 +152,7 @@ def _try(mount: Mount) -> tuple[Hierarchy | None, str]:
 
 
 def _controllers_below(mount: Mount, parent: Path) -> tuple[str, ...]:
-    """Which limits a group made here really takes; raises where none can be made or joined."""
+    """Return the limits that a group made here takes; raise where none can be made or joined."""
     if mount.is_unified:
         _enable(parent)
     group = Path(tempfile.mkdtemp(prefix=f"{cgroups.PREFIX}probe-", dir=parent))

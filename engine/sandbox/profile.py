@@ -1,4 +1,4 @@
-"""How one attempt is to be confined, as plain data that a keeper can carry out.
+"""The confinement of one attempt, as plain data that a keeper can carry out.
 
 Built by the rungs of this room; carried out by the keeper, which knows no policy.
 """
@@ -29,7 +29,7 @@ class Cgroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What stands between an agent and the machine.
+    """Everything that stands between an agent and the machine.
 
     Attributes:
         wrapper: Words put before the agent's own argv (`bwrap …`); `{status_fd}` in a word is

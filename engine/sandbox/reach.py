@@ -1,4 +1,4 @@
-"""Whether an attempt could have written somewhere: told from the rung it ran on, and its holes.
+"""Tell if an attempt could have written somewhere, from its rung and its holes.
 
 Knows nothing of what happened; only what the mechanisms make impossible.
 """
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from engine.sandbox.holes import hole_paths
 from engine.sandbox.ladder import keeps_content
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.request import ConfineRequest
 
 
-def may_write(machine: Machine, request: ConfineRequest, path: Path) -> bool:
+def may_write(machine: MachineSupport, request: ConfineRequest, path: Path) -> bool:
     """Return whether an attempt could have written below a folder that is hidden from it.
 
     A hole that is no deeper than what is hidden does not uncover it.

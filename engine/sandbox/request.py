@@ -1,4 +1,4 @@
-"""What one attempt asks of its sandbox, as plain data: its own folders, its holes, its limits.
+"""One attempt's demands on its sandbox, as plain data: its folders, its holes, its limits.
 
 Knows no mechanism: the same request is answered by every rung of the ladder.
 """
@@ -14,8 +14,8 @@ from engine.limits import Limits
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 
 
-class Network(StrEnum):
-    """What an attempt may reach."""
+class NetworkAccess(StrEnum):
+    """The network that an attempt may reach."""
 
     OPEN = "open"
     NONE = "none"
@@ -23,8 +23,8 @@ class Network(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holes:
-    """What the user opens on purpose; every hole is reported.
+class SandboxHoles:
+    """The holes that the user opens on purpose; every hole is reported.
 
     Attributes:
         env: Names of variables passed on, `*` at the end of a name allowed.
@@ -42,7 +42,7 @@ class Holes:
 
 @dataclass(frozen=True, kw_only=True)
 class ConfineRequest:
-    """What one attempt needs; all paths are absolute and exist.
+    """The needs of one attempt; all paths are absolute and exist.
 
     Attributes:
         name: Unique among living attempts; names its cgroups.
@@ -79,8 +79,8 @@ class ConfineRequest:
     read_only: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    holes: Holes = field(default_factory=Holes)
-    network: Network = Network.OPEN
+    holes: SandboxHoles = field(default_factory=SandboxHoles)
+    network: NetworkAccess = NetworkAccess.OPEN
     allowed_hosts: tuple[str, ...] = ()
     egress_dir: Path | None = None
     limits: Limits = field(default_factory=Limits)
@@ -91,7 +91,7 @@ class ConfineRequest:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"not a name for a cgroup: {self.name!r}")
-        if self.network is Network.ALLOW_LIST and self.egress_dir is None:
+        if self.network is NetworkAccess.ALLOW_LIST and self.egress_dir is None:
             raise ValueError("an allow-list needs a folder for its proxy")
         for path in (self.workspace, self.home, *self.git_objects, *self.hide, *self.read_only):
             if not path.is_absolute():

@@ -1,4 +1,4 @@
-"""What this machine has free for attempts now, seen from where the engine itself is shut in.
+"""The room for attempts on this machine now, seen from where the engine itself is shut in.
 
 In a container, or below a limit of systemd's, the machine's free memory is not ours to give away.
 """
@@ -19,7 +19,7 @@ _MB = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """What a machine has free now."""
+    """The room that a machine has now."""
 
     memory_mb: int
     disk_mb: int
@@ -32,7 +32,7 @@ def room(folder: Path) -> Room:
 
 
 def _left_in_cgroups() -> Iterator[int]:
-    """What each group around this process still allows; files kept in memory can be given back."""
+    """Return what each group around this process still allows; file caches can be given back."""
     try:
         found = mounts()
     except FileNotFoundError:  # not Linux

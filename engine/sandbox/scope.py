@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.limits import Limits
 from engine.sandbox.cgroups import PREFIX, CgroupRefused
-from engine.sandbox.machine import Finding, Hierarchy, Mechanism
+from engine.sandbox.machine import Hierarchy, Mechanism, MechanismFinding
 from engine.sandbox.profile import Cgroup
 
 _BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
@@ -26,14 +26,14 @@ _FIX = "Log in through systemd with cgroup version 2, so that `systemd-run --use
 
 
 def bus(env: Mapping[str, str]) -> dict[str, str]:
-    """What `systemd-run --user` needs to find its manager."""
+    """Return the variables by which `systemd-run --user` finds its manager."""
     found = {name: env[name] for name in _BUS if name in env}
     found.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
     return found
 
 
 def words(name: str, limits: Limits, env: Mapping[str, str]) -> tuple[str, ...]:
-    """What to put before a wrapper so that it comes to life in a scope of its own.
+    """Return the words before a wrapper that start it in a scope of its own.
 
     The variables that lead to the user's manager are taken away again before the agent.
     """
@@ -72,8 +72,8 @@ def limit(name: str, limits: Limits, env: Mapping[str, str]) -> None:
         raise CgroupRefused(unit, " ".join(properties), str(problem)) from problem
 
 
-def probe_scope(env: Mapping[str, str]) -> tuple[Finding, Hierarchy | None]:
-    """Whether a scope of the user's takes limits, read from inside one."""
+def probe_scope(env: Mapping[str, str]) -> tuple[MechanismFinding, Hierarchy | None]:
+    """Probe if a scope of the user's takes limits, read from inside one."""
     argv = [*words(f"probe-{os.getpid()}", _TRIAL, env), "sh", "-c", _READ_BACK]
     try:
         done = subprocess.run(
@@ -98,11 +98,11 @@ def probe_scope(env: Mapping[str, str]) -> tuple[Finding, Hierarchy | None]:
         controllers=("memory", "cpu", "pids"),
         parent=str(Path(lines[0]).parent),
     )
-    return Finding(mechanism=Mechanism.SYSTEMD, works=True, detail=place.parent), place
+    return MechanismFinding(mechanism=Mechanism.SYSTEMD, works=True, detail=place.parent), place
 
 
-def _missing(reason: str) -> Finding:
-    return Finding(mechanism=Mechanism.SYSTEMD, works=False, reason=reason, fix=_FIX)
+def _missing(reason: str) -> MechanismFinding:
+    return MechanismFinding(mechanism=Mechanism.SYSTEMD, works=False, reason=reason, fix=_FIX)
 
 
 def _properties(limits: Limits) -> Iterator[str]:

@@ -35,7 +35,7 @@ _LONGEST_JUMP = 255
 
 
 class _Interface(NamedTuple):
-    """How programs of one kind call the kernel: its name for them, and its numbers."""
+    """The kernel interface of one kind of program: the kernel's name for it, and its numbers."""
 
     architecture: int
     numbers: dict[str, int]

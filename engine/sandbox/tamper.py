@@ -1,4 +1,4 @@
-"""Whether somebody wrote where no attempt may: by looking before and after, and by times.
+"""Tell if somebody wrote where no attempt may: by looking before and after, and by times.
 
 What git executes is compared by content, because there is little of it and it matters most. Whole
 trees are asked for what changed since a moment: an inode's change time moves with every write, and
@@ -25,8 +25,8 @@ _BRANCHES = re.compile(
 branches and executes nothing."""
 
 
-class Change(StrEnum):
-    """What happened to a path."""
+class PathChange(StrEnum):
+    """The change of a path."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -38,7 +38,7 @@ class Violation:
     """One path that is not as it was."""
 
     path: bytes
-    change: Change
+    change: PathChange
 
     def __str__(self) -> str:
         return f"{self.path.decode(errors='replace')} was {self.change}"
@@ -49,7 +49,7 @@ Fingerprint = Mapping[bytes, bytes]
 
 
 def executed_by_git(git_dir: Path) -> tuple[Path, ...]:
-    """What makes git run a program, or leads it to another configuration, below a git directory."""
+    """Return what below a git directory makes git run a program or read other configuration."""
     own = tuple(git_dir / name for name in _EXECUTED)
     trees = git_dir / "worktrees"
     names = sorted(os.listdir(trees)) if trees.is_dir() else []  # noqa: PTH208 - names are wanted
@@ -57,7 +57,7 @@ def executed_by_git(git_dir: Path) -> tuple[Path, ...]:
 
 
 def fingerprint(paths: Iterable[Path]) -> Fingerprint:
-    """What lies at these paths and below, so that a change can be named later.
+    """Return a fingerprint of these paths and all below, so that a change can be named later.
 
     Files are known by content, links by target, folders by name: times say nothing, because they
     can be set.
@@ -71,23 +71,23 @@ def fingerprint(paths: Iterable[Path]) -> Fingerprint:
 
 
 def violations(before: Fingerprint, after: Fingerprint) -> tuple[Violation, ...]:
-    """What changed between two looks."""
+    """Return what changed between two looks."""
     found = []
     for path in sorted(before.keys() | after.keys()):
         if before.get(path) == after.get(path):
             continue
-        change = Change.CHANGED
+        change = PathChange.CHANGED
         if path not in before:
-            change = Change.ADDED
+            change = PathChange.ADDED
         elif path not in after:
-            change = Change.REMOVED
+            change = PathChange.REMOVED
         found.append(Violation(path=path, change=change))
     return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """What changed below some folders; `is_whole` is false where there was too much to look at."""
+    """The changes below some folders; `is_whole` is false where there was too much to look at."""
 
     paths: tuple[Path, ...]
     is_whole: bool
@@ -96,7 +96,7 @@ class News:
 def changed_since(
     tops: Iterable[Path], since_ns: int, *, leave_out: Collection[Path] = (), at_most: int
 ) -> News:
-    """What was written, made or removed after a moment; a removal shows as its folder.
+    """Return what was written, made or removed after a moment; a removal shows as its folder.
 
     Args:
         tops: The folders.

@@ -1,4 +1,4 @@
-"""Which programs of the user's live where an attempt would not see them, and what makes them work.
+"""The user's programs that an attempt would not see, and what makes them work there.
 
 A worker's HOME is its own, and the real one is hidden; compilers and interpreters installed below
 it must still run. Knows well-known installers by their variable and folder, and everything else by
@@ -56,7 +56,7 @@ _SIGNS = ("lib", "lib64", "libexec", "share", "pyvenv.cfg")
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchains:
-    """What to show read-only, the variables that point into it, and the PATH that remains.
+    """Folders to show read-only, the variables that point into them, and the PATH that remains.
 
     Attributes:
         folders: Real folders: none goes through a link.
@@ -80,7 +80,7 @@ def find_toolchains(env: Mapping[str, str], shown: Iterable[Path]) -> Toolchains
 
 
 def _changed(place: str) -> int:
-    """When a folder last changed: whatever is installed later or taken away shows in this."""
+    """Return when a folder last changed: a later installation or removal shows in this."""
     try:
         return os.stat(place).st_mtime_ns if place else 0  # noqa: PTH116 - sixty for each attempt
     except OSError:
@@ -159,7 +159,7 @@ def _links_in(folder: Path) -> list[Path]:
 
 
 def is_below(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path is one of these folders or lies in one."""
+    """Say if a path is one of these folders or lies in one."""
     return not {path, *path.parents}.isdisjoint(folders)
 
 
@@ -186,7 +186,7 @@ def _installation(folder: Path, home: Path) -> Iterator[Path]:
 
 
 def _is_installation(prefix: Path, home: Path) -> bool:
-    """Whether the folder above a `bin` is an installation, not a project or a mixed store."""
+    """Say if the folder above a `bin` is an installation, not a project or a mixed store."""
     if _is_broad(prefix, home) or os.path.lexists(prefix / ".git"):
         return False
     return any(os.path.lexists(prefix / sign) for sign in _SIGNS)
@@ -205,7 +205,7 @@ def _interpreter(config: Path, home: Path) -> Iterator[Path]:
 
 
 def _is_broad(folder: Path, home: Path) -> bool:
-    """Whether a folder shows more than programs: the root, HOME, what contains it, or a store."""
+    """Say if a folder shows more than programs: the root, HOME, what contains it, or a store."""
     if folder == home or folder in home.parents:
         return True
     return home in folder.parents and str(folder.relative_to(home)) in _TOO_BROAD

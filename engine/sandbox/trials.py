@@ -14,9 +14,9 @@ from pathlib import Path
 
 from engine.errors import MechanismMissing
 from engine.sandbox import bubblewrap, fence, seccomp
-from engine.sandbox.machine import Finding, Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism, MechanismFinding
 from engine.sandbox.profile import Profile
-from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.request import ConfineRequest, NetworkAccess
 from engine.sandbox.view import look
 
 _TIMEOUT_S = 10.0
@@ -38,15 +38,17 @@ _FORKS = "for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait"
 class Trial:
     """One round of trials: the machine as far as it is known, and an empty folder to do it in."""
 
-    machine: Machine
+    machine: MachineSupport
     env: Mapping[str, str]
     folder: Path
 
-    def bwrap(self, network: Network) -> Finding:
-        """Whether bubblewrap holds; without network it is the network namespace that is tried."""
-        mechanism = Mechanism.BWRAP if network is Network.OPEN else Mechanism.NETWORK_NAMESPACE
+    def bwrap(self, network: NetworkAccess) -> MechanismFinding:
+        """Try if bubblewrap holds; without network it is the network namespace that is tried."""
+        mechanism = (
+            Mechanism.BWRAP if network is NetworkAccess.OPEN else Mechanism.NETWORK_NAMESPACE
+        )
         if find_bwrap(self.env) is None:
-            return Finding(
+            return MechanismFinding(
                 mechanism=mechanism,
                 works=False,
                 reason="bubblewrap is not installed",
@@ -54,7 +56,7 @@ class Trial:
             )
         problem = self._problem(self._wrapper(network))
         version = run((self.machine.bwrap, "--version"), self.env)
-        return Finding(
+        return MechanismFinding(
             mechanism=mechanism,
             works=not problem,
             detail=version.stdout.removeprefix("bubblewrap ").strip() if version else "",
@@ -62,13 +64,13 @@ class Trial:
             fix=_userns_fix(problem) if problem else "",
         )
 
-    def overlay(self) -> Finding:
-        """Whether bubblewrap can lay one folder over another, and writes go above only."""
+    def overlay(self) -> MechanismFinding:
+        """Try if bubblewrap can lay one folder over another, so that writes go above only."""
         lower, upper, work = (self.folder / name for name in ("lower", "upper", "work"))
         for folder in (lower, upper, work):
             folder.mkdir()
         (lower / "file").write_text("below")
-        wrapper = self._wrapper(Network.OPEN)
+        wrapper = self._wrapper(NetworkAccess.OPEN)
         words = ("--overlay-src", str(lower), "--overlay", str(upper), str(work), "/run/layers")
         script = "cat /run/layers/file && echo above > /run/layers/file"
         # Before the words that seal the root, or the mount point could not be made.
@@ -81,71 +83,71 @@ class Trial:
             and (upper / "file").is_file()
         )
         said = done.stderr.strip().splitlines()[:1] if done is not None else []
-        return Finding(
+        return MechanismFinding(
             mechanism=Mechanism.OVERLAY,
             works=works,
             reason="" if works else "; ".join(said) or "it has no effect",
             fix="" if works else "Install bubblewrap 0.11 or later.",
         )
 
-    def landlock(self) -> Finding:
-        """Whether Landlock holds."""
+    def landlock(self) -> MechanismFinding:
+        """Try if Landlock holds."""
         if not self.machine.landlock_abi:
-            return Finding(
+            return MechanismFinding(
                 mechanism=Mechanism.LANDLOCK,
                 works=False,
                 reason="the kernel has none",
                 fix="Boot a kernel of 5.13 or later with `lsm=landlock,…` on its command line.",
             )
-        request = self._request(Network.OPEN)
+        request = self._request(NetworkAccess.OPEN)
         profile = Profile(
             landlock_rules=fence.rules(look(self.machine, request)),
             landlock_is_scoped=fence.is_scoped(self.machine),
         )
         problem = self._problem(fence.launcher(self.machine, profile))
-        return Finding(
+        return MechanismFinding(
             mechanism=Mechanism.LANDLOCK,
             works=not problem,
             detail=f"ABI {self.machine.landlock_abi}",
             reason=problem,
         )
 
-    def seccomp(self) -> Finding:
-        """Whether sockets can be refused, by asking for one."""
+    def seccomp(self) -> MechanismFinding:
+        """Try if sockets can be refused, by asking for one."""
         python, launcher = self.machine.python, self.machine.launcher
         program = (*python, "-c", _SOCKETS)
         try:
             code = seccomp.program(os.uname().machine, "none", is_among_others=True).hex()
         except MechanismMissing as missing:
-            return Finding(mechanism=Mechanism.SECCOMP, works=False, reason=missing.found)
+            return MechanismFinding(mechanism=Mechanism.SECCOMP, works=False, reason=missing.found)
         done = run((*python, launcher, "run", f"--seccomp={code}", "--", *program), self.env)
         works = done is not None and done.stdout == "pair\n" and "PermissionError" in done.stderr
         said = done.stderr.strip().splitlines()[-1:] if done is not None else ["it did not answer"]
         reason = "" if works else "; ".join(said)
-        return Finding(mechanism=Mechanism.SECCOMP, works=works, reason=reason)
+        return MechanismFinding(mechanism=Mechanism.SECCOMP, works=works, reason=reason)
 
-    def nproc(self) -> Finding:
-        """Whether RLIMIT_NPROC set inside bubblewrap stops its processes; root's it never does."""
+    def nproc(self) -> MechanismFinding:
+        """Try if RLIMIT_NPROC set inside bubblewrap stops its processes; root's it never does."""
         reason = "root is exempt from it"
         if self.machine.uid != 0:
             limited = ("prlimit", "--nproc=4:4", "--", "sh", "-c", _FORKS)
-            done = run((*self._wrapper(Network.OPEN), *limited), self.env)
+            done = run((*self._wrapper(NetworkAccess.OPEN), *limited), self.env)
             is_refused = done is not None and "fork" in done.stderr.lower()
             reason = "" if is_refused else "it has no effect"
-        return Finding(mechanism=Mechanism.NPROC, works=not reason, reason=reason)
+        return MechanismFinding(mechanism=Mechanism.NPROC, works=not reason, reason=reason)
 
-    def _wrapper(self, network: Network) -> tuple[str, ...]:
+    def _wrapper(self, network: NetworkAccess) -> tuple[str, ...]:
         request = self._request(network)
         words = bubblewrap.words(self.machine, request, look(self.machine, request))
         return bubblewrap.without_keeper(words)
 
-    def _request(self, network: Network) -> ConfineRequest:
+    def _request(self, network: NetworkAccess) -> ConfineRequest:
         own = self.folder / "own"
         own.mkdir(exist_ok=True)
         return ConfineRequest(name="probe", workspace=own, home=own, env=self.env, network=network)
 
     def _problem(self, wrapper: Sequence[str]) -> str:
-        """What went wrong behind a wrapper, in one line, or nothing."""
+        """Say in one line what went wrong behind a wrapper; nothing if all went well."""
         if _UNGUARDED not in self._seen(()):
             return "the trial shows nothing here: it fails without any guard too"
         seen = self._seen(wrapper)
@@ -155,7 +157,7 @@ class Trial:
         return "" if is_written else "what is written in the own folder does not arrive"
 
     def _seen(self, wrapper: Sequence[str]) -> list[str]:
-        """What the script says behind a wrapper, or what was said instead of it."""
+        """Return the script's output behind a wrapper, or what was said instead of it."""
         own, hidden = self.folder / "own", self.folder / "hidden"
         hidden.mkdir(exist_ok=True)
         (hidden / "secret").write_text("secret\n")
@@ -172,7 +174,7 @@ class Trial:
 
 
 def run(argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.CompletedProcess[str] | None":
-    """What a short program says; None where it cannot be started or does not end in time."""
+    """Return a short program's output; None if it cannot be started or does not end in time."""
     try:
         return subprocess.run(
             argv,
@@ -189,7 +191,7 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.CompletedPro
 
 
 def find_bwrap(env: Mapping[str, str]) -> str | None:
-    """Where bubblewrap is."""
+    """Return the path of bubblewrap."""
     return shutil.which("bwrap", path=env.get("PATH", os.defpath))
 
 
@@ -206,7 +208,7 @@ def sysctl(name: str) -> str:
 
 
 def _userns_fix(problem: str) -> str:
-    """Why user namespaces are refused, judged by the switches that are known to refuse them."""
+    """Say why user namespaces are refused, judged by the switches known to refuse them."""
     if sysctl(_APPARMOR) == "1":
         return (
             "Allow bubblewrap in AppArmor: write `abi <abi/4.0>, include <tunables/global> profile "
@@ -223,5 +225,5 @@ def _userns_fix(problem: str) -> str:
 
 
 def is_container() -> bool:
-    """Whether this runs in a container whose maker says so."""
+    """Say if this runs in a container whose maker says so."""
     return any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv"))

@@ -1,4 +1,4 @@
-"""What an attempt sees of the file system, as folders shown and hidden, before any mechanism.
+"""An attempt's view of the file system: folders shown and hidden, before any mechanism.
 
 Allow-listed: the system's own folders, the user's toolchains, the attempt's own folders, holes.
 Whatever is not named is not there; so a disk mounted at `/data` tomorrow is not there either.
@@ -15,8 +15,8 @@ from typing import NamedTuple
 from engine.errors import WorkspaceError
 from engine.sandbox import outlet
 from engine.sandbox.holes import hole_paths, hole_sockets
-from engine.sandbox.machine import Machine
-from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.machine import MachineSupport
+from engine.sandbox.request import ConfineRequest, NetworkAccess
 from engine.sandbox.toolchains import Toolchains, find_toolchains, is_below
 
 SYSTEM_FOLDERS = tuple(
@@ -38,7 +38,7 @@ _RESOLVER_FOLDER = Path("/run/systemd/resolve")
 
 
 class Access(StrEnum):
-    """How a path is seen; on the same path the later in this list wins."""
+    """The way a path is seen; on the same path the later in this list wins."""
 
     READ = "ro"
     WRITE = "rw"
@@ -46,7 +46,7 @@ class Access(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class BindMount:
     """One path inside, and the path outside that is seen there."""
 
     inside: Path
@@ -64,15 +64,15 @@ class View:
         has_own_tmp: `/tmp` is the attempt's temporary folder itself.
     """
 
-    sights: tuple[Sight, ...]
+    sights: tuple[BindMount, ...]
     links: tuple[Path, ...]
     toolchains: Toolchains
     temp: Path
     has_own_tmp: bool
 
 
-def look(machine: Machine, request: ConfineRequest) -> View:
-    """What the attempt of this request is to see on this machine.
+def look(machine: MachineSupport, request: ConfineRequest) -> View:
+    """Return what the attempt of this request is to see on this machine.
 
     Raises:
         WorkspaceError: The workspace's `.git` is a link.
@@ -94,13 +94,13 @@ def look(machine: Machine, request: ConfineRequest) -> View:
         if dot_git.is_symlink():
             # bubblewrap would follow it and make its mount point wherever it leads.
             raise WorkspaceError(f"{dot_git} is a link, which no git made: somebody tampered")
-        sights.append(Sight(inside=dot_git, outside=request.git_file, access=Access.READ))
+        sights.append(BindMount(inside=dot_git, outside=request.git_file, access=Access.READ))
     links = tuple(_links(common.links, sights))
     crowded = any(map(_is_inside_tmp, (*(sight.inside for sight in sights), *links)))
     own_tmp = not (common.is_crowded or crowded) or request.temp is None
     if request.temp is not None:
         inside = _TMP if own_tmp else request.temp.resolve()
-        sights.append(Sight(inside=inside, outside=request.temp.resolve(), access=Access.WRITE))
+        sights.append(BindMount(inside=inside, outside=request.temp.resolve(), access=Access.WRITE))
     temp = _TMP if own_tmp or request.temp is None else request.temp.resolve()
     return View(
         sights=tuple(_in_order((*common.sights, *sights))),
@@ -117,9 +117,9 @@ def toolchains_for(request: ConfineRequest) -> Toolchains:
 
 
 class _Common(NamedTuple):
-    """What all attempts see alike; `links` are those that none of it is in the way of."""
+    """The common view of all attempts; `links` are those that none of it is in the way of."""
 
-    sights: tuple[Sight, ...]
+    sights: tuple[BindMount, ...]
     links: tuple[Path, ...]
     is_crowded: bool
 
@@ -131,19 +131,19 @@ def _common(folders: tuple[Path, ...], links: tuple[Path, ...]) -> _Common:
     None of the folders goes through a link, but for those of the system (`/bin` to `usr/bin`),
     which are shown under their own names.
     """
-    sights = tuple(Sight(inside=path, outside=path, access=Access.READ) for path in folders)
+    sights = tuple(BindMount(inside=path, outside=path, access=Access.READ) for path in folders)
     is_crowded = any(map(_is_inside_tmp, folders))
     return _Common(sights, tuple(_free(links, sights)), is_crowded)
 
 
-def _links(links: Sequence[Path], sights: Iterable[Sight]) -> Iterator[Path]:
+def _links(links: Sequence[Path], sights: Iterable[BindMount]) -> Iterator[Path]:
     """Those that lie in nothing that is shown, and in nobody's way."""
     for link in _free(links, sights):
         if link.is_symlink():  # it may be gone since PATH was looked at
             yield link
 
 
-def _free(links: Sequence[Path], sights: Iterable[Sight]) -> Iterator[Path]:
+def _free(links: Sequence[Path], sights: Iterable[BindMount]) -> Iterator[Path]:
     if not links:
         return
     shown = {sight.inside for sight in sights if sight.access is not Access.HIDDEN}
@@ -157,10 +157,10 @@ def _is_inside_tmp(path: Path) -> bool:
     return len(path.parts) > len(_TMP.parts) and path.parts[: len(_TMP.parts)] == _TMP.parts
 
 
-def _in_order(sights: Iterable[Sight]) -> list[Sight]:
+def _in_order(sights: Iterable[BindMount]) -> list[BindMount]:
     """Shallow first; of several on one path the strongest alone; nothing hidden in the void."""
     ranks = list(Access)
-    chosen: dict[Path, Sight] = {}
+    chosen: dict[Path, BindMount] = {}
     for sight in sorted(sights, key=lambda each: ranks.index(each.access)):
         chosen[sight.inside] = sight
     ordered = sorted(chosen.values(), key=lambda each: (len(each.inside.parts), each.inside))
@@ -174,13 +174,13 @@ def _in_order(sights: Iterable[Sight]) -> list[Sight]:
     ]
 
 
-def _same(paths: Iterable[Path], access: Access) -> Iterator[Sight]:
+def _same(paths: Iterable[Path], access: Access) -> Iterator[BindMount]:
     for path in paths:
         real = path.resolve()
-        yield Sight(inside=real, outside=real, access=access)
+        yield BindMount(inside=real, outside=real, access=access)
 
 
-def _own_folders(request: ConfineRequest) -> Iterator[Sight]:
+def _own_folders(request: ConfineRequest) -> Iterator[BindMount]:
     work = Access.READ if request.is_read_only else Access.WRITE
     yield from _same((request.workspace,), work)
     if request.private_clone is not None:
@@ -188,9 +188,9 @@ def _own_folders(request: ConfineRequest) -> Iterator[Sight]:
     yield from _same((request.home,), Access.WRITE)
 
 
-def _name_resolution(request: ConfineRequest) -> Iterator[Sight]:
-    """Where `/etc/resolv.conf` leads; the resolver's sockets would be a way out of no network."""
-    if request.network is not Network.OPEN:
+def _name_resolution(request: ConfineRequest) -> Iterator[BindMount]:
+    """Show what `/etc/resolv.conf` leads to; the resolver's sockets would pass a closed network."""
+    if request.network is not NetworkAccess.OPEN:
         return
     real = Path("/etc/resolv.conf").resolve()
     if real.is_relative_to(_RESOLVER_FOLDER):
@@ -199,10 +199,10 @@ def _name_resolution(request: ConfineRequest) -> Iterator[Sight]:
         yield from _same((real,), Access.READ)
 
 
-def _holes(request: ConfineRequest) -> Iterator[Sight]:
+def _holes(request: ConfineRequest) -> Iterator[BindMount]:
     for path, is_writable in hole_paths(request):
         yield from _same((path,), Access.WRITE if is_writable else Access.READ)
     for path in hole_sockets(request):
         # Under both names: the variable that leads to it may go through a link (`/var/run`).
-        yield Sight(inside=path, outside=path.resolve(), access=Access.WRITE)
+        yield BindMount(inside=path, outside=path.resolve(), access=Access.WRITE)
         yield from _same((path,), Access.WRITE)

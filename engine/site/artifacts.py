@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from engine.beneath import Bounds, Refused, Why, copy_tree, list_tree, open_up, remove_tree
+from engine.beneath import Bounds, PathRefused, Why, copy_tree, list_tree, open_up, remove_tree
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.private import private_folder
 from engine.store.layout import Layout
@@ -21,7 +21,7 @@ class Artifacts:
     """What was kept of the files that a step names, and what was not, with the reasons."""
 
     found: tuple[str, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[PathRefused, ...] = ()
 
 
 def artifacts_folder(layout: Layout, attempt: AttemptId) -> Path:
@@ -45,7 +45,7 @@ def keep_artifacts(root: Path, patterns: Sequence[str], kept: Path) -> Artifacts
 def _kept(root: Path, patterns: Sequence[str], kept: Path) -> Artifacts:
     found = list(matching(root, patterns))
     names = sorted(one for one in found if isinstance(one, bytes))
-    hidden = [one for one in found if isinstance(one, Refused)]
+    hidden = [one for one in found if isinstance(one, PathRefused)]
     done = copy_tree(root, names, kept, bounds=BOUNDS, is_closed=True)
     left = {one.path for one in done.refused}
     return Artifacts(
@@ -71,11 +71,11 @@ def give_all(
     return tuple(notes)
 
 
-def _note(worker: WorkerId, one: Refused) -> str:
+def _note(worker: WorkerId, one: PathRefused) -> str:
     return f"artifact {os.fsdecode(one.path)} of {worker} was not given: {one.reason}"
 
 
-def matching(root: Path, patterns: Sequence[str]) -> Iterator[bytes | Refused]:
+def matching(root: Path, patterns: Sequence[str]) -> Iterator[bytes | PathRefused]:
     """Find what matches one of the patterns, in the language of `Path.glob`, following no link.
 
     A folder that matches stands for all it contains.
@@ -87,7 +87,7 @@ def matching(root: Path, patterns: Sequence[str]) -> Iterator[bytes | Refused]:
         return not _is_taken(wanted, parts) and any(_may_lead(one, parts) for one in wanted)
 
     for entry in list_tree(root, bounds=BOUNDS, is_entered=is_entered):
-        if isinstance(entry, Refused):
+        if isinstance(entry, PathRefused):
             yield entry
         elif _is_taken(wanted, _split(entry.path)):
             yield entry.path

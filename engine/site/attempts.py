@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from engine.agents.command import shell_launch
-from engine.agents.contract import Launch
+from engine.agents.contract import AgentLaunch
 from engine.agents.placing import place
 from engine.core.state import RunState
 from engine.errors import HostLost
@@ -73,7 +73,7 @@ class Starter:
         """The attempt's own folder."""
         return str(self._layout.attempt(attempt))
 
-    async def start(self, state: RunState, job: Job, launch: Launch) -> Sheltered:
+    async def start(self, state: RunState, job: Job, launch: AgentLaunch) -> Sheltered:
         """Start an attempt, or find it started."""
         mark = f"{state.run}:{job.attempt}"
         sheltered = await anyio.to_thread.run_sync(self._surround, state, job, launch, mark)
@@ -95,7 +95,7 @@ class Starter:
         )
         return sheltered
 
-    def _surround(self, state: RunState, job: Job, launch: Launch, mark: str) -> Sheltered:
+    def _surround(self, state: RunState, job: Job, launch: AgentLaunch, mark: str) -> Sheltered:
         sheltered = self.shelter.make(
             state,
             job,

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from engine.beneath import (
-    Entry,
-    Kind,
+    EntryKind,
+    WalkEntry,
     Why,
     copy_tree,
     list_tree,
@@ -252,11 +252,11 @@ def _added(seedling: Seedling) -> list[bytes]:
     """Return what was not there before: the outermost folders, files and links."""
     before = seedling.before - {_GIT}
     entries = list_tree(seedling.workspace, is_entered=lambda path: path in before)
-    kinds = {Kind.FILE, Kind.FOLDER, Kind.LINK}
+    kinds = {EntryKind.FILE, EntryKind.FOLDER, EntryKind.LINK}
     return [
         one.path
         for one in entries
-        if isinstance(one, Entry) and one.kind in kinds and one.path not in seedling.before
+        if isinstance(one, WalkEntry) and one.kind in kinds and one.path not in seedling.before
         if not one.path.endswith(_NEVER)
     ]
 

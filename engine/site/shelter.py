@@ -26,14 +26,18 @@ from engine.sandbox.ladder import (
     keeps_content,
     report,
 )
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.profile import Profile
 from engine.sandbox.reach import may_write
-from engine.sandbox.request import ConfineRequest, Holes, Network
+from engine.sandbox.request import ConfineRequest, NetworkAccess, SandboxHoles
 from engine.sandbox.view import look
 from engine.store.layout import Layout
 
-_NETWORKS = {"open": Network.OPEN, "none": Network.NONE, "allow": Network.ALLOW_LIST}
+_NETWORKS = {
+    "open": NetworkAccess.OPEN,
+    "none": NetworkAccess.NONE,
+    "allow": NetworkAccess.ALLOW_LIST,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +97,7 @@ class Shelter:
     """Makes the surroundings of every attempt of one engine."""
 
     def __init__(
-        self, *, machine: Machine, layout: Layout, project: Path, environ: Mapping[str, str]
+        self, *, machine: MachineSupport, layout: Layout, project: Path, environ: Mapping[str, str]
     ) -> None:
         self.machine = machine
         self.environ = dict(environ)
@@ -112,7 +116,7 @@ class Shelter:
         request = replace(
             asked_by(state.plan, self.environ), private_clone=clone, limits=job.limits
         )
-        if request.holes != Holes():  # each is looked for
+        if request.holes != SandboxHoles():  # each is looked for
             return await anyio.to_thread.run_sync(report, self.machine, request, {})
         alike = (clone is None, request.network, request.allowed_hosts, request.limits)
         if alike not in self._reports:
@@ -179,10 +183,10 @@ class Shelter:
                 hint="`plait doctor` says what is missing.",
             )
         asked = self._request(state, job, has_terminal=True)
-        is_listed = asked.network is Network.ALLOW_LIST
+        is_listed = asked.network is NetworkAccess.ALLOW_LIST
         asked = replace(
             asked,
-            network=Network.NONE if is_listed else asked.network,
+            network=NetworkAccess.NONE if is_listed else asked.network,
             allowed_hosts=(),
             egress_dir=None,
             cache_dir=None,
@@ -219,8 +223,8 @@ class Shelter:
             env=self.environ,
             holes=_holes(state.plan),
             network=network,
-            allowed_hosts=asked.allow if network is Network.ALLOW_LIST else (),
-            egress_dir=self._egress(attempt) if network is Network.ALLOW_LIST else None,
+            allowed_hosts=asked.allow if network is NetworkAccess.ALLOW_LIST else (),
+            egress_dir=self._egress(attempt) if network is NetworkAccess.ALLOW_LIST else None,
             limits=job.limits,
             has_terminal=has_terminal,
         )
@@ -301,9 +305,9 @@ def asked_by(plan: Plan, environ: Mapping[str, str]) -> ConfineRequest:
     )
 
 
-def _holes(plan: Plan) -> Holes:
+def _holes(plan: Plan) -> SandboxHoles:
     holes = plan.runtime.holes
-    return Holes(
+    return SandboxHoles(
         env=holes.env,
         paths=holes.paths,
         docker=holes.has_docker,

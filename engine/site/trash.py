@@ -5,7 +5,7 @@ from functools import partial
 
 import anyio.to_thread
 
-from engine.git.removal import Verdict, remove
+from engine.git.removal import RemovalVerdict, remove
 from engine.git.runner import Repo
 from engine.store.codec import to_json
 from engine.store.files import write_atomically
@@ -14,7 +14,7 @@ from engine.store.layout import Layout
 LABEL = "removed.json"
 
 
-async def discard(repo: Repo, layout: Layout, verdict: Verdict) -> None:
+async def discard(repo: Repo, layout: Layout, verdict: RemovalVerdict) -> None:
     """Move a workspace that may go into a folder of its own in the trash.
 
     Raises:

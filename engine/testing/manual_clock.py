@@ -17,7 +17,7 @@ class ManualClock:
 
     @property
     def sleeping(self) -> int:
-        """How many sleep on it now."""
+        """The number of sleepers on it now."""
         return len(self._sleepers)
 
     def now(self) -> float:

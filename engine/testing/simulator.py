@@ -109,7 +109,7 @@ class Story:
             self.feed(fact)
 
     def _failure(self, effect: _ENTRY) -> f.Fact | None:
-        """What it means that an effect could not even be tried; None where it cannot fail."""
+        """Return the fact of an effect that could not be tried; None where it cannot fail."""
         base: dict[str, Any] = {
             "worker": effect.worker,
             "attempt": effect.attempt,
@@ -268,8 +268,3 @@ def replay(plan: Plan, journal: list[f.Fact]) -> RunState:
     for fact in journal:
         state, _ = advance(state, fact)
     return state
-
-
-def with_cap(plan: Plan, cap: int) -> Plan:
-    """The same plan under another cap."""
-    return replace(plan, runtime=replace(plan.runtime, max_concurrent_workers=cap))

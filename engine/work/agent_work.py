@@ -6,7 +6,7 @@ from typing import Any
 import anyio.to_thread
 
 from engine.agents.command import shell_launch, shell_parser
-from engine.agents.contract import Launch, LaunchRequest, StreamParser
+from engine.agents.contract import AgentLaunch, LaunchRequest, StreamParser
 from engine.agents.registry import adapter_named, heard
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
@@ -57,7 +57,7 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
     )
 
 
-def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[Launch, StreamParser]:
+def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[AgentLaunch, StreamParser]:
     step = state.plan.step(w.id.step)
     if step.run is not None:
         return shell_launch(step.run), shell_parser(request)
@@ -67,13 +67,13 @@ def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[Launch,
 
 async def _launched(
     tools: Tools, state: RunState, w: Worker, request: LaunchRequest
-) -> tuple[Launch, StreamParser]:
+) -> tuple[AgentLaunch, StreamParser]:
     """Adapters look at files; a command step has nothing to look for."""
     if state.plan.step(w.id.step).run is not None:
         return _launch(state, w, request)
     home = tools.layout.home(state.run, w.id)
 
-    def launch() -> tuple[Launch, StreamParser]:
+    def launch() -> tuple[AgentLaunch, StreamParser]:
         tools.layout.make(home)
         return _launch(state, w, request)
 
@@ -139,7 +139,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     await _follow(tools, run, activity, launch)
 
 
-async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: Launch) -> None:
+async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: AgentLaunch) -> None:
     """Start what is watched and follow it to its end; its surroundings are taken away after."""
     watch, state = activity.watch, run.state
     if watch is None:

@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from engine.agents import agent_events as a
-from engine.agents.contract import Ending, Launch, LaunchRequest, StreamParser
+from engine.agents.contract import AgentLaunch, Ending, LaunchRequest, StreamParser
 from engine.agents.registry import adapter_named
 from engine.core.state import RunState, Worker
 from engine.errors import AgentError
@@ -119,7 +119,7 @@ async def _asked(
         budget_usd=state.limits_of(attempt.worker).budget_usd,
     )
 
-    def launch() -> tuple[Launch, StreamParser]:
+    def launch() -> tuple[AgentLaunch, StreamParser]:
         tools.layout.make(home)
         adapter = adapter_named(choice.adapter)
         return adapter.launch(request), adapter.parser(request)
@@ -187,7 +187,7 @@ class _Listening:
         for event in events:
             self._logbook.note(event, 0.0)
             match event:
-                case a.Reply():
+                case a.ProtocolReply():
                     await self._send(event.data)
                 case a.Asked():
                     answer = self._parser.answer(event.id, "deny")

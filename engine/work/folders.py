@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from engine.beneath import Kind, Refused, copy_tree, list_tree, remove_tree
+from engine.beneath import EntryKind, PathRefused, copy_tree, list_tree, remove_tree
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
@@ -181,14 +181,14 @@ class FolderWorkshop:
         return None
 
 
-def _note(one: Refused) -> str:
+def _note(one: PathRefused) -> str:
     return f"{os.fsdecode(one.path)}: {one.reason}"
 
 
 def _count(folder: Path) -> int:
     """Count what is no folder; what cannot be looked into counts too."""
     entries = list_tree(folder)
-    return sum(isinstance(one, Refused) or one.kind is not Kind.FOLDER for one in entries)
+    return sum(isinstance(one, PathRefused) or one.kind is not EntryKind.FOLDER for one in entries)
 
 
 def _remove_if_empty(folder: Path) -> None:

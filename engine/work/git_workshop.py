@@ -16,14 +16,14 @@ from engine.core.state import RunState, Worker
 from engine.git.arrivals import MOST_REFS
 from engine.git.base import resolve_base
 from engine.git.collection import CollectRefused, CollectRequest, collect, lead_inside
-from engine.git.composition import Style
+from engine.git.composition import LandingStyle
 from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames, check_prefix
 from engine.git.nested import quiet_repositories
 from engine.git.objects import set_refs, write_commit
 from engine.git.radar import Snapshot, snapshot
-from engine.git.removal import Verdict, examine, forget, remove_branch
+from engine.git.removal import RemovalVerdict, examine, forget, remove_branch
 from engine.git.runner import Repo
 from engine.git.stacking import StackConflict, stack_base
 from engine.git.staging import MOST_NEW
@@ -364,7 +364,7 @@ class GitWorkshop:
             branch_prefix=names.prefix,
         )
         if await anyio.Path(space.path).is_dir():
-            await discard(self._repo, self._layout, Verdict(workspace=space))
+            await discard(self._repo, self._layout, RemovalVerdict(workspace=space))
         await forget(self._repo, space, with_branch=state.workers[effect.worker].branch is None)
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
@@ -379,7 +379,7 @@ class GitWorkshop:
         verdict = await self._verdict(state, effect)
         return () if verdict is None else verdict.reasons
 
-    async def _verdict(self, state: RunState, effect: e.ReleaseWorkspace) -> Verdict | None:
+    async def _verdict(self, state: RunState, effect: e.ReleaseWorkspace) -> RemovalVerdict | None:
         w = state.workers[effect.worker]
         if not await _is_there(w):
             return None
@@ -434,12 +434,12 @@ def _places(space: Workspace) -> GitPlaces | None:
 def _history_of(state: RunState) -> History | None:
     """Say where the commits of workers are to become history; None where they are not kept."""
     runtime = state.plan.runtime
-    if runtime.land_style == Style.SQUASH:
+    if runtime.land_style == LandingStyle.SQUASH:
         return None
     return History(
         target=f"refs/heads/{runtime.target or ''}",
         prefix=runtime.branch_prefix,
-        is_as_it_is=runtime.land_style == Style.MERGE,
+        is_as_it_is=runtime.land_style == LandingStyle.MERGE,
     )
 
 

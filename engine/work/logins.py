@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from engine.agents.logins import KeptLogin, kept_login
 from engine.clock import Clock
-from engine.git.lock import RepositoryLock
+from engine.git.plumbing.lock import RepositoryLock
 from engine.plan.model import AgentChoice
 from engine.private import private_folder
 

@@ -34,7 +34,7 @@ class Notebook:
     def add(self, events: Sequence[a.AgentEvent], *, at: float, offset: int) -> None:
         """Take down events that say more than a line of output does."""
         for event in events:
-            if isinstance(event, (a.Raw, a.Printed, a.Reply)):
+            if isinstance(event, (a.Raw, a.Printed, a.ProtocolReply)):
                 continue
             table = Table.USAGE if isinstance(event, a.UsageSeen) else Table.EVENTS
             self._rows.append(

@@ -18,7 +18,7 @@ from engine.clock import Clock
 from engine.core import facts as f
 from engine.core.state import Worker
 from engine.errors import EngineError, HostLost
-from engine.host.seam import AttemptExit, Chunk, Frame, Stream, Watched
+from engine.host.seam import AttemptExit, Chunk, Frame, Stream, WatchedHost
 from engine.ids import AttemptId
 from engine.keeper.recording import TRUNCATED, began_at
 from engine.limits import LimitHit, Limits, over_budget
@@ -55,7 +55,7 @@ class Watch:
     """
 
     attempt: AttemptId
-    host: Watched
+    host: WatchedHost
     parser: StreamParser
     request: LaunchRequest
     logbook: Logbook
@@ -208,7 +208,7 @@ class Watch:
         self.feed(f.QuestionWithdrawn(**self._base, question=event.id))
 
     @_act.register
-    def _(self, event: a.Reply, at: float) -> None:
+    def _(self, event: a.ProtocolReply, at: float) -> None:
         del at
         self._outbox.append(event.data)
 

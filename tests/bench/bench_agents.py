@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.agents.contract import LaunchRequest
-from engine.agents.lines import LineSplitter
+from engine.agents.reading import LineSplitter
 from engine.agents.registry import adapter_named
 from engine.plan.model import AgentChoice
 

@@ -24,7 +24,7 @@ from anyio.abc import TaskStatus
 from engine.api import Engine
 from engine.git import (
     CollectRequest,
-    Landed,
+    LandingDone,
     LandPrepared,
     LandRequest,
     Merger,
@@ -149,7 +149,7 @@ async def _land_all(lab: Lab, base: str, heads: list[str], target: str) -> None:
             assert isinstance(made, Composed), made
             plan = await prepare_landing(lab.repo, made)
             assert isinstance(plan, LandPrepared), plan
-            assert isinstance(await land(lab.repo, plan), Landed)
+            assert isinstance(await land(lab.repo, plan), LandingDone)
         group.cancel_scope.cancel()
 
 

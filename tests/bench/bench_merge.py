@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.merge import Hunk, best, changed_words, merge_texts, propose
+from engine.merge import ConflictHunk, best, changed_words, merge_texts, propose
 from tests.support.merge_corpus import cases
 from tests.support.merge_oracle import MergeFile
 
@@ -51,10 +51,10 @@ def _joined(lines: list[str]) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def long_hunks(count: int = 40, longest: int = 60) -> list[Hunk]:
+def long_hunks(count: int = 40, longest: int = 60) -> list[ConflictHunk]:
     """Hunks far longer than most: up to sixty lines a side."""
     dice = random.Random(9)
-    found: list[Hunk] = []
+    found: list[ConflictHunk] = []
     while len(found) < count:
         size = dice.randrange(1, longest)
         lines = [dice.choice(_SHAPES).format(n=dice.randrange(99)) for _ in range(size)]

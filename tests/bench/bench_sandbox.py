@@ -16,7 +16,7 @@ from pathlib import Path
 from engine.limits import Limits
 from engine.sandbox.confine import confine, looking, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
@@ -70,7 +70,7 @@ def _measure(scene: Scene, state: Path) -> bool:
     return statistics.median(times[WHOLE]) - bare <= 0.040  # the bar, in seconds
 
 
-def _look(machine: Machine, request: ConfineRequest) -> None:
+def _look(machine: MachineSupport, request: ConfineRequest) -> None:
     with looking(machine, request) as words:
         _spawn((*words, "true"))
 
@@ -79,7 +79,7 @@ def _carried(profile: Profile, scene: Scene) -> Callable[[], object]:
     return lambda: run(profile, ("true",), env={"PATH": os.defpath}, cwd=scene.workspace)
 
 
-def _whole(machine: Machine, request: ConfineRequest, scene: Scene) -> None:
+def _whole(machine: MachineSupport, request: ConfineRequest, scene: Scene) -> None:
     profile = confine(machine, request)
     run(profile, ("true",), env={"PATH": os.defpath}, cwd=scene.workspace)
     release(profile)

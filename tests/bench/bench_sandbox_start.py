@@ -31,7 +31,7 @@ from engine.limits import Limits
 from engine.proof.tampering import Proof
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.probe import probe
 from engine.sandbox.request import ConfineRequest
 from engine.site.place import find_place
@@ -57,7 +57,7 @@ AT_WORK = (
 class Start:
     """One user's repository, in which workers are started and plain worktrees added."""
 
-    def __init__(self, lab: Lab, host: LocalHost, machine: Machine) -> None:
+    def __init__(self, lab: Lab, host: LocalHost, machine: MachineSupport) -> None:
         self.lab, self.host, self.machine = lab, host, machine
         self.base = lab.built.git("rev-parse", "HEAD")
         self._number = 0

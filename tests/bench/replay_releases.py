@@ -21,7 +21,16 @@ from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 
-from engine.merge import Change, Hunk, TextMerge, best, merge_texts, propose, split_lines, text_of
+from engine.merge import (
+    ConflictHunk,
+    LineChange,
+    TextMerge,
+    best,
+    merge_texts,
+    propose,
+    split_lines,
+    text_of,
+)
 from engine.merge.choices import Pick
 from engine.merge.linediff import diff
 
@@ -73,7 +82,7 @@ def files_of(wheel: Path) -> Files:
 class Replayed:
     """A conflict, and what its humans made of it."""
 
-    hunk: Hunk
+    hunk: ConflictHunk
     answer: bytes
     name: str
 
@@ -124,7 +133,9 @@ class Step:
                     yield Replayed(hunk, answer, path)
 
 
-def _answer(hunk: Hunk, changes: Sequence[Change], result: Sequence[bytes]) -> bytes | None:
+def _answer(
+    hunk: ConflictHunk, changes: Sequence[LineChange], result: Sequence[bytes]
+) -> bytes | None:
     """What stands in a hunk's place; None where what is around it has changed as well."""
     start, end = hunk.target_line, hunk.target_line + len(hunk.target)
     for change in changes:
@@ -137,7 +148,7 @@ def _answer(hunk: Hunk, changes: Sequence[Change], result: Sequence[bytes]) -> b
     return b"".join(result[start + first : end + last])
 
 
-def _is_elsewhere(hunk: Hunk, result: Sequence[bytes]) -> bool:
+def _is_elsewhere(hunk: ConflictHunk, result: Sequence[bytes]) -> bool:
     """The fix went to another place of the file: this place says nothing about it."""
     own = set(hunk.incoming) - set(hunk.base) - set(hunk.target)
     said = {line for line in own if len(line.strip()) > 1}

@@ -11,7 +11,7 @@ import pytest
 from engine.agents.agent_events import Asked, Raw, Said
 from engine.agents.command import CommandAdapter
 from engine.agents.contract import LaunchRequest
-from engine.agents.finding import Search, find_agent
+from engine.agents.finding import ProgramSearch, find_agent
 from engine.agents.options import folders_of
 from engine.agents.presets import AIDER
 from engine.agents.registry import adapter_named, adapters, find_agents
@@ -86,7 +86,7 @@ def test_a_preset_is_started_with_a_file_for_its_prompt(tmp_path: Path) -> None:
 
 
 async def found_version(path: Path) -> str | None:
-    search = Search(program=str(path), driven="")
+    search = ProgramSearch(program=str(path), driven="")
     return (await find_agent(CommandAdapter(), search, {})).version
 
 

@@ -13,9 +13,9 @@ from engine.agents.agent_events import (
     Asked,
     Decided,
     Progressed,
+    ProtocolReply,
     RateLimited,
     Raw,
-    Reply,
     Said,
     Started,
     ToolCalled,
@@ -201,7 +201,7 @@ def test_a_replayed_recording_leads_to_the_same_state(tmp_path: Path) -> None:
     running.until(Decided)
     crashed = OwnStream(asked, speaks=True)
     record = b'{"plait":"ask","id":"q","permission":true,"tool":"Bash","text":"?"}\n'
-    (reply,) = [event for event in crashed.feed("out", record) if isinstance(event, Reply)]
+    (reply,) = [event for event in crashed.feed("out", record) if isinstance(event, ProtocolReply)]
     assert crashed.owed == (reply.data,)
     crashed.feed("in", reply.data[:5])
     crashed.feed("in", reply.data[5:])

@@ -20,15 +20,14 @@ import pytest
 
 from engine.beneath import (
     Bounds,
-    Entry,
-    Kind,
-    Refused,
+    EntryKind,
+    PathRefused,
     Taken,
+    WalkEntry,
     Why,
     copy_as,
     copy_tree,
     list_tree,
-    make_folder,
     make_link,
     move_aside,
     open_up,
@@ -65,7 +64,7 @@ def roots(tmp_path: Path) -> tuple[Path, Path]:
     return source, target
 
 
-def whys(refused: tuple[Refused, ...]) -> dict[bytes, Why]:
+def whys(refused: tuple[PathRefused, ...]) -> dict[bytes, Why]:
     return {one.path: one.why for one in refused}
 
 
@@ -108,12 +107,11 @@ def test_a_link_at_any_depth_stops_reading_and_writing(
         write_file(target, name, b"mine"),
         make_link(target, name, "x"),
         remove_file(target, name),
-        make_folder(target, f"{name}/x"),
         move_aside(target, name),
         *remove_tree(target, name),
         *copy_tree(source, [name], target).refused,
     ):
-        assert isinstance(found, Refused), found
+        assert isinstance(found, PathRefused), found
         assert found.why is Why.BEHIND_LINK
     assert untouched(outside)
     assert (source / name).read_text() == "secret\n"  # the control: a plain path follows it
@@ -124,7 +122,7 @@ def test_a_file_that_is_a_link_is_neither_read_nor_written_through(
 ):
     source, _ = roots
     (source / "file").symlink_to(outside / "secret")
-    assert isinstance(read_file(source, "file"), Refused)
+    assert isinstance(read_file(source, "file"), PathRefused)
     assert write_file(source, "file", b"mine\n") is None
     assert untouched(outside)
     assert (source / "file").read_text() == "mine\n"
@@ -141,8 +139,8 @@ def test_a_file_with_a_second_name_elsewhere_keeps_its_contents_there(
 
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "a\0b", ""])
 def test_a_name_that_is_no_path_inside_is_refused(roots: tuple[Path, Path], name: str):
-    assert isinstance(write_file(roots[0], name, b""), Refused)
-    assert isinstance(read_file(roots[0], name), Refused)
+    assert isinstance(write_file(roots[0], name, b""), PathRefused)
+    assert isinstance(read_file(roots[0], name), PathRefused)
 
 
 def test_links_are_copied_as_links_and_those_that_lead_out_only_where_asked(
@@ -176,7 +174,7 @@ def test_what_is_no_file_is_refused_and_nothing_waits_for_it(roots: tuple[Path, 
     assert whys(done.refused) == dict.fromkeys(expected, Why.NOT_A_FILE)
     assert done.files == (b"file",)
     for name in expected:
-        assert read_file(source, name) == Refused(name, Why.NOT_A_FILE)
+        assert read_file(source, name) == PathRefused(name, Why.NOT_A_FILE)
 
 
 # ------------------------------------------------------------------ bounds, holes, depth
@@ -314,7 +312,7 @@ def test_what_is_in_the_way_is_kept_replaced_or_put_aside(roots: tuple[Path, Pat
     root, _ = roots
     (root / "file").write_text("theirs\n")
     taken = write_file(root, "file", b"ours\n", taken=Taken.KEEP)
-    assert taken == Refused(b"file", Why.TAKEN)
+    assert taken == PathRefused(b"file", Why.TAKEN)
     assert write_file(root, "file/below", b"ours\n", taken=Taken.ASIDE) is None
     assert (root / "file/below").read_text() == "ours\n"
     assert [path.read_text() for path in root.glob("file.aside-*")] == ["theirs\n"]
@@ -422,12 +420,12 @@ def test_whatever_a_tree_contains_every_entry_is_copied_or_named(
     chance = random.Random(seed)
     for root in roots:
         grow(root, chance, outside, depth=0)
-    there = [one for one in list_tree(source) if isinstance(one, Entry)]
+    there = [one for one in list_tree(source) if isinstance(one, WalkEntry)]
     done = copy_tree(source, [""], target)
     told = {*done.files, *(one.path for one in done.refused)}
     for entry in there:
         is_told = any(entry.path == one or entry.path.startswith(one + b"/") for one in told)
-        assert is_told or entry.kind is Kind.FOLDER
+        assert is_told or entry.kind is EntryKind.FOLDER
     assert untouched(outside)
     for root in roots:
         assert remove_tree(root) == ()

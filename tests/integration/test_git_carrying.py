@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import DirtyTarget
 from engine.git import (
-    Landed,
+    LandingDone,
     LandPrepared,
     MergedTrees,
     Merger,
@@ -71,7 +71,7 @@ async def test_edits_lie_on_top_of_what_was_landed(tmp_path: Path):
         b"turned/inner",
     )
 
-    assert isinstance(await land(repo, plan), Landed)
+    assert isinstance(await land(repo, plan), LandingDone)
 
     target.assert_carried(plan)
 
@@ -118,7 +118,7 @@ async def test_killed_on_the_way_the_edits_are_whole_after_recovery(tmp_path: Pa
         assert was_killed or victim.returncode == 0, said
 
         await recover_repository(repo)
-        assert isinstance(await recover_landing(repo, plan, target.trash), Landed)
+        assert isinstance(await recover_landing(repo, plan, target.trash), LandingDone)
 
         target.assert_carried(plan)
         n += 7

@@ -10,12 +10,12 @@ import pytest
 from engine.git import (
     Base,
     Composed,
+    LandingStyle,
     LandRequest,
     MergedTrees,
     Merger,
     Record,
     Repo,
-    Style,
     Wording,
     changed_files,
     compose,
@@ -40,7 +40,9 @@ class Broken:
     law: str
 
 
-async def landed(repo: Repo, told: Story, style: Style, **more: object) -> Composed | MergedTrees:
+async def landed(
+    repo: Repo, told: Story, style: LandingStyle, **more: object
+) -> Composed | MergedTrees:
     me = repo.settings.sign(1_767_229_200)  # later than all else, as landings are
     request = LandRequest(
         target="main",
@@ -98,7 +100,7 @@ async def test_what_lands_is_what_was_shown_whatever_the_history(tmp_path: Path,
     built = told.git.built
     repo = await Repo.open(built.path, built.environment)
     is_clean, tree = told.git.merged(told.base, told.target, told.head)
-    for style in Style:
+    for style in LandingStyle:
         made = await landed(repo, told, style)
         if not is_clean:
             assert isinstance(made, MergedTrees), told.done
@@ -113,14 +115,14 @@ async def test_what_lands_is_what_was_shown_whatever_the_history(tmp_path: Path,
     built.fsck()
 
 
-async def assert_told(repo: Repo, told: Story, style: Style, made: Composed) -> None:
+async def assert_told(repo: Repo, told: Story, style: LandingStyle, made: Composed) -> None:
     """A history that is not as asked for is said to be so; a plain one is as asked for."""
     parents = told.git.built.git("rev-list", "--parents", "-1", made.new).split()[1:]
     if made.note:
         assert parents == [told.target], (told.done, style)
-    if style is Style.MERGE and not made.note:
+    if style is LandingStyle.MERGE and not made.note:
         assert parents == [told.target, told.head], (told.done, style)
-    if style is Style.MERGE and set(told.done) <= {"work", "empty"}:
+    if style is LandingStyle.MERGE and set(told.done) <= {"work", "empty"}:
         assert not made.note, told.done
 
 
@@ -134,8 +136,10 @@ async def assert_same_patch(repo: Repo, told: Story, made: Composed) -> None:
     )
 
 
-@pytest.mark.parametrize("style", list(Style))
-async def test_a_branch_that_a_landing_creates_holds_what_was_shown(tmp_path: Path, style: Style):
+@pytest.mark.parametrize("style", list(LandingStyle))
+async def test_a_branch_that_a_landing_creates_holds_what_was_shown(
+    tmp_path: Path, style: LandingStyle
+):
     for seed in range(SEEDS // 4):
         told = story(tmp_path / f"{seed}", seed)
         built = told.git.built
@@ -160,7 +164,7 @@ async def test_a_straight_line_is_not_enough_where_others_stand_on_a_part_of_it(
         told = story(tmp_path / f"{seed}", seed)
         if "adopt_and_take_back" in told.done:
             repo = await Repo.open(told.git.built.path, told.git.built.environment)
-            made = await landed(repo, told, Style.MERGE)
+            made = await landed(repo, told, LandingStyle.MERGE)
             if isinstance(made, Composed):
                 found += broken(told, told.target, made.new)
     assert Broken("a later merge brings what it would have brought") in found
@@ -182,7 +186,7 @@ async def test_a_ref_that_the_user_makes_between_two_landings_is_seen(tmp_path: 
                 built.git("pack-refs", "--all")
         head = git.commit(START, first)
         told = Story(git, base, head, built.rev("main"), users=[])
-        done = await landed(repo, told, Style.MERGE)
+        done = await landed(repo, told, LandingStyle.MERGE)
         assert isinstance(done, Composed)
         return done.note
 
@@ -215,7 +219,7 @@ async def test_a_line_is_kept_in_every_kind_of_repository(tmp_path: Path, kind: 
     old = built.commit({"three": "3\n"}, "meanwhile")
     repo = await Repo.open(built.path, built.environment)
     told = Story(Plumbing(built), base, head, old, users=[])
-    made = await landed(repo, told, Style.MERGE)
+    made = await landed(repo, told, LandingStyle.MERGE)
     assert isinstance(made, Composed)
     assert not made.note
     assert built.git("rev-list", made.new, f"^{old}").split() == [made.new, head, first]

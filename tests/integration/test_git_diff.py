@@ -5,12 +5,9 @@ from pathlib import Path
 import pytest
 
 from engine.git import (
-    Distance,
     FileChange,
     Repo,
     changed_files,
-    distance,
-    file_patch,
     file_patches,
     is_patch_cut,
     merge_base,
@@ -80,8 +77,8 @@ async def test_every_kind_of_change_is_told_apart(tmp_path: Path):
 
 async def test_hunks_put_together_give_the_new_file(tmp_path: Path):
     built, repo, files = await changed(tmp_path)
-    for one in files.values():
-        patch = await file_patch(repo, one, context=1 << 20)
+    patches = await file_patches(repo, list(files.values()), ("HEAD~1", "HEAD"))
+    for one, patch in zip(files.values(), patches, strict=True):
         if one.is_binary or one.is_mode_only or one.kind == "R":
             assert patch.hunks == ()
             continue
@@ -97,10 +94,12 @@ async def test_a_patch_too_long_is_cut_and_says_so(tmp_path: Path):
     built.commit({"long": "x\n"}, "old")
     built.commit({"long": "".join(f"{n}\n\n" for n in range(90_000))}, "new")
     repo = await Repo.open(built.path, built.environment)
-    (one,) = await changed_files(repo, "HEAD~1", "HEAD")
+    sides = ("HEAD~1", "HEAD")
+    files = await changed_files(repo, *sides)
 
-    assert (await file_patch(repo, one, max_bytes=1000)).is_cut
-    whole = await file_patch(repo, one)
+    (cut,) = await file_patches(repo, files, sides, max_bytes=1000)
+    assert cut.is_cut
+    (whole,) = await file_patches(repo, files, sides)
     assert not whole.is_cut
     assert whole.hunks[0].new == (1, 180_000)
     assert await patch_bytes(repo, "HEAD~1", "HEAD", max_bytes=1000) is None
@@ -152,7 +151,7 @@ async def test_a_whole_patch_applies(tmp_path: Path):
     assert built.git("write-tree") == tree
 
 
-async def test_distances_and_common_ancestors(tmp_path: Path):
+async def test_common_ancestors(tmp_path: Path):
     built = RepositoryBuilder.small(tmp_path / "repo")
     built.git("checkout", "-q", "-b", "work")
     built.commit({"x": "1"})
@@ -161,7 +160,6 @@ async def test_distances_and_common_ancestors(tmp_path: Path):
     built.commit({"y": "1"})
     repo = await Repo.open(built.path, built.environment)
 
-    assert await distance(repo, "work", "main") == Distance(ahead=2, behind=1)
     assert await merge_base(repo, "work", "main") == built.rev("main~1")
     built.git("checkout", "-q", "--orphan", "apart")
     built.commit({"z": "1"})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.git import Landed, land, recover_landing, recover_repository
+from engine.git import LandingDone, land, recover_landing, recover_repository
 from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
 from tests.support.repositories import snapshot_of
@@ -133,7 +133,9 @@ async def test_any_git_call_of_a_landing_may_fail_once(tmp_path: Path, is_after:
             failed = False
         except OSError:
             failed = True
-        assert isinstance(await recover_landing(await target.open(), plan, target.trash), Landed)
+        assert isinstance(
+            await recover_landing(await target.open(), plan, target.trash), LandingDone
+        )
         target.assert_landed(plan.new)
         return failed
 

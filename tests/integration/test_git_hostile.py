@@ -28,7 +28,7 @@ from engine.git import (
     restore,
 )
 from engine.git.checktree import CheckTree, fill_check_tree, holds
-from engine.git.collection import Change
+from engine.git.collection import CollectedChange
 from engine.git.composition import Composed, LandRequest
 from engine.git.landing import LandPrepared
 from engine.git.strays import examine_stray
@@ -75,7 +75,7 @@ class Passage:
         with racing(root, self.outside):
             await self.stage("artifacts", to_thread.run_sync(self.artifacts, root))
             change = await self.stage("collect", collect(self.lab.repo, space, self.request))
-        assert isinstance(change, Change), change
+        assert isinstance(change, CollectedChange), change
         await self.account(space, change, uses_git=uses_git)
         await self.stage("check", self.check(change))
         await self.stage("land", self.land(change))
@@ -104,7 +104,7 @@ class Passage:
         assert remove_tree(other) == ()
         assert remove_tree(given) == ()
 
-    async def account(self, space: Workspace, change: Change, *, uses_git: bool) -> None:
+    async def account(self, space: Workspace, change: CollectedChange, *, uses_git: bool) -> None:
         """Every path is in the commit, ignored, or named; contents are byte for byte the same."""
         listing = self.lab.built.git_bytes("ls-tree", "-r", "-z", change.head)
         rows = [record.split(b"\t", 1) for record in listing.split(b"\0") if record]
@@ -123,7 +123,7 @@ class Passage:
                 data = await to_thread.run_sync(place.read_bytes)
                 assert data == self.lab.built.git_bytes("cat-file", "blob", oid), (self.seed, path)
 
-    async def check(self, change: Change) -> None:
+    async def check(self, change: CollectedChange) -> None:
         place = CheckTree(path=self.tmp / "check", folder=self.tmp / "check-git")
         await fill_check_tree(self.lab.repo, place, change.head)
         await to_thread.run_sync(leave, place.path, self.outside, self.seed + 99_999)
@@ -134,7 +134,7 @@ class Passage:
             await fill_check_tree(self.lab.repo, place, change.head)
         await to_thread.run_sync(remove_tree, place.path)
 
-    async def land(self, change: Change) -> None:
+    async def land(self, change: CollectedChange) -> None:
         lab = self.lab
         merger = Merger(lab.repo)
         request = LandRequest(

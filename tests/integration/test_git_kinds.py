@@ -9,7 +9,7 @@ import pytest
 from engine.git import (
     CollectRequest,
     Composed,
-    Landed,
+    LandingDone,
     LandPrepared,
     LandRequest,
     Merger,
@@ -57,7 +57,7 @@ async def landed(lab: Lab, base: str, head: str) -> LandPrepared:
     assert isinstance(made, Composed), made
     plan = await prepare_landing(lab.repo, made)
     assert isinstance(plan, LandPrepared), plan
-    assert isinstance(await land(lab.repo, plan), Landed)
+    assert isinstance(await land(lab.repo, plan), LandingDone)
     return plan
 
 
@@ -65,7 +65,7 @@ async def undone(lab: Lab, plan: LandPrepared) -> None:
     wording = Wording(message="x", author=lab.me)
     back = await undo_landing(lab.repo, Merger(lab.repo), plan, wording)
     assert isinstance(back, LandPrepared), back
-    assert isinstance(await land(lab.repo, back), Landed)
+    assert isinstance(await land(lab.repo, back), LandingDone)
 
 
 async def cleaned(lab: Lab, space: Workspace, tmp_path: Path, main: str | None) -> None:

@@ -9,14 +9,14 @@ from anyio import to_thread
 from engine.errors import DirtyTarget, GitFailed, WorkspaceError, WorktreeBusy
 from engine.git import (
     Composed,
-    Landed,
+    LandingDone,
+    LandingRefused,
+    LandingStyle,
     LandPrepared,
-    LandRefused,
     LandRequest,
     MergedTrees,
     Merger,
-    Refusal,
-    Style,
+    RefusalReason,
     Wording,
     compose,
     land,
@@ -31,9 +31,9 @@ from tests.support.repositories import RepositoryBuilder, snapshot_of
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("style", list(Style))
+@pytest.mark.parametrize("style", list(LandingStyle))
 async def test_landing_brings_files_index_and_ref_of_the_checked_out_target(
-    tmp_path: Path, style: Style
+    tmp_path: Path, style: LandingStyle
 ):
     target = Target(tmp_path)
     repo = await target.open()
@@ -41,15 +41,15 @@ async def test_landing_brings_files_index_and_ref_of_the_checked_out_target(
 
     done = await land(repo, plan)
 
-    assert isinstance(done, Landed)
+    assert isinstance(done, LandingDone)
     target.assert_landed(plan.new)
     subjects = target.built.git("log", "--format=%s", f"{target.old}..main").split("\n")
     assert (
         subjects
         == {
-            Style.MERGE: ["Land the work", "second", "first"],
-            Style.SQUASH: ["Land the work"],
-            Style.REBASE: ["second", "first"],
+            LandingStyle.MERGE: ["Land the work", "second", "first"],
+            LandingStyle.SQUASH: ["Land the work"],
+            LandingStyle.REBASE: ["second", "first"],
         }[style]
     )
 
@@ -61,7 +61,7 @@ async def test_landing_moves_a_branch_that_nobody_has_checked_out(tmp_path: Path
     repo = await target.open()
     plan = await target.prepared(repo)
 
-    assert isinstance(await land(repo, plan), Landed)
+    assert isinstance(await land(repo, plan), LandingDone)
 
     assert plan.worktree is None
     assert target.built.rev("main") == plan.new
@@ -89,7 +89,7 @@ async def test_landing_writes_trailers_and_keeps_the_agents_author(tmp_path: Pat
     target.head = target.built.head
     target.built.git("checkout", "-q", "main")
     repo = await target.open()
-    made = await target.composed(repo, Style.REBASE, trailers=(("Plait-Check", "failed"),))
+    made = await target.composed(repo, LandingStyle.REBASE, trailers=(("Plait-Check", "failed"),))
 
     shown = target.built.git("log", "-1", "--format=%an %cn|%(trailers:only)", made.new)
 
@@ -118,7 +118,7 @@ async def test_only_the_change_lands_when_its_base_held_uncommitted_edits(tmp_pa
     target.built.git("checkout", "-q", "main")
     repo = await target.open()
 
-    for style in Style:
+    for style in LandingStyle:
         made = await target.composed(repo, style)
         assert target.built.show(made.new, "mine.txt") == b"mine\n"
         assert target.built.show(made.new, "agent.txt") == b"agent\n"
@@ -192,7 +192,7 @@ async def test_landing_leaves_edits_elsewhere_alone(tmp_path: Path):
     target.built.git("add", "other.txt")
     repo = await target.open()
 
-    assert isinstance(await land(repo, await target.prepared(repo)), Landed)
+    assert isinstance(await land(repo, await target.prepared(repo)), LandingDone)
 
     assert target.built.status().split("\n") == [
         "M mine.txt", "M  other.txt", "?? untracked.txt",
@@ -207,8 +207,8 @@ async def test_landing_refuses_a_target_that_moved(tmp_path: Path):
 
     refused = await land(repo, plan)
 
-    assert isinstance(refused, LandRefused)
-    assert refused.reason is Refusal.MOVED
+    assert isinstance(refused, LandingRefused)
+    assert refused.reason is RefusalReason.MOVED
     assert target.built.rev("main") == moved
     assert target.built.status() == ""
 
@@ -229,7 +229,7 @@ async def test_landing_goes_back_when_the_ref_is_moved_while_it_writes(tmp_path:
     repo.run = sneak  # type: ignore[method-assign]
     refused = await land(repo, plan)
 
-    assert isinstance(refused, LandRefused)
+    assert isinstance(refused, LandingRefused)
     assert target.built.rev("main") == moved
     assert target.built.status() == ""
 
@@ -241,22 +241,22 @@ UNDER_WAY = {
             "git checkout -q -b c main~1; echo x > src/a.py; git commit -qam c;"
             "git checkout -q main; echo y > src/a.py; git commit -qam d; git merge c || true"
         ),
-        Refusal.UNDER_WAY,
+        RefusalReason.UNDER_WAY,
     ),
-    "a bisect of the target": ("git bisect start main main~2", Refusal.UNDER_WAY),
+    "a bisect of the target": ("git bisect start main main~2", RefusalReason.UNDER_WAY),
     "a rebase of the target": (
         (
             "git branch up main~1; echo z > src/a.py; git commit -qam z; git checkout -q up;"
             "echo q > src/a.py; git commit -qam q; git checkout -q main; git rebase up || true"
         ),
-        Refusal.UNDER_WAY,
+        RefusalReason.UNDER_WAY,
     ),
 }
 
 
 @pytest.mark.parametrize(("state", "reason"), UNDER_WAY.values(), ids=UNDER_WAY)
 async def test_landing_waits_for_what_is_under_way(
-    tmp_path: Path, state: str, reason: Refusal | None
+    tmp_path: Path, state: str, reason: RefusalReason | None
 ):
     target = Target(tmp_path)
     target.built.shell(state)
@@ -273,7 +273,7 @@ async def test_landing_waits_for_what_is_under_way(
     if reason is None:
         assert isinstance(plan, LandPrepared)
     else:
-        assert isinstance(plan, LandRefused)
+        assert isinstance(plan, LandingRefused)
         assert plan.reason is reason
 
 
@@ -284,8 +284,8 @@ async def test_landing_refuses_a_target_checked_out_twice(tmp_path: Path):
 
     refused = await prepare_landing(repo, await target.composed(repo))
 
-    assert isinstance(refused, LandRefused)
-    assert refused.reason is Refusal.TWICE
+    assert isinstance(refused, LandingRefused)
+    assert refused.reason is RefusalReason.TWICE
 
 
 async def test_landing_reaches_a_target_checked_out_in_a_linked_worktree(tmp_path: Path):
@@ -296,7 +296,7 @@ async def test_landing_reaches_a_target_checked_out_in_a_linked_worktree(tmp_pat
     repo = await target.open()
 
     plan = await target.prepared(repo)
-    assert isinstance(await land(repo, plan), Landed)
+    assert isinstance(await land(repo, plan), LandingDone)
 
     assert plan.worktree == str(place)
     assert target.built.status(place) == ""
@@ -355,7 +355,7 @@ async def test_landing_leaves_out_of_a_sparse_checkout_what_is_not_in_it(tmp_pat
     assert isinstance(made, Composed)
     plan = await prepare_landing(lab.repo, made)
     assert isinstance(plan, LandPrepared)
-    assert isinstance(await land(lab.repo, plan), Landed)
+    assert isinstance(await land(lab.repo, plan), LandingDone)
 
     assert built.status() == ""
     assert (built.path / "in/x").read_text() == "2\n"
@@ -397,7 +397,7 @@ async def test_large_files_are_pointers_for_agents_and_whole_for_the_user(tmp_pa
     assert isinstance(made, Composed)
     plan = await prepare_landing(lab.repo, made)
     assert isinstance(plan, LandPrepared)
-    assert isinstance(await land(lab.repo, plan), Landed)
+    assert isinstance(await land(lab.repo, plan), LandingDone)
 
     assert (built.path / "b.psd").read_text() == "large\n" * 9
     assert (built.path / "new.psd").read_text() == "new\n"
@@ -448,7 +448,7 @@ async def test_a_gc_of_the_users_takes_away_no_landing_that_is_prepared(
     target.built.forget_unreachable()
 
     if is_pinned:
-        assert isinstance(await land(repo, plan), Landed)
+        assert isinstance(await land(repo, plan), LandingDone)
         target.assert_landed(plan.new)
         assert target.built.git("for-each-ref", "refs/plait/@landing") == ""
     else:

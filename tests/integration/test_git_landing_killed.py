@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 
 from engine.git import (
-    Landed,
+    LandingDone,
     LandPrepared,
     Merger,
     Wording,
@@ -53,7 +53,7 @@ async def recover(target: Target, plan: LandPrepared) -> None:
     await recover_repository(repo)
     for _ in range(2):
         done = await recover_landing(repo, plan, target.trash)
-        assert isinstance(done, Landed), done
+        assert isinstance(done, LandingDone), done
     target.assert_landed(plan.new)
     left = [p.name for p in (target.built.path / ".git").rglob("*.lock") if p.name != "git.lock"]
     assert left == []
@@ -137,7 +137,7 @@ async def test_a_landing_killed_at_random_while_it_writes_many_files_is_whole(tm
         victim.communicate()
         await recover_repository(repo)
         mixed += 0 < len(built.status().split("\n")) < len(plan.paths)
-        assert isinstance(await recover_landing(repo, plan, target.trash), Landed)
+        assert isinstance(await recover_landing(repo, plan, target.trash), LandingDone)
         assert built.head == plan.new
         assert built.status() == ""
     built.fsck()
@@ -161,7 +161,7 @@ async def test_recovery_copies_what_is_neither_old_nor_new_before_it_writes(tmp_
 
     done = await recover_landing(repo, plan, target.trash)
 
-    assert isinstance(done, Landed)
+    assert isinstance(done, LandingDone)
     assert [one.path for one in done.trashed] == [b"src/a.py"]
     (copy,) = target.trash.glob("*/files/src/a.py")
     assert (str(copy), copy.read_text()) == (done.trashed[0].copy, "half writ")
@@ -179,7 +179,7 @@ async def test_recovery_goes_back_when_others_moved_the_target_since(tmp_path: P
 
     refused = await recover_landing(repo, plan, target.trash)
 
-    assert not isinstance(refused, Landed)
+    assert not isinstance(refused, LandingDone)
     assert target.built.rev("main") == moved
     assert target.built.status() == ""
 
@@ -193,7 +193,7 @@ async def test_recovery_moves_the_ref_of_a_checkout_that_is_gone(tmp_path: Path)
     plan = await target.prepared(repo)
     place.rename(tmp_path / "gone")
 
-    assert isinstance(await recover_landing(repo, plan, target.trash), Landed)
+    assert isinstance(await recover_landing(repo, plan, target.trash), LandingDone)
 
     assert target.built.rev("main") == plan.new
 

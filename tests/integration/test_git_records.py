@@ -12,8 +12,8 @@ from anyio import to_thread
 from blockbuster import BlockBuster
 
 from engine.git import Call, Repo, recover_repository
-from engine.git.lock import RepositoryLock
-from engine.git.process import execute
+from engine.git.plumbing.lock import RepositoryLock
+from engine.git.plumbing.process import execute
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import anyio
 import psutil
 import pytest
 
-from engine.git.shell import Shell
+from engine.git.plumbing.shell import Shell
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ import pytest
 from anyio import to_thread
 
 from engine.git import (
-    Landed,
+    LandingDone,
     LandPrepared,
     Merger,
     Repo,
@@ -92,7 +92,7 @@ class Queue:
             plan = await prepare_landing(repo, made)
             assert isinstance(plan, LandPrepared), plan
             before(number)
-            assert isinstance(await land(repo, plan), Landed)
+            assert isinstance(await land(repo, plan), LandingDone)
 
     @property
     def head(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 from anyio import to_thread
 
 from engine.git import CollectRequest, examine
-from engine.git.collection import Change
+from engine.git.collection import CollectedChange
 from engine.git.conversion import flattened
 from tests.support.git_lab import Lab
 from tests.support.kinds import submodule
@@ -31,7 +31,7 @@ ATTRIBUTES = {
 BYTES = b"one\r\ntwo\n$Id: mine$ \xff\xfe\x00 end"
 
 
-def aside(change: Change) -> dict[bytes, str]:
+def aside(change: CollectedChange) -> dict[bytes, str]:
     return {one.path: one.reason for one in change.set_aside}
 
 

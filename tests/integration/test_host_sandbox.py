@@ -15,10 +15,10 @@ from engine.limits import Limits
 from engine.phases import StopCause
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
-from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.request import ConfineRequest, NetworkAccess
 from tests.support.processes import attempt, marked, output, read_all, wait_output
 from tests.support.sandboxes import Scene
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+def machine(tmp_path_factory: pytest.TempPathFactory) -> MachineSupport:
     return probe({}, tmp_path_factory.mktemp("probe") / "cache")
 
 
@@ -46,7 +46,9 @@ async def host(tmp_path: Path) -> AsyncIterator[LocalHost]:
 class Confined:
     """An attempt in the profile that the sandbox makes for it."""
 
-    def __init__(self, machine: Machine, scene: Scene, *argv: str, **changes: object) -> None:
+    def __init__(
+        self, machine: MachineSupport, scene: Scene, *argv: str, **changes: object
+    ) -> None:
         request: ConfineRequest = scene.request(**changes)
         self.profile: Profile = confine(machine, request)
         env = dict(environment(machine, request))
@@ -63,12 +65,12 @@ class Confined:
             assert await to_thread.run_sync(release, self.profile) == ()
 
 
-async def made(machine: Machine, scene: Scene, *argv: str, **changes: object) -> Confined:
+async def made(machine: MachineSupport, scene: Scene, *argv: str, **changes: object) -> Confined:
     return await to_thread.run_sync(partial(Confined, machine, scene, *argv, **changes))
 
 
 async def test_an_attempt_runs_in_its_workspace_and_its_exit_is_its_own(
-    host: LocalHost, machine: Machine, scene: Scene
+    host: LocalHost, machine: MachineSupport, scene: Scene
 ) -> None:
     confined = await made(machine, scene, "sh", "-c", "pwd; touch made; exit 3")
     said, end = await confined.run(host)
@@ -78,7 +80,7 @@ async def test_an_attempt_runs_in_its_workspace_and_its_exit_is_its_own(
 
 
 async def test_its_memory_is_held_and_the_whole_tree_ends_with_it(
-    host: LocalHost, machine: Machine, scene: Scene
+    host: LocalHost, machine: MachineSupport, scene: Scene
 ) -> None:
     hog = "import os\nif os.fork(): os.wait()\nkept = []\nwhile 1: kept.append(b'x' * (4 << 20))"
     limits = Limits(memory_mb=128)
@@ -92,12 +94,12 @@ async def test_its_memory_is_held_and_the_whole_tree_ends_with_it(
 
 @pytest.mark.needs("bubblewrap")
 async def test_a_proxy_of_ours_does_not_keep_an_attempt_from_ending(
-    host: LocalHost, machine: Machine, scene: Scene
+    host: LocalHost, machine: MachineSupport, scene: Scene
 ) -> None:
     folder = scene.root / "egress"
     folder.mkdir()
     changes = {
-        "network": Network.ALLOW_LIST,
+        "network": NetworkAccess.ALLOW_LIST,
         "allowed_hosts": ("localhost:1",),
         "egress_dir": folder,
     }
@@ -109,7 +111,9 @@ async def test_a_proxy_of_ours_does_not_keep_an_attempt_from_ending(
     assert await marked(confined.spec) == set()
 
 
-async def test_a_stop_is_heard_inside(host: LocalHost, machine: Machine, scene: Scene) -> None:
+async def test_a_stop_is_heard_inside(
+    host: LocalHost, machine: MachineSupport, scene: Scene
+) -> None:
     agent = "trap 'echo cleaned; exit 4' TERM; echo on; while :; do sleep 0.02; done"
     confined = await made(machine, scene, "sh", "-c", agent)
     await host.start(confined.spec)

@@ -11,9 +11,9 @@ from engine.git.runner import Repo
 from engine.merge import (
     ConflictKind,
     FileConflict,
-    Names,
-    Place,
+    FilePlace,
     ResolutionSession,
+    SideNames,
     Whole,
     options,
 )
@@ -135,7 +135,7 @@ def decided(files: tuple[FileConflict, ...], *, skip: int = -1) -> ResolutionSes
         if one.open.whole:
             session = session.choose_whole(one.path, Whole.TARGET)
         if one.open.place:
-            session = session.choose_place(one.path, Place.TARGET)
+            session = session.choose_place(one.path, FilePlace.TARGET)
         if one.open.mode:
             session = session.choose_mode(one.path, "100755")
     return session.choose_rest("target")
@@ -299,7 +299,7 @@ async def test_a_clean_merge_has_no_conflicts_to_read(lab: Lab):
     repo = await lab.repo()
     made = await preview(repo, "target", "incoming")
     assert made.is_clean
-    again = await read_conflicts(repo, made.merged, made.sides, Names("target", "incoming"))
+    again = await read_conflicts(repo, made.merged, made.sides, SideNames("target", "incoming"))
     assert again.files == ()
 
 

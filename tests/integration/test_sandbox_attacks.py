@@ -9,9 +9,9 @@ import pytest
 
 from engine.limits import Dimension, Level
 from engine.sandbox.confine import confine, release, row
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.probe import probe
-from engine.sandbox.request import Network
+from engine.sandbox.request import NetworkAccess
 from engine.sandbox.view import Access, look
 from tests.support.matrix import let_through
 from tests.support.needs import need
@@ -21,7 +21,7 @@ IS_ROOT = os.getuid() == 0
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+def machine(tmp_path_factory: pytest.TempPathFactory) -> MachineSupport:
     return probe(os.environ, tmp_path_factory.mktemp("state"))
 
 
@@ -32,7 +32,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     built.close()
 
 
-def on(machine: Machine, rung: str, folder: Path) -> Machine:
+def on(machine: MachineSupport, rung: str, folder: Path) -> MachineSupport:
     """The machine with a rung of file isolation forced; skipped where it has none."""
     mechanism = Mechanism(rung)
     if not machine.has(mechanism):
@@ -45,7 +45,7 @@ def succeeded(answer: dict[str, bool]) -> set[str]:
 
 
 def test_bwrap_for_an_agent_with_its_own_sandbox_still_refuses_everything(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     here = on(machine, "bwrap", tmp_path / "state")
     request = scene.request(needs_own_sandbox=True)
@@ -57,7 +57,7 @@ def test_bwrap_for_an_agent_with_its_own_sandbox_still_refuses_everything(
     "case", [("bwrap", Level.ENFORCED), ("landlock", Level.ADVISORY), ("none", Level.NONE)]
 )
 def test_a_profile_says_what_the_matrix_shows(
-    scene: Scene, tmp_path: Path, machine: Machine, case: tuple[str, Level]
+    scene: Scene, tmp_path: Path, machine: MachineSupport, case: tuple[str, Level]
 ):
     rung, level = case
     forced = {**os.environ, "PLAIT_SANDBOX": rung}
@@ -72,16 +72,18 @@ def test_a_profile_says_what_the_matrix_shows(
     assert row(profile, Dimension.NETWORK).level is Level.NONE
 
 
-def test_landlock_closes_a_network_as_a_whole(machine: Machine, scene: Scene, tmp_path: Path):
+def test_landlock_closes_a_network_as_a_whole(
+    machine: MachineSupport, scene: Scene, tmp_path: Path
+):
     here = on(machine, "landlock", tmp_path / "state")
-    profile = confine(here, scene.request(network=Network.NONE))
+    profile = confine(here, scene.request(network=NetworkAccess.NONE))
     release(profile)
     assert row(profile, Dimension.NETWORK).level is Level.ENFORCED
 
 
 @pytest.mark.parametrize("rung", ["bwrap", "landlock"])
 def test_what_is_hidden_stays_hidden_below_a_folder_that_is_shown(
-    machine: Machine, scene: Scene, tmp_path: Path, rung: str
+    machine: MachineSupport, scene: Scene, tmp_path: Path, rung: str
 ):
     here = on(machine, rung, tmp_path / "state")
     request = scene.request(read_only=(*scene.request().read_only, scene.root))
@@ -96,7 +98,7 @@ def test_what_is_hidden_stays_hidden_below_a_folder_that_is_shown(
 
 @pytest.mark.needs("root")
 def test_remounting_succeeds_when_capabilities_are_kept(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     here = on(machine, "bwrap", tmp_path / "state")
     profile = confine(here, scene.request())
@@ -117,7 +119,7 @@ def test_remounting_succeeds_when_capabilities_are_kept(
 
 
 def test_what_is_written_beside_the_own_folders_is_refused_and_not_lost(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     here = on(machine, "bwrap", tmp_path / "state")
     request = scene.request()

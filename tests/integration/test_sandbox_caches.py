@@ -8,7 +8,7 @@ import pytest
 
 from engine.sandbox.confine import confine, looking, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
@@ -17,7 +17,7 @@ from tests.support.sandboxes import Scene, run
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+def machine(tmp_path_factory: pytest.TempPathFactory) -> MachineSupport:
     found = probe(os.environ, tmp_path_factory.mktemp("state"))
     need("overlay")
     return found
@@ -34,7 +34,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 @pytest.fixture
-def shell(machine: Machine, scene: Scene) -> Callable[..., str]:
+def shell(machine: MachineSupport, scene: Scene) -> Callable[..., str]:
     """Runs a script as the worker with this folder for its caches; what it says."""
 
     def do(folder: Path, script: str) -> str:
@@ -77,7 +77,7 @@ def test_cargo_reaches_its_layer_through_its_home(
 
 
 def test_a_program_of_the_engine_runs_beside_without_the_layers(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     with looking(machine, cached(scene, tmp_path / "mine")) as words:
         argv = [*words, "sh", "-c", "ls /run/plait-caches || echo none"]

@@ -14,10 +14,10 @@ from engine.errors import MechanismMissing
 from engine.limits import Dimension, Level, Limits
 from engine.phases import StopCause
 from engine.sandbox.confine import confine, one_off, release, row
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
-from engine.sandbox.request import ConfineRequest, Network
+from engine.sandbox.request import ConfineRequest, NetworkAccess
 from tests.support.kept import keep
 from tests.support.needs import need
 from tests.support.sandboxes import PYTHON, Scene, run
@@ -104,19 +104,21 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine(tmp_path: Path) -> MachineSupport:
     found = probe(os.environ, tmp_path / "state")
     need("bubblewrap")
     return found
 
 
 def listed(scene: Scene, *hosts: str) -> ConfineRequest:
-    return scene.request(network=Network.ALLOW_LIST, allowed_hosts=hosts, egress_dir=scene.attempt)
+    return scene.request(
+        network=NetworkAccess.ALLOW_LIST, allowed_hosts=hosts, egress_dir=scene.attempt
+    )
 
 
 @pytest.mark.anyio
 async def test_hosts_on_the_list_are_reached_and_no_others(
-    machine: Machine, scene: Scene, ports: tuple[int, int], tmp_path: Path
+    machine: MachineSupport, scene: Scene, ports: tuple[int, int], tmp_path: Path
 ):
     allowed, denied = ports
     request = listed(scene, f"localhost:{allowed}", "example.org")
@@ -140,7 +142,7 @@ async def test_hosts_on_the_list_are_reached_and_no_others(
 
 @pytest.mark.anyio
 async def test_the_helpers_do_not_prolong_the_grace_of_a_stopped_attempt(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = replace(listed(scene, "example.org"), limits=Limits(time_seconds=0.5))
     kept = await keep(machine, request, tmp_path / "keeping", "sleep", "60")
@@ -150,7 +152,7 @@ async def test_the_helpers_do_not_prolong_the_grace_of_a_stopped_attempt(
     assert kept.end.unkillable == ()
 
 
-def test_the_list_is_told_and_is_enforced(machine: Machine, scene: Scene):
+def test_the_list_is_told_and_is_enforced(machine: MachineSupport, scene: Scene):
     profile = confine(machine, listed(scene, "a.example", "*.b.example"))
     release(profile)
     network = row(profile, Dimension.NETWORK)
@@ -170,10 +172,10 @@ def test_a_list_that_cannot_be_enforced_is_not_degraded(
 
 def test_a_list_without_a_place_for_its_proxy_is_a_mistake(scene: Scene):
     with pytest.raises(ValueError, match="folder"):
-        scene.request(network=Network.ALLOW_LIST)
+        scene.request(network=NetworkAccess.ALLOW_LIST)
 
 
-def test_a_forwarder_without_a_proxy_lets_the_program_run(machine: Machine, scene: Scene):
+def test_a_forwarder_without_a_proxy_lets_the_program_run(machine: MachineSupport, scene: Scene):
     profile = confine(machine, listed(scene, "a.example"))
     words = one_off(machine, profile)
     try:

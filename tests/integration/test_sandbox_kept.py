@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from engine.limits import Dimension, Limits
 from engine.phases import StopCause
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.probe import probe
 from tests.support.attacks import ATTACKS
 from tests.support.kept import keep
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> MachineSupport:
     """This machine, with what the parameter's variables force."""
     forced: dict[str, str] = getattr(request, "param", {})
     found = probe({**os.environ, **forced}, tmp_path / "state")
@@ -58,7 +58,7 @@ with_and_without_cgroups = pytest.mark.parametrize(
 
 @on_each_rung
 async def test_a_kept_attempt_gets_no_further_than_its_profile(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = scene.request(limits=Limits(memory_mb=512, pids=100, disk_mb=100))
     file = await to_thread.run_sync(_noted, scene)
@@ -70,7 +70,7 @@ async def test_a_kept_attempt_gets_no_further_than_its_profile(
 
 @with_and_without_cgroups
 async def test_children_out_of_memory_end_the_whole_attempt(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = scene.request(limits=Limits(memory_mb=128))
     end = (await keep(machine, request, tmp_path / "keeping", *TAKING, "hog", "4", "100")).end
@@ -82,7 +82,7 @@ async def test_children_out_of_memory_end_the_whole_attempt(
 
 @with_and_without_cgroups
 async def test_the_same_children_end_well_below_their_limit(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = scene.request(limits=Limits(memory_mb=1024))
     kept = await keep(machine, request, tmp_path / "keeping", *TAKING, "hog", "4", "100")
@@ -91,7 +91,7 @@ async def test_the_same_children_end_well_below_their_limit(
 
 
 async def test_an_agent_on_a_terminal_has_one_and_its_size(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = scene.request(has_terminal=True)
     script = "test -t 0 && stty size && echo typed > /dev/tty"

@@ -13,25 +13,18 @@ import pytest
 
 from engine.limits import Dimension, Level, Limits
 from engine.sandbox.cgroups import PREFIX, CgroupRefused, limit, make, read
-from engine.sandbox.confine import (
-    confine,
-    left_behind,
-    release,
-    release_named,
-    row,
-    set_limits,
-)
-from engine.sandbox.machine import Hierarchy, Machine, Mechanism
+from engine.sandbox.confine import confine, release, row, set_limits
+from engine.sandbox.machine import Hierarchy, MachineSupport, Mechanism
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
 from engine.sandbox.room import room
 from tests.support import needs
-from tests.support.sandboxes import EXCESSES, PYTHON, run
+from tests.support.sandboxes import EXCESSES, PYTHON, attempts_with_cgroups, run
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+def machine(tmp_path_factory: pytest.TempPathFactory) -> MachineSupport:
     return probe(os.environ, tmp_path_factory.mktemp("state"))
 
 
@@ -49,7 +42,7 @@ def request_(tmp_path: Path) -> ConfineRequest:
 
 
 @pytest.fixture
-def wrapped(machine: Machine, request_: ConfineRequest) -> Iterator[Callable[..., Profile]]:
+def wrapped(machine: MachineSupport, request_: ConfineRequest) -> Iterator[Callable[..., Profile]]:
     """Makes a profile with these limits; its cgroups go at the end of the test."""
     made: list[Profile] = []
 
@@ -87,7 +80,7 @@ def peak_mb(profile: Profile) -> int:
 
 
 def test_memory_of_several_children_stays_below_the_cap(
-    machine: Machine, request_: ConfineRequest, wrapped: Callable[..., Profile]
+    machine: MachineSupport, request_: ConfineRequest, wrapped: Callable[..., Profile]
 ):
     needs.need("cgroup memory")
     profile = wrapped(memory_mb=96)
@@ -99,7 +92,7 @@ def test_memory_of_several_children_stays_below_the_cap(
 
 
 def test_the_same_children_all_live_without_a_cap(
-    machine: Machine, request_: ConfineRequest, wrapped: Callable[..., Profile]
+    machine: MachineSupport, request_: ConfineRequest, wrapped: Callable[..., Profile]
 ):
     needs.need("cgroup memory")
     profile = wrapped()
@@ -108,7 +101,7 @@ def test_the_same_children_all_live_without_a_cap(
 
 
 def test_a_fork_bomb_ends_at_the_limit_of_processes(
-    machine: Machine, request_: ConfineRequest, wrapped: Callable[..., Profile]
+    machine: MachineSupport, request_: ConfineRequest, wrapped: Callable[..., Profile]
 ):
     needs.need("cgroup pids")
     assert 0 < answer(wrapped(pids=24), request_, "bomb", "100")["forks"] < 24
@@ -124,14 +117,16 @@ def test_one_file_grows_no_bigger_than_the_disk_allowed(
 
 
 def test_folders_in_memory_hold_no_more_than_half_the_memory(
-    machine: Machine, request_: ConfineRequest, wrapped: Callable[..., Profile]
+    machine: MachineSupport, request_: ConfineRequest, wrapped: Callable[..., Profile]
 ):
     needs.need("bubblewrap")
     for place in ("/tmp/big", "/dev/shm/big"):  # noqa: S108 - of the sandbox
         assert answer(wrapped(memory_mb=64), request_, "fill", place, "64")["megabytes"] == 32
 
 
-def test_every_value_asked_for_is_read_back(machine: Machine, wrapped: Callable[..., Profile]):
+def test_every_value_asked_for_is_read_back(
+    machine: MachineSupport, wrapped: Callable[..., Profile]
+):
     needs.need("cgroup cpu")
     profile = wrapped(cpu_percent=150, memory_mb=256, pids=77)
     values = [row(profile, Dimension(each)).value for each in ("cpu", "memory", "pids")]
@@ -140,7 +135,7 @@ def test_every_value_asked_for_is_read_back(machine: Machine, wrapped: Callable[
 
 
 def test_limits_of_a_living_attempt_move_up_and_down_and_away(
-    machine: Machine, wrapped: Callable[..., Profile]
+    machine: MachineSupport, wrapped: Callable[..., Profile]
 ):
     needs.need("cgroup memory")
     profile = wrapped(memory_mb=128, pids=10)
@@ -153,20 +148,20 @@ def test_limits_of_a_living_attempt_move_up_and_down_and_away(
     assert again.cgroups == profile.cgroups
 
 
-def test_cgroups_of_a_dead_engine_are_found_by_name_and_removed(
-    machine: Machine, request_: ConfineRequest
+def test_cgroups_made_inside_those_of_an_attempt_go_with_them(
+    machine: MachineSupport, request_: ConfineRequest
 ):
     needs.need("cgroup memory")
     profile = confine(machine, request_)
     group(profile, "memory").joinpath("made-inside").mkdir()
-    assert request_.name in left_behind(machine)
-    assert release_named(machine, request_.name) == ()
-    assert request_.name not in left_behind(machine)
+    assert request_.name in attempts_with_cgroups(machine)
+    assert release(profile) == ()
+    assert request_.name not in attempts_with_cgroups(machine)
     assert release(profile) == (), "a second time nothing is there, and that is well"
 
 
 def test_a_group_in_use_is_named_and_not_removed(
-    machine: Machine, request_: ConfineRequest, monkeypatch: pytest.MonkeyPatch
+    machine: MachineSupport, request_: ConfineRequest, monkeypatch: pytest.MonkeyPatch
 ):
     needs.need("cgroup pids")
     monkeypatch.setattr("engine.sandbox.cgroups._REMOVAL_S", 0.05)
@@ -209,12 +204,12 @@ def test_a_place_that_is_gone_is_told_and_leaves_nothing(tmp_path: Path):
 
 
 def test_a_limit_that_the_kernel_refuses_is_told_and_leaves_nothing(
-    machine: Machine, request_: ConfineRequest
+    machine: MachineSupport, request_: ConfineRequest
 ):
     needs.need("cgroup pids")
     with pytest.raises(CgroupRefused, match="Invalid argument"):
         confine(machine, replace(request_, limits=Limits(pids=-5)))
-    assert request_.name not in left_behind(machine)
+    assert request_.name not in attempts_with_cgroups(machine)
 
 
 def test_forced_off_cgroups_leave_sampling_and_say_why(tmp_path: Path, request_: ConfineRequest):
@@ -228,7 +223,7 @@ def test_forced_off_cgroups_leave_sampling_and_say_why(tmp_path: Path, request_:
 
 
 def test_room_is_no_more_than_the_group_around_us_leaves(
-    machine: Machine, wrapped: Callable[..., Profile], tmp_path: Path
+    machine: MachineSupport, wrapped: Callable[..., Profile], tmp_path: Path
 ):
     needs.need("cgroup memory")
     profile = wrapped(memory_mb=300)

@@ -15,7 +15,7 @@ from engine.phases import StopCause
 from engine.sandbox.cgroups import read
 from engine.sandbox.confine import confine, release, row, set_limits
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.probe import probe
 from tests.support.kept import keep
 from tests.support.needs import need
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine(tmp_path: Path) -> MachineSupport:
     found = probe({**os.environ, "PLAIT_FORCE_OFF": "cgroup2,cgroup1"}, tmp_path / "state")
     need("systemd")
     (tmp_path / "keeping").mkdir()
@@ -41,7 +41,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 async def test_a_scope_ends_an_attempt_that_is_out_of_memory(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = scene.request(limits=Limits(memory_mb=128, pids=100))
     words = (PYTHON, "-I", str(EXCESSES), "hog", "4", "100")
@@ -51,7 +51,7 @@ async def test_a_scope_ends_an_attempt_that_is_out_of_memory(
 
 
 async def test_a_scope_lets_no_way_to_the_manager_through(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = scene.request(limits=Limits(memory_mb=512))
     kept = await keep(machine, request, tmp_path / "keeping", "env")
@@ -60,7 +60,7 @@ async def test_a_scope_lets_no_way_to_the_manager_through(
 
 
 async def test_limits_of_a_living_scope_can_be_changed(
-    machine: Machine, scene: Scene, tmp_path: Path
+    machine: MachineSupport, scene: Scene, tmp_path: Path
 ):
     request = scene.request(limits=Limits(memory_mb=128))
     profile = await to_thread.run_sync(confine, machine, request)

@@ -13,14 +13,14 @@ import pytest
 
 from engine.errors import WorkspaceError
 from engine.limits import Limits
-from engine.sandbox.confine import confine, left_behind, looking, release
+from engine.sandbox.confine import confine, looking, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.probe import probe
-from engine.sandbox.request import ConfineRequest, Holes, Network
+from engine.sandbox.request import ConfineRequest, NetworkAccess, SandboxHoles
 from engine.sandbox.tamper import fingerprint, violations
 from tests.support.needs import need
-from tests.support.sandboxes import PYTHON, Scene, run
+from tests.support.sandboxes import PYTHON, Scene, attempts_with_cgroups, run
 from tests.support.users import OrdinaryUser, ordinary_user
 
 TRUSTED = ("config", "config.worktree", "hooks", "info", "HEAD", "packed-refs", "refs", "objects")
@@ -28,7 +28,7 @@ Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+def machine(tmp_path_factory: pytest.TempPathFactory) -> MachineSupport:
     found = probe(os.environ, tmp_path_factory.mktemp("state"))
     need("bubblewrap")
     return found
@@ -42,14 +42,14 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 @pytest.fixture
-def shell(machine: Machine, scene: Scene) -> Shell:
+def shell(machine: MachineSupport, scene: Scene) -> Shell:
     """Runs a script as the worker, with its environment; it must end well."""
     return shell_on(machine, scene)
 
 
-def shell_on(machine: Machine, scene: Scene) -> Shell:
+def shell_on(machine: MachineSupport, scene: Scene) -> Shell:
     def do(script: str, request: ConfineRequest | None = None) -> subprocess.CompletedProcess[str]:
-        asked = request or scene.request(network=Network.NONE)
+        asked = request or scene.request(network=NetworkAccess.NONE)
         profile = confine(machine, asked)
         try:
             done = run(
@@ -91,7 +91,7 @@ git merge -q feature && git rev-parse --show-toplevel
 
 
 def test_everyday_git_works_and_touches_nothing_of_the_users(
-    machine: Machine, scene: Scene, shell: Shell
+    machine: MachineSupport, scene: Scene, shell: Shell
 ):
     shared = scene.repository.path / ".git"
     watched = (*(shared / name for name in TRUSTED), scene.repository.path / "code.c")
@@ -123,7 +123,9 @@ def test_git_and_tools_work_behind_landlock(scene: Scene, tmp_path: Path):
             shell(script)
 
 
-def test_a_short_program_of_the_engine_looks_and_cannot_write(machine: Machine, scene: Scene):
+def test_a_short_program_of_the_engine_looks_and_cannot_write(
+    machine: MachineSupport, scene: Scene
+):
     (scene.workspace / "new.txt").write_text("new\n")
     request = scene.request()
     look = ["git", "--no-optional-locks", "status", "--porcelain"]
@@ -133,10 +135,12 @@ def test_a_short_program_of_the_engine_looks_and_cannot_write(machine: Machine, 
         assert done.stdout == "?? new.txt\n"
         for script in ("touch x", "cat < /dev/tcp/127.0.0.1/1"):
             assert subprocess.run([*words, "sh", "-c", script], env=env, check=False).returncode
-    assert request.name not in "".join(left_behind(machine))
+    assert request.name not in "".join(attempts_with_cgroups(machine))
 
 
-def test_looking_leaves_the_cgroups_of_the_living_attempt_alone(machine: Machine, scene: Scene):
+def test_looking_leaves_the_cgroups_of_the_living_attempt_alone(
+    machine: MachineSupport, scene: Scene
+):
     need("cgroup memory")
     request = scene.request(limits=Limits(memory_mb=64))
     profile = confine(machine, request)
@@ -150,7 +154,7 @@ def test_looking_leaves_the_cgroups_of_the_living_attempt_alone(machine: Machine
 
 @pytest.mark.parametrize("is_tied", [True, False])
 def test_killing_what_looks_kills_all_it_started(
-    machine: Machine, scene: Scene, tmp_path: Path, *, is_tied: bool
+    machine: MachineSupport, scene: Scene, tmp_path: Path, *, is_tied: bool
 ):
     if not is_tied:  # nothing else would end what is left
         need("cgroup memory")
@@ -222,7 +226,7 @@ def test_holes_open_what_is_named_and_nothing_else(scene: Scene, shell: Shell):
     (home / ".npmrc").write_text("registry=treasure\n")
     (home / "notes").mkdir()
     request = scene.request(
-        holes=Holes(paths=("~/.npmrc", f"{home}/notes:rw"), env=("MY_*", "GIT_DIR")),
+        holes=SandboxHoles(paths=("~/.npmrc", f"{home}/notes:rw"), env=("MY_*", "GIT_DIR")),
         env={**scene.request().env, "MY_KEY": "1", "GIT_DIR": "/x", "SECRET": "2"},
     )
     script = f"cat ~/.npmrc {home}/.npmrc; touch {home}/notes/x; ls -A {home}; env | sort"
@@ -267,11 +271,13 @@ def test_a_link_in_the_home_does_not_lead_a_hole_outside(
     outside.mkdir()
     (scene.home / ".npmrc").symlink_to(f"{prefix}{outside}/created")
     (scene.home / ".config").symlink_to(outside)
-    shell("true", scene.request(holes=Holes(paths=("~/.npmrc", "~/.config/tool"))))
+    shell("true", scene.request(holes=SandboxHoles(paths=("~/.npmrc", "~/.config/tool"))))
     assert list(outside.iterdir()) == []
 
 
-def test_a_git_file_that_became_a_link_is_refused(machine: Machine, scene: Scene, tmp_path: Path):
+def test_a_git_file_that_became_a_link_is_refused(
+    machine: MachineSupport, scene: Scene, tmp_path: Path
+):
     (scene.workspace / ".git").unlink()
     (scene.workspace / ".git").symlink_to(f"/oldroot{tmp_path}/created-outside")
     with pytest.raises(WorkspaceError, match="tampered"):

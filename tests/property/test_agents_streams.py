@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.agents import records
-from engine.agents.agent_events import AgentEvent, Printed, Raw, Reply, ToolEnded
+from engine.agents.agent_events import AgentEvent, Printed, ProtocolReply, Raw, ToolEnded
 from engine.agents.contract import Ending, LaunchRequest
-from engine.agents.lines import LineSplitter
+from engine.agents.reading import LineSplitter
 from engine.agents.registry import adapter_named, adapters
 from engine.plan.model import AgentChoice
 
@@ -208,7 +208,7 @@ def test_what_is_owed_is_what_was_asked_for_and_not_sent() -> None:
         for line in lines:
             recording.append(("out", line + b"\n"))
             told = live.feed("out", line + b"\n")
-            unsent += [event.data for event in told if isinstance(event, Reply)]
+            unsent += [event.data for event in told if isinstance(event, ProtocolReply)]
             if unsent and chance.random() < 0.7:
                 recording.append(("in", unsent[0]))
                 live.feed("in", unsent.pop(0))

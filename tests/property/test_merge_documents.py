@@ -12,20 +12,20 @@ import engine.merge.ideas as ideas_room
 from engine.merge import (
     ConflictKind,
     FileConflict,
+    FileSide,
     Proposal,
-    Side,
     TextMerge,
     merge_texts,
     propose,
     reads_still,
 )
-from engine.merge.keys import writes_twice
-from engine.merge.text import Hunk
+from engine.merge.forms import writes_twice
+from engine.merge.text import ConflictHunk
 from tests.support.merge_texts import one_hunk
 
 SEEDS = 300
 KEYS = [f"k{number}" for number in range(6)]
-Accepts = Callable[[Hunk, bytes], bool]
+Accepts = Callable[[ConflictHunk, bytes], bool]
 
 
 def value(dice: random.Random, depth: int = 0) -> Any:
@@ -85,7 +85,7 @@ def conflict(name: str, seed: int) -> FileConflict:
     dice = random.Random(seed)
     base = {key: value(dice) for key in dice.sample(KEYS, dice.randrange(1, 5))}
     texts = [write(each) for each in (base, changed(base, dice), changed(base, dice))]
-    sides = [Side(path=name.encode(), mode="100644", blob=str(n), content=text)
+    sides = [FileSide(path=name.encode(), mode="100644", blob=str(n), content=text)
              for n, text in enumerate(texts)]  # fmt: skip
     return FileConflict(
         path=name.encode(),
@@ -100,7 +100,7 @@ def broken(name: str, text: TextMerge, accepts: Accepts | None) -> list[Proposal
     """The proposals with which the file cannot be read, whatever side the other hunks are."""
     _, read = FORMS[name]
 
-    def is_read(hunk: Hunk, offer: Proposal) -> bool:
+    def is_read(hunk: ConflictHunk, offer: Proposal) -> bool:
         for at in (1, 2):  # target and incoming
             whole = text.render(
                 lambda one, at=at: offer.text if one.key == hunk.key else b"".join(one[at + 1])  # type: ignore[misc]

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 
 from engine.merge import Origin, Pick, merge_texts, text_of
 from engine.merge import union as both_sides
-from engine.merge.text import Hunk
+from engine.merge.text import ConflictHunk
 from tests.support.merge_oracle import merge_file
 from tests.support.merge_texts import patient, three_texts
 
 Texts = tuple[bytes, bytes, bytes]
 
 
-def picked(hunk: Hunk, pick: Pick) -> bytes:
+def picked(hunk: ConflictHunk, pick: Pick) -> bytes:
     return text_of(hunk, pick) or b""
 
 

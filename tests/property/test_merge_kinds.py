@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.merge import ConflictKind, FileConflict, Side, kind_named
+from engine.merge import ConflictKind, FileConflict, FileSide, kind_named
 from tests.support.merge_oracle import Trees
 
 File = tuple[str, bytes]
@@ -136,7 +136,7 @@ def test_a_mode_alone_is_a_kind_of_its_own(trees: Trees):
 
 def _told(path: bytes, kind: ConflictKind, trees: tuple[Tree, Tree, Tree]) -> ConflictKind:
     base, target, incoming = (
-        Side(path=path, mode=tree[path][0], blob=repr(tree[path][1]), content=tree[path][1])
+        FileSide(path=path, mode=tree[path][0], blob=repr(tree[path][1]), content=tree[path][1])
         if path in tree
         else None
         for tree in trees

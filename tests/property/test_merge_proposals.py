@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.merge import Asked, Memory, Pick, best, merge_texts, propose, text_of
+from engine.merge import Memory, OutsideAnswer, Pick, best, merge_texts, propose, text_of
 from tests.support.merge_texts import patient, three_texts
 
 LINES = st.lists(
@@ -31,7 +31,7 @@ LINES = st.lists(
 @given(st.one_of(three_texts(), st.tuples(LINES, LINES, LINES)))
 def test_every_hunk_gets_sound_proposals(texts: tuple[bytes, bytes, bytes]):
     for hunk in merge_texts(*texts).hunks:
-        offers = propose(hunk, asked=[Asked("somebody", b"asked\n")])
+        offers = propose(hunk, asked=[OutsideAnswer("somebody", b"asked\n")])
         assert len({offer.text for offer in offers}) == len(offers) <= 6
         assert all(offer.reason for offer in offers)
         likely = [offer.likely for offer in offers]

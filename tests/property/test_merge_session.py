@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from engine.merge import ConflictKind, FileConflict, Pick, ResolutionSession, Side, merge_texts
+from engine.merge import ConflictKind, FileConflict, FileSide, Pick, ResolutionSession, merge_texts
 from tests.support.merge_texts import patient, three_texts
 
 A, B = b"a", b"b"
@@ -14,7 +14,7 @@ A, B = b"a", b"b"
 
 def conflict(path: bytes, texts: tuple[bytes, bytes, bytes]) -> FileConflict:
     base, target, incoming = (
-        Side(path=path, mode="100644", blob=repr(text), content=text) for text in texts
+        FileSide(path=path, mode="100644", blob=repr(text), content=text) for text in texts
     )
     return FileConflict(
         path=path, kind=ConflictKind.CONTENTS, base=base, target=target, incoming=incoming

@@ -1,11 +1,11 @@
-"""The laws of `Merge`: what simplifying, settling and flattening must keep."""
+"""The laws of `Merge`: what simplifying and settling must keep."""
 
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.merge import Merge, flatten
+from engine.merge import Merge
 from tests.support.merge_texts import patient
 
 VALUES = st.sampled_from("abc")
@@ -76,23 +76,6 @@ def test_three_terms_settle_as_three_way_merges_do(terms: tuple[str, str, str]):
 def test_a_strict_settle_never_accepts_that_both_did_the_same(merge: Merge[str]):
     strict = merge.settle(accept_same=False)
     assert not strict.is_resolved or balance(merge) == {strict.terms[0]: 1}
-
-
-@patient
-@given(merges(), merges(), merges())
-def test_flattening_adds_up(first: Merge[str], second: Merge[str], third: Merge[str]):
-    flat = flatten(Merge((first, second, third)))
-    expected = Counter(balance(first))
-    expected.subtract(balance(second))
-    expected.update(balance(third))
-    assert balance(flat) == {value: count for value, count in expected.items() if count}
-
-
-@patient
-@given(merges())
-def test_flattening_a_plain_value_changes_nothing(merge: Merge[str]):
-    assert flatten(Merge.of(merge)) == merge
-    assert flatten(merge.map(Merge.of)) == merge
 
 
 @patient

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.merge import Composite, Refused, Version, Weaving, weave
+from engine.merge import Composite, Version, Weaving, WeavingRefused, weave
 from tests.support.merge_texts import LINES, patient
 
 PATH, OTHER = b"src/a.py", b"src/b.py"
@@ -70,7 +70,7 @@ def test_what_is_composed_has_no_hunks_over_each_other(
     weaving, _ = woven
     chosen = [hunk for hunk in weaving.hunks if data.draw(st.booleans())]
     made = weaving.compose(hunk.key for hunk in chosen)
-    if isinstance(made, Refused):
+    if isinstance(made, WeavingRefused):
         assert all(
             first.path == second.path and {first.key, second.key} <= {h.key for h in chosen}
             for first, second in made.clashes

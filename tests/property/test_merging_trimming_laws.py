@@ -5,22 +5,22 @@ from difflib import diff_bytes, unified_diff
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.git.diff import Hunk, Line, parse_hunks
+from engine.git.diff import FileHunk, PatchLine, hunks_of
 from engine.review.trimming import without
 
 texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\x0c\n"]), max_size=30)
 
 
-def hunks_of(old: list[bytes], new: list[bytes]) -> list[Hunk]:
+def hunks_between(old: list[bytes], new: list[bytes]) -> list[FileHunk]:
     made = list(diff_bytes(unified_diff, old, new))
-    return list(parse_hunks(b"".join(made[2:])))
+    return list(hunks_of(b"".join(made[2:]).split(b"\n")[:-1]))
 
 
 @given(texts, texts, st.data())
 def test_hunks_taken_back_give_the_old_text_whatever_the_order(
     old: list[bytes], new: list[bytes], data: st.DataObject
 ):
-    hunks = hunks_of(old, new)
+    hunks = hunks_between(old, new)
     text = b"".join(new)
     assert without(text, []) == text
     assert without(text, hunks) == b"".join(old)
@@ -33,5 +33,5 @@ def test_hunks_taken_back_give_the_old_text_whatever_the_order(
 
 
 def test_a_last_line_without_its_end_comes_back_without_it():
-    lines = (Line("-", b"old", has_newline=False), Line("+", b"new"))
-    assert without(b"new\n", [Hunk((1, 1), (1, 1), b"", lines)]) == b"old"
+    lines = (PatchLine("-", b"old", has_newline=False), PatchLine("+", b"new"))
+    assert without(b"new\n", [FileHunk((1, 1), (1, 1), b"", lines)]) == b"old"

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine.agents.agent_events import AgentEvent, AgentOutcome, Reply, TurnEnded
-from engine.agents.contract import AgentAdapter, Ending, Launch, LaunchRequest
+from engine.agents.agent_events import AgentEvent, AgentOutcome, ProtocolReply, TurnEnded
+from engine.agents.contract import AgentAdapter, AgentLaunch, Ending, LaunchRequest
 
 _Kind = TypeVar("_Kind")
 DEADLINE_S = 240.0
@@ -31,7 +31,7 @@ class RunningAgent:
     """A launched agent and its parser."""
 
     def __init__(self, adapter: AgentAdapter, asked: LaunchRequest) -> None:
-        self.launch: Launch = adapter.launch(asked)
+        self.launch: AgentLaunch = adapter.launch(asked)
         self.parser = adapter.parser(asked)
         self.events: list[AgentEvent] = []
         self.keeps_open = False
@@ -80,7 +80,7 @@ class RunningAgent:
         told = self.parser.feed("out", data)
         self.events += told
         for event in told:
-            if isinstance(event, Reply):
+            if isinstance(event, ProtocolReply):
                 self.write(event.data)
             elif isinstance(event, TurnEnded) and not (self.keeps_open or self.stdin.closed):
                 self.stdin.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.git import (
-    Change,
+    CollectedChange,
     CollectRequest,
     Repo,
     Workspace,
@@ -59,10 +59,10 @@ class Lab:
             timeout=120,
         )
 
-    async def collect(self, space: Workspace, **wanted: Any) -> Change:
+    async def collect(self, space: Workspace, **wanted: Any) -> CollectedChange:
         """The change, which must be accepted."""
         change = await collect(self.repo, space, CollectRequest(author=self.me, **wanted))
-        assert isinstance(change, Change), change
+        assert isinstance(change, CollectedChange), change
         return change
 
     def files(self, revision: str) -> dict[str, str]:

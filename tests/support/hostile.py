@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from engine.beneath import Entry, Kind, list_tree
+from engine.beneath import EntryKind, WalkEntry, list_tree
 
 RACED = "raced"
 """The folder that another thread swaps for a link that leads out."""
@@ -250,7 +250,7 @@ def unsaid(root: Path, said: frozenset[bytes]) -> list[bytes]:
     """List what stands in a worktree and is neither said itself nor by a folder above it."""
     found = []
     for one in list_tree(root, is_entered=lambda path: path != b".git" and path not in said):
-        if not isinstance(one, Entry) or one.kind is Kind.FOLDER or one.path == b".git":
+        if not isinstance(one, WalkEntry) or one.kind is EntryKind.FOLDER or one.path == b".git":
             continue
         parts = one.path.split(b"/")
         names = {b"/".join(parts[: n + 1]) for n in range(len(parts))}

@@ -11,7 +11,7 @@ from engine.host.seam import AttemptExit, AttemptSpec, Stream
 from engine.ids import AttemptId
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.request import ConfineRequest
 from tests.support.processes import read_all
 
@@ -26,7 +26,7 @@ class Kept:
 
 
 async def keep(
-    machine: Machine, request: ConfineRequest, folder: Path, *argv: str, **more: Any
+    machine: MachineSupport, request: ConfineRequest, folder: Path, *argv: str, **more: Any
 ) -> Kept:
     """Run a program in the profile of a request; the folder becomes the attempt's own."""
     env = await to_thread.run_sync(environment, machine, request)

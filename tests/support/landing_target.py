@@ -8,11 +8,11 @@ from pathlib import Path
 
 from engine.git import (
     Composed,
+    LandingStyle,
     LandPrepared,
     LandRequest,
     Merger,
     Repo,
-    Style,
     compose,
     prepare_landing,
 )
@@ -59,7 +59,9 @@ class Target:
     async def open(self) -> Repo:
         return await Repo.open(self.built.path, self.built.environment)
 
-    def request(self, repo: Repo, style: Style = Style.MERGE, **more: object) -> LandRequest:
+    def request(
+        self, repo: Repo, style: LandingStyle = LandingStyle.MERGE, **more: object
+    ) -> LandRequest:
         me = repo.settings.sign(1_767_225_600)
         values: dict[str, object] = {
             "target": "main",
@@ -72,12 +74,14 @@ class Target:
         }
         return LandRequest(**{**values, **more})  # type: ignore[arg-type]
 
-    async def composed(self, repo: Repo, style: Style = Style.MERGE, **more: object) -> Composed:
+    async def composed(
+        self, repo: Repo, style: LandingStyle = LandingStyle.MERGE, **more: object
+    ) -> Composed:
         made = await compose(repo, Merger(repo), self.request(repo, style, **more))
         assert isinstance(made, Composed), made
         return made
 
-    async def prepared(self, repo: Repo, style: Style = Style.MERGE) -> LandPrepared:
+    async def prepared(self, repo: Repo, style: LandingStyle = LandingStyle.MERGE) -> LandPrepared:
         plan = await prepare_landing(repo, await self.composed(repo, style))
         assert isinstance(plan, LandPrepared), plan
         return plan

@@ -20,10 +20,10 @@ from pathlib import Path
 from engine.keeper import launch, proc, wire
 from engine.limits import Dimension, Level, Limits
 from engine.sandbox.confine import confine, release, row
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.probe import probe
 from engine.sandbox.profile import Profile
-from engine.sandbox.request import ConfineRequest, Holes, Network
+from engine.sandbox.request import ConfineRequest, NetworkAccess, SandboxHoles
 from tests.support.attacks import ROOT_ONLY, absent
 from tests.support.sandboxes import EXCESSES, PYTHON, Scene
 
@@ -53,8 +53,8 @@ class Row:
     landlock: str = HELD
     none: str = NOT_HELD
     ordinary: Mapping[str, str] | None = None
-    network: Network = Network.OPEN
-    holes: Holes = field(default_factory=Holes)
+    network: NetworkAccess = NetworkAccess.OPEN
+    holes: SandboxHoles = field(default_factory=SandboxHoles)
     limits: tuple[Limits, tuple[str, ...]] | None = None
     after: str = ""
 
@@ -180,13 +180,13 @@ def _network() -> Iterator[Row]:
         yield Row(name, _NETWORK, text)
     closed = (("tcp", "Reach a service by TCP"), ("udp", "Reach a service by UDP"), *reaching[:3])
     for name, text in closed:
-        yield Row(f"{name}_with_network_closed", _CLOSED, text, network=Network.NONE)
+        yield Row(f"{name}_with_network_closed", _CLOSED, text, network=NetworkAccess.NONE)
 
     yield Row(
         "unix_socket_with_ssh_agent",
         _OPENED,
         "Reach another daemon of yours by its socket, with `ssh_agent: true`",
-        holes=Holes(ssh_agent=True),
+        holes=SandboxHoles(ssh_agent=True),
         **_LEAK,
     )
 
@@ -256,7 +256,7 @@ ROWS: tuple[Row, ...] = (
 )
 
 
-def unmeasured(machine: Machine, row_: Row, rung: str, *, is_root: bool) -> str:
+def unmeasured(machine: MachineSupport, row_: Row, rung: str, *, is_root: bool) -> str:
     """Why a row cannot be measured here, for people; empty where it can."""
     reasons = (*_in_the_row(row_, rung, is_root=is_root), *_in_the_machine(machine, row_, rung))
     return next(iter((*reasons, *_in_the_limits(machine, row_, is_root=is_root))), "")
@@ -267,11 +267,11 @@ def _in_the_row(row_: Row, rung: str, *, is_root: bool) -> Iterator[str]:
         yield "only root can try it"
     if row_.name == "remount" and rung == "none":
         yield "there is nothing to undo"
-    if row_.network is Network.NONE and rung == "none":
+    if row_.network is NetworkAccess.NONE and rung == "none":
         yield "no run begins: a network that is to be closed cannot be, and is never left open"
 
 
-def _in_the_machine(machine: Machine, row_: Row, rung: str) -> Iterator[str]:
+def _in_the_machine(machine: MachineSupport, row_: Row, rung: str) -> Iterator[str]:
     if rung in ("bwrap", "landlock") and not machine.has(Mechanism(rung)):
         yield f"{rung}: {machine.finding(Mechanism(rung)).reason}"
     if row_.attack in _absent():
@@ -280,7 +280,7 @@ def _in_the_machine(machine: Machine, row_: Row, rung: str) -> Iterator[str]:
         yield "needs Linux 6.12 or later"
 
 
-def _in_the_limits(machine: Machine, row_: Row, *, is_root: bool) -> Iterator[str]:
+def _in_the_limits(machine: MachineSupport, row_: Row, *, is_root: bool) -> Iterator[str]:
     controllers = {each for place in machine.hierarchies for each in place.controllers}
     for controller, names in (("memory", _NEED_MEMORY_GROUP), ("pids", ("bomb",))):
         if is_root and row_.name in names and controller not in controllers:
@@ -299,12 +299,12 @@ CONTROLLED_ELSEWHERE = {
 _NEED_SCOPES, _SCOPES_ABI = ("signal_outside", "abstract_socket"), 6
 
 
-def let_through(rung: str, *, network: Network = Network.OPEN) -> set[str]:
+def let_through(rung: str, *, network: NetworkAccess = NetworkAccess.OPEN) -> set[str]:
     """The attacks that get what they want on a rung as this user, no hole being open."""
     return {
         each.attack
         for each in ROWS
-        if _is_call(each) and each.holes == Holes() and each.network is network
+        if _is_call(each) and each.holes == SandboxHoles() and each.network is network
         if each.expected(rung, is_root=os.getuid() == 0) == NOT_HELD
     } - _absent()
 
@@ -327,18 +327,18 @@ def measure(folder: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _machine(rung: str, folder: Path) -> Machine | None:
+def _machine(rung: str, folder: Path) -> MachineSupport | None:
     wanted = "none" if rung == CONTROL else rung
     machine = probe({**os.environ, "PLAIT_SANDBOX": wanted}, folder / "state")
     return machine if wanted == "none" or machine.has(Mechanism(rung)) else None
 
 
-def _calls(machine: Machine, rung: str, folder: Path) -> dict[str, str]:
+def _calls(machine: MachineSupport, rung: str, folder: Path) -> dict[str, str]:
     """Attacks that one program tries one after the other."""
     found: dict[str, str] = {}
     variants = dict.fromkeys((each.network, each.holes) for each in ROWS if _is_call(each))
     for number, (network, holes) in enumerate(variants):
-        if network is Network.NONE and rung == "none":
+        if network is NetworkAccess.NONE and rung == "none":
             continue
         wanted = [
             each
@@ -357,7 +357,7 @@ def _calls(machine: Machine, rung: str, folder: Path) -> dict[str, str]:
     return found
 
 
-def _excesses(machine: Machine, rung: str, folder: Path) -> dict[str, str]:
+def _excesses(machine: MachineSupport, rung: str, folder: Path) -> dict[str, str]:
     """Attacks on limits, each an attempt of its own under a real keeper."""
     found: dict[str, str] = {}
     for number, each in enumerate(each for each in ROWS if each.limits is not None):
@@ -366,7 +366,7 @@ def _excesses(machine: Machine, rung: str, folder: Path) -> dict[str, str]:
     return found
 
 
-def _excess(machine: Machine, what: Row, folder: Path, *, is_free: bool) -> str:
+def _excess(machine: MachineSupport, what: Row, folder: Path, *, is_free: bool) -> str:
     if what.limits is None:
         raise ValueError(what.name)
     for name in ("work", "home", "attempt"):
@@ -478,7 +478,7 @@ def table(results: Mapping[str, Results]) -> str:
 
 
 def _cell(row_: Row, rung: str, results: Mapping[str, Results]) -> str:
-    if row_.network is Network.NONE and rung == "none":
+    if row_.network is NetworkAccess.NONE and rung == "none":
         return "no run begins"
     told = [
         results.get(user, {}).get(rung, {}).get(row_.name) or row_.expected(rung, is_root=is_root)
@@ -490,7 +490,9 @@ def _cell(row_: Row, rung: str, results: Mapping[str, Results]) -> str:
     return root if root == ordinary else f"{root}; without cgroups: {ordinary}"
 
 
-def measured(machine: Machine, results: Results, *, is_root: bool) -> dict[str, dict[str, str]]:
+def measured(
+    machine: MachineSupport, results: Results, *, is_root: bool
+) -> dict[str, dict[str, str]]:
     """The results that say something here: the others are left out."""
     return {
         rung: {
@@ -515,7 +517,9 @@ def differences(results: Mapping[str, Results]) -> list[str]:
     ]
 
 
-def uncontrolled(machine: Machine, control: Mapping[str, str], *, is_root: bool) -> list[str]:
+def uncontrolled(
+    machine: MachineSupport, control: Mapping[str, str], *, is_root: bool
+) -> list[str]:
     """Attacks that get nothing although nothing guards: they prove nothing."""
     return [
         each.name

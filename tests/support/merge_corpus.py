@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import NamedTuple
 
-from engine.merge import Hunk, merge_texts
+from engine.merge import ConflictHunk, merge_texts
 
 Edit = Callable[[str], str]
 
@@ -19,7 +19,7 @@ Edit = Callable[[str], str]
 class Case(NamedTuple):
     """A hunk, the text that has both edits, and what the edits were."""
 
-    hunk: Hunk
+    hunk: ConflictHunk
     answer: bytes
     story: str
 

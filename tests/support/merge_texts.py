@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from engine.merge import Hunk, merge_texts
+from engine.merge import ConflictHunk, merge_texts
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """For machines that do other things too: what is slow there is not wrong."""
@@ -52,7 +52,7 @@ def _ended(draw: st.DrawFn, lines: list[bytes]) -> bytes:
     return text[:-1] if text.endswith(b"\n") and draw(st.integers(0, 9)) == 0 else text
 
 
-def one_hunk(base: str, target: str, incoming: str) -> Hunk:
+def one_hunk(base: str, target: str, incoming: str) -> ConflictHunk:
     """The only hunk of three texts, with a line above and below it."""
     texts = (f"above\n{text}below\n".encode() for text in (base, target, incoming))
     (hunk,) = merge_texts(*texts).hunks

@@ -19,7 +19,7 @@ from unicodedata import unidata_version
 
 import pytest
 
-from engine.sandbox.machine import Machine, Mechanism
+from engine.sandbox.machine import MachineSupport, Mechanism
 from engine.sandbox.probe import probe
 from engine.system import IS_PORTABLE
 
@@ -28,13 +28,13 @@ NOT_TO_BE_HAD = frozenset({"overlay", "systemd"})
 
 
 @functools.cache
-def machine() -> Machine:
+def machine() -> MachineSupport:
     """What this machine can enforce, found out once for every test of this process."""
     with ThreadPoolExecutor(1) as elsewhere:  # an async test may ask, whose loop must not wait
         return elsewhere.submit(_probed).result()
 
 
-def _probed() -> Machine:
+def _probed() -> MachineSupport:
     forced = {"PLAIT_SANDBOX", "PLAIT_FORCE_OFF"}
     undisturbed = {name: value for name, value in os.environ.items() if name not in forced}
     with tempfile.TemporaryDirectory(prefix="plait-needs-") as folder:

@@ -7,15 +7,15 @@ from hashlib import blake2b
 from engine.errors import WorkspaceError
 from engine.limits import Usage
 from engine.merge import (
+    ConflictHunk,
     ConflictKind,
     FileConflict,
-    Hunk,
+    FileSide,
     HunkKey,
     Memory,
-    Names,
     Proposal,
     ResolutionSession,
-    Side,
+    SideNames,
     propose,
 )
 from engine.messages import commands as c
@@ -36,7 +36,7 @@ from engine.review.showing import Lens, file_views
 from tests.support.consoles import NOW, FakePort, changed, csvlite, worker
 
 WHO = "port/worker_1"
-NAMES = Names("main", WHO)
+NAMES = SideNames("main", WHO)
 _IO = '''"""Blocks of text, read and written."""
 import io
 ENCODING = "utf-8"
@@ -64,13 +64,15 @@ _STREAM = '    data = b"".join(iter_chunks(f))\n'
 _WRITE = "    return f.write(data)\n"
 
 
-def _side(path: str, text: str | bytes | None, mode: str = "100644", blob: str = "") -> Side:
+def _side(path: str, text: str | bytes | None, mode: str = "100644", blob: str = "") -> FileSide:
     content = text.encode() if isinstance(text, str) else text
     name = blob or blake2b((content or b"") + mode.encode(), digest_size=20).hexdigest()
-    return Side(path=path.encode(), mode=mode, blob=name, content=content)
+    return FileSide(path=path.encode(), mode=mode, blob=name, content=content)
 
 
-def conflict(path: str, kind: ConflictKind, *sides: Side | None, **more: object) -> FileConflict:
+def conflict(
+    path: str, kind: ConflictKind, *sides: FileSide | None, **more: object
+) -> FileConflict:
     """A conflict of base, target and incoming, told as exactly as git's reader tells it."""
     base, target, incoming = sides
     made = FileConflict(
@@ -280,7 +282,7 @@ class ReviewPort(FakePort):
         )
         return self.checked
 
-    def _offered(self, hunk: Hunk) -> tuple[Proposal, ...]:
+    def _offered(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
         """What the engine offers too: thought out once."""
         if hunk.key not in self.offers:
             self.offers[hunk.key] = propose(hunk, memory=self.memory)

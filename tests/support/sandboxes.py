@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.keeper import landlock
+from engine.sandbox.cgroups import PREFIX
 from engine.sandbox.confine import confine, release
 from engine.sandbox.environment import environment
-from engine.sandbox.machine import Machine
+from engine.sandbox.machine import MachineSupport
 from engine.sandbox.profile import Profile
 from engine.sandbox.request import ConfineRequest
 from tests.support.attacks import ATTACKS, keep_key
@@ -29,6 +30,15 @@ from tests.support.repositories import RepositoryBuilder
 PROGRAM = Path(__file__).with_name("attacks.py")
 EXCESSES = Path(__file__).with_name("excesses.py")
 PYTHON = os.path.realpath(sys.executable)
+
+
+def attempts_with_cgroups(machine: MachineSupport) -> frozenset[str]:
+    """Return the names of the attempts that have cgroups, those of killed engines too."""
+    return frozenset(
+        place.name.removeprefix(PREFIX)
+        for hierarchy in machine.hierarchies
+        for place in Path(hierarchy.parent).glob(f"{PREFIX}*")
+    )
 
 
 @dataclass
@@ -134,7 +144,7 @@ class Scene:
         return replace(request, **changes)
 
     def try_attacks(
-        self, machine: Machine | None, request: ConfineRequest, names: Sequence[str] = ()
+        self, machine: MachineSupport | None, request: ConfineRequest, names: Sequence[str] = ()
     ) -> dict[str, bool]:
         """Run attacks as the worker, in a profile or (without a machine) in nothing at all."""
         profile = Profile() if machine is None else confine(machine, request)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MOST_ROOM_FILES, MOST_ROOM_LINES = 35, 6500
-LARGE_ROOMS = {"engine/git": "git and its plumbing: one world, hardened call by call"}
+LARGE_ROOMS = {"engine/git": "one world, hardened call by call, on its own plumbing"}
 
 
 @cache
@@ -73,12 +73,12 @@ def test_single_importer_siblings():
         and next(iter(by)).rpartition(".")[0] == name.rpartition(".")[0]
         and not next(iter(by)).endswith(".__init__")
     }
-    falls(slices, 49, "modules with a single importer beside them")
+    falls(slices, 44, "modules with a single importer beside them")
 
 
 def test_class_names_mean_one_thing():
     named = Counter(node.name for name, node in classes() if name.startswith("engine."))
-    falls({name for name, n in named.items() if n > 1}, 58, "class names defined twice")
+    falls({name for name, n in named.items() if n > 1}, 26, "class names defined twice")
 
 
 def test_chains_of_own_classes_are_short():
@@ -121,7 +121,7 @@ def test_nothing_only_hands_on():
         for name, node in functions()
         if name.startswith("engine.") and _hands_on(node)
     ]
-    falls(found, 57, "functions that only hand on what they were given")
+    falls(found, 54, "functions that only hand on what they were given")
 
 
 def test_the_core_knows_its_types():

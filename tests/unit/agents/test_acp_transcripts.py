@@ -13,7 +13,7 @@ from engine.agents.agent_events import (
     Asked,
     Decided,
     Heard,
-    Reply,
+    ProtocolReply,
     Said,
     Started,
     ToolCalled,
@@ -53,7 +53,7 @@ def hear(stream: AcpStream, talk: Talk) -> list[AgentEvent]:
 
 
 def replies(events: list[AgentEvent]) -> Talk:
-    return [json.loads(event.data) for event in events if isinstance(event, Reply)]
+    return [json.loads(event.data) for event in events if isinstance(event, ProtocolReply)]
 
 
 def agents_with(case: str) -> list[str]:

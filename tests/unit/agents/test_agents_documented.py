@@ -10,7 +10,7 @@ import pytest
 from engine.agents.contract import LaunchRequest, Steering
 from engine.agents.own_stream import OwnStream
 from engine.agents.registry import TABLES, adapters
-from engine.agents.tables import Rule, Table, read_table
+from engine.agents.tables import AgentTable, TableRule, read_table
 from engine.plan.model import AgentChoice
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -54,9 +54,9 @@ def test_every_record_of_the_protocol_is_described() -> None:
 
 
 def test_everything_that_a_table_may_say_is_described() -> None:
-    assert set(rows("`tell`")) == set(get_args(Rule.model_fields["tell"].annotation))
+    assert set(rows("`tell`")) == set(get_args(TableRule.model_fields["tell"].annotation))
     part = PAGE[PAGE.index("## A table of your own") : PAGE.index("## A Python function")]
-    for model in (Table, Rule):
+    for model in (AgentTable, TableRule):
         assert [name for name in model.model_fields if not re.search(rf"\b{name}\b", part)] == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.agents.agent_events import Raw
 from engine.agents.command import CommandAdapter, shell_launch, shell_parser
-from engine.agents.contract import Ending, HintChannel, Launch, LaunchRequest, Steering
+from engine.agents.contract import AgentLaunch, Ending, HintChannel, LaunchRequest, Steering
 from engine.agents.permitting import decide
 from engine.agents.registry import adapter_named, adapters
 from engine.agents.tables import TableInvalid
@@ -29,7 +29,7 @@ def request_for(adapter: str, *, argv: tuple[str, ...] = (), **more: Any) -> Lau
     return LaunchRequest(choice=choice, **given)
 
 
-def launch(adapter: str, **more: Any) -> Launch:
+def launch(adapter: str, **more: Any) -> AgentLaunch:
     return adapter_named(adapter).launch(request_for(adapter, **more))
 
 
@@ -37,7 +37,7 @@ def after(argv: tuple[str, ...], flag: str) -> str:
     return argv[argv.index(flag) + 1]
 
 
-def file(launched: Launch, path: str) -> str:
+def file(launched: AgentLaunch, path: str) -> str:
     return next(one.data.decode() for one in launched.files if one.path == path)
 
 

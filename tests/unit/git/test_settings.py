@@ -1,7 +1,7 @@
 """What is taken over from the user's configuration, and from whose files."""
 
 from engine.git.composition import with_trailers
-from engine.git.hardening import disarm
+from engine.git.plumbing.hardening import disarm
 from engine.git.settings import Signature, parse_settings
 
 

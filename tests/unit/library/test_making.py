@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 
 from engine.errors import AgentError, PlanError
-from engine.library.making import Brief, How, Who, as_command, check_who, option_texts
-from engine.library.replies import History, Standing, Turn
+from engine.library.making import (
+    AgentSource,
+    Brief,
+    WorkSettings,
+    as_command,
+    check_who,
+    option_texts,
+)
+from engine.library.replies import ConversationState, Turn, TurnHistory
 from engine.limits import Limits
 from engine.plan.make import DEFAULT_LIMITS
 from engine.plan.model import ExecutionMode, IsolationStrategy, MergeMode, Plan, Runtime
@@ -25,14 +32,17 @@ def manifest(**runtime: Any) -> Manifest:
 
 
 def plan(
-    who: Who, how: How | None = None, read: Manifest | None = None, standing: Standing | None = None
+    who: AgentSource,
+    how: WorkSettings | None = None,
+    read: Manifest | None = None,
+    standing: ConversationState | None = None,
 ) -> Plan:
-    brief = Brief(who=who, how=how or How(), manifest=read)
-    return brief.plan("do {item}", standing=standing or Standing())
+    brief = Brief(who=who, how=how or WorkSettings(), manifest=read)
+    return brief.plan("do {item}", standing=standing or ConversationState())
 
 
 def test_what_nobody_says_is_as_for_any_run() -> None:
-    made = plan(Who(command=("true",)))
+    made = plan(AgentSource(command=("true",)))
     (step,) = made.steps
     assert made.runtime == Runtime()
     assert step.limits == DEFAULT_LIMITS
@@ -41,7 +51,7 @@ def test_what_nobody_says_is_as_for_any_run() -> None:
 
 
 def test_the_caller_stands_over_the_manifest_and_that_over_the_defaults() -> None:
-    made = plan(Who(name="mine"), How(limits=Limits(memory_mb=333)), manifest())
+    made = plan(AgentSource(name="mine"), WorkSettings(limits=Limits(memory_mb=333)), manifest())
     (step,) = made.steps
     assert (step.limits.memory_mb, step.limits.pids) == (333, 22)
     assert step.limits.time_seconds == DEFAULT_LIMITS.time_seconds
@@ -51,36 +61,38 @@ def test_the_caller_stands_over_the_manifest_and_that_over_the_defaults() -> Non
 
 
 def test_a_standing_is_base_and_start() -> None:
-    who = Who(command=("true",), execution_mode=None)
-    made = plan(who, How(base="HEAD~3"), standing=Standing(base="b" * 40, start="s" * 40))
+    who = AgentSource(command=("true",), execution_mode=None)
+    made = plan(
+        who, WorkSettings(base="HEAD~3"), standing=ConversationState(base="b" * 40, start="s" * 40)
+    )
     assert (made.runtime.base, made.runtime.start) == ("b" * 40, "s" * 40)
-    assert plan(who, How(base="HEAD~3")).runtime.base == "HEAD~3"
+    assert plan(who, WorkSettings(base="HEAD~3")).runtime.base == "HEAD~3"
 
 
 def test_a_plain_folder_has_nothing_to_merge_and_threads_are_said() -> None:
-    who = Who(call=lambda prompt: prompt, execution_mode="thread")
-    made = plan(who, How(isolation="directory"))
+    who = AgentSource(call=lambda prompt: prompt, execution_mode="thread")
+    made = plan(who, WorkSettings(isolation="directory"))
     assert made.steps[0].merge is MergeMode.NONE
     assert made.runtime.isolation is IsolationStrategy.DIRECTORY
     assert made.runtime.execution_mode is ExecutionMode.THREAD
 
 
 def test_nobody_named_is_the_manifests_own_or_an_error() -> None:
-    assert Brief(who=Who(), how=How(), manifest=manifest()).choice.name == "mine"
+    assert Brief(who=AgentSource(), how=WorkSettings(), manifest=manifest()).choice.name == "mine"
     with pytest.raises(PlanError, match="names no agent"):
-        _ = Brief(who=Who(), how=How(), manifest=None).choice
+        _ = Brief(who=AgentSource(), how=WorkSettings(), manifest=None).choice
 
 
 @pytest.mark.parametrize(
     ("who", "why"),
     [
-        (Who(name="a", command=("b",)), "not several"),
-        (Who(call=3), "cannot be called"),  # type: ignore[arg-type]
-        (Who(name="a", tools=(print,)), "only Agent"),
-        (Who(name="a", execution_mode="thread"), "thread"),
+        (AgentSource(name="a", command=("b",)), "not several"),
+        (AgentSource(call=3), "cannot be called"),  # type: ignore[arg-type]
+        (AgentSource(name="a", tools=(print,)), "only Agent"),
+        (AgentSource(name="a", execution_mode="thread"), "thread"),
     ],
 )
-def test_who_contradicts_itself_is_refused(who: Who, why: str) -> None:
+def test_who_contradicts_itself_is_refused(who: AgentSource, why: str) -> None:
     with pytest.raises(AgentError, match=why):
         check_who(who)
 
@@ -94,7 +106,7 @@ def test_options_are_texts_and_an_argv_is_no_text() -> None:
 
 
 def test_a_history_is_told_newest_first_in_mind_and_short() -> None:
-    history = History()
+    history = TurnHistory()
     for number in range(20):
         history = history.with_turn(Turn(f"question {number} " + "x" * 9000, f"answer {number}"))
     told = history.told("and now?")
@@ -103,4 +115,4 @@ def test_a_history_is_told_newest_first_in_mind_and_short() -> None:
     assert "answer 0" not in told
     assert "left out" in told
     assert len(told) < 32 * 1024
-    assert "left out" not in History((Turn("a", "b"),)).told("c")
+    assert "left out" not in TurnHistory((Turn("a", "b"),)).told("c")

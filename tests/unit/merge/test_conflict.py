@@ -7,23 +7,23 @@ import pytest
 from engine.merge import (
     ConflictKind,
     FileConflict,
+    FilePlace,
     FileResult,
-    Names,
-    Place,
+    FileSide,
     ResolutionSession,
-    Side,
+    SideNames,
     Whole,
     kind_named,
     options,
 )
 from engine.merge.whole import option
 
-NAMES = Names("main", "port/io.py")
+NAMES = SideNames("main", "port/io.py")
 PATH = b"src/io.py"
 
 
-def side(content: bytes | None, mode: str = "100644", path: bytes = PATH) -> Side:
-    return Side(path=path, mode=mode, blob=repr(content), content=content)
+def side(content: bytes | None, mode: str = "100644", path: bytes = PATH) -> FileSide:
+    return FileSide(path=path, mode=mode, blob=repr(content), content=content)
 
 
 def conflict(
@@ -134,12 +134,12 @@ def renamed_twice(target: bytes, incoming: bytes) -> FileConflict:
 @pytest.mark.parametrize(
     ("place", "kept"),
     [
-        (Place.TARGET, {b"b.py"}),
-        (Place.INCOMING, {b"c.py"}),
-        (Place.BOTH, {b"b.py", b"c.py"}),
+        (FilePlace.TARGET, {b"b.py"}),
+        (FilePlace.INCOMING, {b"c.py"}),
+        (FilePlace.BOTH, {b"b.py", b"c.py"}),
     ],
 )
-def test_a_file_renamed_twice_needs_a_place(place: Place, kept: set[bytes]):
+def test_a_file_renamed_twice_needs_a_place(place: FilePlace, kept: set[bytes]):
     session = ResolutionSession((renamed_twice(b"x\n", b"y\n"),))
     assert not session.is_resolved
     results = session.choose_place(b"a.py", place).results()
@@ -266,7 +266,7 @@ def test_a_link_against_a_file_is_of_distinct_types():
 
 
 def test_submodules_are_chosen_by_commit():
-    commits = [Side(path=PATH, mode="160000", blob=letter * 40) for letter in "abc"]
+    commits = [FileSide(path=PATH, mode="160000", blob=letter * 40) for letter in "abc"]
     module = FileConflict(
         path=PATH,
         kind=kind_named("CONFLICT (submodule)"),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.merge import ConflictKind, FileConflict, OwnText, Pick, ResolutionSession, Side
+from engine.merge import ConflictKind, FileConflict, FileSide, OwnText, Pick, ResolutionSession
 from tests.support.merge_texts import patient
 
 PATH = b"a.py"
@@ -15,7 +15,7 @@ INCOMING = b"one\n2\nthree\nfour\n5\n"
 
 def make(base: bytes = BASE, target: bytes = TARGET, incoming: bytes = INCOMING) -> FileConflict:
     before, mine, theirs = (
-        Side(path=PATH, mode="100644", blob=repr(text), content=text)
+        FileSide(path=PATH, mode="100644", blob=repr(text), content=text)
         for text in (base, target, incoming)
     )
     return FileConflict(

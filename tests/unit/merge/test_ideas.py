@@ -4,11 +4,11 @@ import pytest
 
 from engine.merge import Rule, propose
 from engine.merge.ideas import ideas
-from engine.merge.text import Hunk, merge_texts
+from engine.merge.text import ConflictHunk, merge_texts
 from tests.support.merge_texts import one_hunk
 
 
-def said(hunk: Hunk, rule: Rule) -> list[bytes]:
+def said(hunk: ConflictHunk, rule: Rule) -> list[bytes]:
     return [idea.text for idea in ideas(hunk) if idea.rule is rule]
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from engine.merge import Asked, Pick, Proposal, Rule, best, propose
-from engine.merge.text import Hunk, merge_texts
+from engine.merge import OutsideAnswer, Pick, Proposal, Rule, best, propose
+from engine.merge.text import ConflictHunk, merge_texts
 from tests.support.merge_texts import one_hunk
 
 
-def first(hunk: Hunk) -> Proposal | None:
+def first(hunk: ConflictHunk) -> Proposal | None:
     return best(propose(hunk))
 
 
@@ -121,7 +121,7 @@ def test_a_text_that_one_key_makes_is_offered_only_when_likely():
 
 def test_asked_answers_are_offered_with_their_author_and_never_above_likely_ones():
     hunk = one_hunk(*RULES[0][1:4])
-    offers = propose(hunk, asked=[Asked("claude", b"asked\n")])
+    offers = propose(hunk, asked=[OutsideAnswer("claude", b"asked\n")])
     assert offers[0].rule is not Rule.ASKED
     (asked,) = [offer for offer in offers if offer.rule is Rule.ASKED]
     assert asked.reason == "proposed by claude"
@@ -130,7 +130,7 @@ def test_asked_answers_are_offered_with_their_author_and_never_above_likely_ones
 
 def test_no_text_is_offered_twice_and_no_more_than_six():
     for _, base, target, incoming, _ in RULES:
-        answers = [Asked("x", b"%d\n" % number) for number in range(9)]
+        answers = [OutsideAnswer("x", b"%d\n" % number) for number in range(9)]
         offers = propose(one_hunk(base, target, incoming), asked=answers)
         texts = [offer.text for offer in offers]
         assert len(texts) == len(set(texts))

@@ -8,11 +8,11 @@ from engine.merge import (
     ConflictKind,
     FileConflict,
     FileResult,
+    FileSide,
     HunkAt,
     Origin,
     Pick,
     ResolutionSession,
-    Side,
     Whole,
 )
 
@@ -24,7 +24,7 @@ INCOMING = b"one\n2\nthree\nfour\n5\n"
 
 def conflict(path: bytes, target: bytes = TARGET, incoming: bytes = INCOMING) -> FileConflict:
     base, mine, theirs = (
-        Side(path=path, mode="100644", blob=repr(text), content=text)
+        FileSide(path=path, mode="100644", blob=repr(text), content=text)
         for text in (BASE, target, incoming)
     )
     return FileConflict(
@@ -246,7 +246,7 @@ def test_undone_decisions_are_carried_over_too(session: ResolutionSession):
 def test_a_path_that_one_conflict_keeps_is_not_deleted_by_another():
     def moved(path: bytes, old: bytes, new: bytes, text: bytes) -> FileConflict:
         sides = (
-            Side(path=name, mode="100644", blob=repr(text), content=text)
+            FileSide(path=name, mode="100644", blob=repr(text), content=text)
             for name in (old, old, new)
         )
         base, target, incoming = sides

@@ -4,7 +4,7 @@ import pytest
 
 from engine.merge import LineOf, LinePick, Origin, OwnText, Pick, SingleLines, choice_of, text_of
 from engine.merge.choices import choice_from_json, choice_to_json
-from engine.merge.linediff import Change, diff
+from engine.merge.linediff import LineChange, diff
 from engine.merge.text import is_binary, merge_texts, split_lines
 from tests.support.merge_texts import one_hunk
 
@@ -78,7 +78,7 @@ def test_own_text_without_line_end_keeps_none_at_the_end():
 def test_a_line_diff_of_others_takes_the_place_of_ours():
     seen: list[int] = []
 
-    def whole(before: object, after: object) -> list[Change]:
+    def whole(before: object, after: object) -> list[LineChange]:
         seen.append(1)
         return diff(list(before), list(after))  # type: ignore[call-overload]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.merge import CandidateHunk, Composite, HunkKey, Refused, Version, Weaving, weave
+from engine.merge import CandidateHunk, Composite, HunkKey, Version, Weaving, WeavingRefused, weave
 
 PATH = b"api.py"
 BASE = b"import a\n\n\ndef get():\n    return 1\n\n\ndef put():\n    return 2\n"
@@ -29,7 +29,7 @@ def weaving() -> Weaving:
     )
 
 
-def content(made: Composite | Refused) -> bytes:
+def content(made: Composite | WeavingRefused) -> bytes:
     assert isinstance(made, Composite)
     version = made.files[PATH]
     assert version is not None
@@ -75,7 +75,7 @@ def test_a_composite_takes_hunks_from_several(weaving: Weaving):
 
 def test_alternatives_together_are_refused_with_names_and_place(weaving: Weaving):
     made = weaving.compose([hunk_of(weaving, "A", line=4).key, hunk_of(weaving, "C", line=4).key])
-    assert isinstance(made, Refused)
+    assert isinstance(made, WeavingRefused)
     assert "change the same place of api.py, line 5" in made.reason
     assert len(made.clashes) == 1
 
@@ -83,7 +83,7 @@ def test_alternatives_together_are_refused_with_names_and_place(weaving: Weaving
 def test_two_insertions_into_one_gap_are_refused_because_nothing_orders_them():
     made_of = {name: {PATH: Version(b"a\n" + line + b"b\n")} for name, line in INSERTED.items()}
     weaving = weave({PATH: Version(b"a\nb\n")}, made_of)
-    assert isinstance(weaving.compose(hunk.key for hunk in weaving.hunks), Refused)
+    assert isinstance(weaving.compose(hunk.key for hunk in weaving.hunks), WeavingRefused)
 
 
 INSERTED = {"A": b"x\n", "B": b"y\n"}
@@ -109,7 +109,7 @@ def test_deleting_a_file_excludes_changing_it():
     weaving = weave({PATH: Version(b"a\n")}, {"A": {PATH: None}, "B": {PATH: Version(b"b\n")}})
     deleted = next(hunk for hunk in weaving.hunks if hunk.whole)
     assert weaving.compose([deleted.key]) == Composite({PATH: None}, {"A": 1, "B": 0})
-    assert isinstance(weaving.compose(hunk.key for hunk in weaving.hunks), Refused)
+    assert isinstance(weaving.compose(hunk.key for hunk in weaving.hunks), WeavingRefused)
 
 
 def test_a_mode_goes_with_anothers_lines():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.merge import DiffLine, changed_words, combine, compare
+from engine.merge import MarkedLine, changed_words, combine, compare
 from engine.merge.words import tokens
 from tests.support.merge_texts import patient
 
@@ -61,7 +61,7 @@ def test_a_line_pushed_down_is_compared_with_itself():
     rows = compare([b"value = 1\n"], [b"# a new remark\n", b"value = 2\n"])
     assert [row.sign for row in rows] == ["-", "+", "+"]
     assert rows[1].marks == ()
-    assert rows[2] == DiffLine("+", b"value = 2\n", ((8, 9),))
+    assert rows[2] == MarkedLine("+", b"value = 2\n", ((8, 9),))
 
 
 def test_equal_lines_stand_between_changes():

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import WorkspaceError
-from engine.merge import ConflictKind, FileConflict, Names, ResolutionSession, Side, propose
+from engine.merge import ConflictKind, FileConflict, FileSide, ResolutionSession, SideNames, propose
 from engine.messages import commands as c
 from engine.messages.merging import ConflictFileView, ConflictView
 from engine.review.actions import decided, side_actions
@@ -13,15 +13,15 @@ from engine.store.codec import from_json, to_json
 BASE, TARGET, INCOMING = b"a\nb\nc\n", b"a\nmine\nc\n", b"a\ntheirs\nand more\nc\n"
 
 
-def side(content: bytes | None, *, path: bytes = b"f", mode: str = "100644") -> Side | None:
+def side(content: bytes | None, *, path: bytes = b"f", mode: str = "100644") -> FileSide | None:
     if content is None:
         return None
-    return Side(path=path, mode=mode, blob=repr((content, path)), content=content)
+    return FileSide(path=path, mode=mode, blob=repr((content, path)), content=content)
 
 
 def conflict(kind: ConflictKind = ConflictKind.CONTENTS, **more: object) -> FileConflict:
     sides = {"base": side(BASE), "target": side(TARGET), "incoming": side(INCOMING)}
-    fields = {"path": b"f", "kind": kind, "names": Names("main", "s/worker_1"), **sides, **more}
+    fields = {"path": b"f", "kind": kind, "names": SideNames("main", "s/worker_1"), **sides, **more}
     return FileConflict(**fields).told_exactly()
 
 

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 from engine.limits import Limits
-from engine.sandbox.machine import Finding, Hierarchy, Machine, Mechanism
-from engine.sandbox.request import ConfineRequest, Holes, Network
+from engine.sandbox.machine import Hierarchy, MachineSupport, Mechanism, MechanismFinding
+from engine.sandbox.request import ConfineRequest, NetworkAccess, SandboxHoles
 
 _ALL = ("memory", "cpu", "pids")
 
-FULL = Machine(
+FULL = MachineSupport(
     identity="full",
     uid=1000,
-    findings=tuple(Finding(mechanism=each, works=True) for each in Mechanism),
+    findings=tuple(MechanismFinding(mechanism=each, works=True) for each in Mechanism),
     hierarchies=(
         Hierarchy(mechanism=Mechanism.CGROUP2, version=2, controllers=_ALL, parent="/c2"),
         Hierarchy(mechanism=Mechanism.SYSTEMD, version=2, controllers=_ALL, parent="/scope"),
@@ -26,7 +26,10 @@ FULL = Machine(
 
 
 def asking(
-    limits: Limits | None = None, *, docker: bool = False, network: Network = Network.OPEN
+    limits: Limits | None = None,
+    *,
+    docker: bool = False,
+    network: NetworkAccess = NetworkAccess.OPEN,
 ) -> ConfineRequest:
     return ConfineRequest(
         name="x",
@@ -36,5 +39,5 @@ def asking(
         limits=limits or Limits(),
         network=network,
         egress_dir=Path("/e"),
-        holes=Holes(docker=docker),
+        holes=SandboxHoles(docker=docker),
     )

@@ -17,19 +17,19 @@ from engine.sandbox.ladder import (
     limiters,
     report,
 )
-from engine.sandbox.machine import Finding, Hierarchy, Machine, Mechanism, forced
-from engine.sandbox.request import Holes, Network
+from engine.sandbox.machine import Hierarchy, MachineSupport, Mechanism, MechanismFinding, forced
+from engine.sandbox.request import NetworkAccess, SandboxHoles
 from tests.unit.sandbox.machines import FULL, asking
 
 
 def test_a_machine_survives_json():
-    assert Machine.from_json(json.loads(json.dumps(FULL.to_json()))) == FULL
+    assert MachineSupport.from_json(json.loads(json.dumps(FULL.to_json()))) == FULL
 
 
 @pytest.mark.parametrize("spoiled", [{}, {"identity": "x"}, {"findings": [{"mechanism": "x"}]}])
 def test_what_another_version_wrote_is_refused(spoiled: dict[str, object]):
     with pytest.raises((KeyError, TypeError, ValueError)):
-        Machine.from_json({**(FULL.to_json() if spoiled else {}), **spoiled, "more": 1})
+        MachineSupport.from_json({**(FULL.to_json() if spoiled else {}), **spoiled, "more": 1})
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_a_full_machine_meets_every_requirement_that_can_be_enforced():
     "dimension", [Dimension.FILES, Dimension.GIT, Dimension.NETWORK, *sorted(SAMPLED)]
 )
 def test_a_requirement_that_is_not_enforced_fails_closed_with_a_fix(dimension: Dimension):
-    bare = Machine(
+    bare = MachineSupport(
         identity="",
         uid=1000,
         findings=(
-            Finding(
+            MechanismFinding(
                 mechanism=Mechanism.BWRAP, works=False, reason="not installed", fix="Install it."
             ),
         ),
@@ -155,7 +155,7 @@ def test_the_docker_socket_ends_what_files_promise():
     assert "docker" in files.reason
 
 
-def files_row(machine: Machine, holes: Holes) -> Enforcement:
+def files_row(machine: MachineSupport, holes: SandboxHoles) -> Enforcement:
     request = replace(asking(), holes=holes, env={"HOME": "/nonexistent", "SSH_AUTH_SOCK": "/"})
     return report(machine, request, {})[0]
 
@@ -163,23 +163,23 @@ def files_row(machine: Machine, holes: Holes) -> Enforcement:
 def test_on_landlock_a_hole_for_sockets_opens_them_all():
     machine = forced(FULL, {"PLAIT_SANDBOX": "landlock"})
     assert keeps_content(machine, asking())
-    assert not keeps_content(machine, replace(asking(), holes=Holes(ssh_agent=True)))
-    assert "daemons can be reached" not in files_row(machine, Holes()).reason
-    opened = files_row(machine, Holes(ssh_agent=True))
+    assert not keeps_content(machine, replace(asking(), holes=SandboxHoles(ssh_agent=True)))
+    assert "daemons can be reached" not in files_row(machine, SandboxHoles()).reason
+    opened = files_row(machine, SandboxHoles(ssh_agent=True))
     assert opened.level is Level.ADVISORY
     assert "daemons can be reached" in opened.reason
-    assert files_row(FULL, Holes(ssh_agent=True)).level is Level.ENFORCED
+    assert files_row(FULL, SandboxHoles(ssh_agent=True)).level is Level.ENFORCED
 
 
 def test_a_hole_that_leads_nowhere_is_told():
-    holes = Holes(paths=("/usr", "~/.npmrc", "relative", "/nowhere:rw"), ssh_agent=True)
+    holes = SandboxHoles(paths=("/usr", "~/.npmrc", "relative", "/nowhere:rw"), ssh_agent=True)
     said = files_row(FULL, holes).reason
     assert "not there to be opened: ~/.npmrc, relative, /nowhere:rw" in said
     assert "opened by you: /usr" in said
 
 
 def test_an_open_network_is_told_as_it_is():
-    rows = report(FULL, asking(network=Network.OPEN), {})
+    rows = report(FULL, asking(network=NetworkAccess.OPEN), {})
     network = next(row for row in rows if row.dimension is Dimension.NETWORK)
     assert (network.level, network.value) == (Level.NONE, "open")
     assert network.reason == "the manifest leaves the network open"
@@ -198,12 +198,12 @@ _FEW = (Hierarchy(mechanism=Mechanism.CGROUP2, version=2, controllers=(), parent
 
 
 @pytest.mark.parametrize("rung", ["", "bwrap", "landlock", "none"])
-@pytest.mark.parametrize("network", list(Network))
+@pytest.mark.parametrize("network", list(NetworkAccess))
 @pytest.mark.parametrize(
     "hierarchies", [FULL.hierarchies, _FEW, ()], ids=["full", "no controllers", "none"]
 )
 def test_every_level_below_enforced_says_why(
-    rung: str, network: Network, hierarchies: tuple[Hierarchy, ...]
+    rung: str, network: NetworkAccess, hierarchies: tuple[Hierarchy, ...]
 ):
     limiters_off = ("", "cgroup1,cgroup2,systemd", "cgroup1,cgroup2,systemd,nproc,sampling")
     for off, more, abi, private in product(_OFF, limiters_off, (1, 7), (True, False)):
@@ -212,7 +212,7 @@ def test_every_level_below_enforced_says_why(
         words = ",".join(filter(None, (off, more)))
         machine = forced(replace(FULL, landlock_abi=abi, hierarchies=hierarchies), {})
         machine = forced(machine, {"PLAIT_SANDBOX": rung, "PLAIT_FORCE_OFF": words})
-        for holes in (Holes(), Holes(docker=True), Holes(ssh_agent=True)):
+        for holes in (SandboxHoles(), SandboxHoles(docker=True), SandboxHoles(ssh_agent=True)):
             request = replace(asking(network=network), holes=holes)
             request = request if private else replace(request, private_clone=None)
             for row in report(machine, request, {}):

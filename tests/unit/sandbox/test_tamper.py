@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.sandbox.tamper import (
-    Change,
+    PathChange,
     changed_since,
     executed_by_git,
     fingerprint,
@@ -77,17 +77,17 @@ def git_dir(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("attack", "change"),
     [
-        (edit, Change.CHANGED),
-        (make_executable, Change.CHANGED),
-        (add, Change.ADDED),
-        (remove, Change.REMOVED),
-        (point_elsewhere, Change.CHANGED),
-        (replace_by_folder, Change.CHANGED),
-        (lead_a_worktree_elsewhere, Change.CHANGED),
-        (end_a_branch_with_a_key_that_executes, Change.CHANGED),
+        (edit, PathChange.CHANGED),
+        (make_executable, PathChange.CHANGED),
+        (add, PathChange.ADDED),
+        (remove, PathChange.REMOVED),
+        (point_elsewhere, PathChange.CHANGED),
+        (replace_by_folder, PathChange.CHANGED),
+        (lead_a_worktree_elsewhere, PathChange.CHANGED),
+        (end_a_branch_with_a_key_that_executes, PathChange.CHANGED),
     ],
 )
-def test_every_change_is_named(git_dir: Path, attack: Callable[[Path], Path], change: Change):
+def test_every_change_is_named(git_dir: Path, attack: Callable[[Path], Path], change: PathChange):
     before = fingerprint(executed_by_git(git_dir))
     path = attack(git_dir)
     (found,) = violations(before, fingerprint(executed_by_git(git_dir)))

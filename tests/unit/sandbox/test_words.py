@@ -11,8 +11,8 @@ from engine.sandbox import scope
 from engine.sandbox.bubblewrap import without_keeper, words
 from engine.sandbox.environment import environment
 from engine.sandbox.fence import rules
-from engine.sandbox.machine import Machine, Mechanism, forced
-from engine.sandbox.request import ConfineRequest, Holes, Network
+from engine.sandbox.machine import MachineSupport, Mechanism, forced
+from engine.sandbox.request import ConfineRequest, NetworkAccess, SandboxHoles
 from engine.sandbox.view import look
 from tests.unit.sandbox.machines import FULL
 
@@ -25,7 +25,7 @@ def request_(tmp_path: Path) -> ConfineRequest:
     return ConfineRequest(name="x", workspace=tmp_path / "w", home=tmp_path / "h", env=env)
 
 
-def wrapper(machine: Machine, request: ConfineRequest) -> tuple[str, ...]:
+def wrapper(machine: MachineSupport, request: ConfineRequest) -> tuple[str, ...]:
     return words(machine, request, look(machine, request))
 
 
@@ -45,7 +45,7 @@ def test_root_becomes_another_user_and_an_ordinary_one_stays(request_: ConfineRe
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"network": Network.NONE}, "--unshare-net"),
+        ({"network": NetworkAccess.NONE}, "--unshare-net"),
         ({"has_terminal": True}, "--new-session"),
         ({"needs_own_sandbox": True}, "--disable-userns"),
     ],
@@ -110,7 +110,7 @@ def test_the_environment_holds_what_is_named_and_nothing_else(request_: ConfineR
         "MY_A": "1",
         "OTHER": "2",
     }
-    asked = replace(request_, env=user, holes=Holes(env=("MY_*", "GIT_DIR", "HOME")))
+    asked = replace(request_, env=user, holes=SandboxHoles(env=("MY_*", "GIT_DIR", "HOME")))
     found = dict(environment(FULL, asked, {"ANTHROPIC_API_KEY": "k"}))
     assert found == {
         "LC_ALL": "C",
@@ -132,7 +132,7 @@ def test_temporary_files_go_where_the_rung_lets_them(request_: ConfineRequest, t
     assert files_of(without, asked)[str(temp)] == "rw"
 
 
-def files_of(machine: Machine, request: ConfineRequest) -> dict[str, str]:
+def files_of(machine: MachineSupport, request: ConfineRequest) -> dict[str, str]:
     return dict(rules(look(machine, request)))
 
 

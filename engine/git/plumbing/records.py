@@ -1,4 +1,4 @@
-"""Which git children of ours are under way, so that their locks can be told from anybody else's.
+"""A record of our git children under way, so that their locks can be told from anybody else's.
 
 A git that is killed leaves its `.lock` files behind and every later call refuses to work. Those of
 our own dead children are removed; a lock that may be somebody else's never is.
@@ -24,7 +24,7 @@ _PASSING_S = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class StaleLocks:
-    """What was found after a death: the locks removed, and those left because they may be live."""
+    """The locks found after a death: those removed, and those left because they may be live."""
 
     removed: tuple[str, ...]
     kept: tuple[tuple[str, str], ...]

@@ -1,36 +1,37 @@
-"""What standing gits are asked: objects, differences of trees, merges, moves of refs.
+"""The questions that standing gits answer: objects, differences of trees, merges, moves of refs.
 
 Knows how each question is put and where its answer ends. Each gives None, or False, where there is
 no answer: the caller then starts a git of its own, which also says what is wrong.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from anyio.streams.buffered import BufferedByteReceiveStream as Said
 
-from engine.git.runner import Repo, Where
-from engine.git.standing import Kind
+from engine.git.plumbing.standing import StandingGits, StandingKind
 
-_OBJECTS = Kind(words=("cat-file", "--batch-command"))
+_OBJECTS = StandingKind(words=("cat-file", "--batch-command"))
 DIFF = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
-_DIFFERENCE = Kind(words=(*DIFF, "--stdin"))
-_MERGE = Kind(
+_DIFFERENCE = StandingKind(words=(*DIFF, "--stdin"))
+_MERGE = StandingKind(
     words=("merge-tree", "--write-tree", "-z", "--messages", "--stdin"),
+    since=(2, 39),
     flushes_since=(2, 49),
     lends=True,
 )
-_STDIN_SINCE = (2, 39)
 _REFS_LIFE_S = 1.0
 _DONE = b"start: ok\nprepare: ok\ncommit: ok\n"
 _MOST = 1 << 30
 
+P = TypeVar("P", bound=Hashable)
+
 
 async def objects(
-    repo: Repo, names: Sequence[str], where: Where
+    gits: StandingGits[P], names: Sequence[str], where: P
 ) -> list[tuple[str, bytes] | None] | None:
-    """Ids and bytes of what some names mean, in order; None for one that means nothing."""
+    """Return ids and bytes of what names mean, in order; None for one that means nothing."""
     if any("\n" in name for name in names):
         return None
 
@@ -38,21 +39,21 @@ async def objects(
         return [await _object(said) for _ in names]
 
     question = "".join(f"contents {name}\n" for name in names).encode(errors="surrogateescape")
-    return await repo.standing.ask(_OBJECTS, where, question, read)
+    return await gits.ask(_OBJECTS, where, question, read)
 
 
-async def sizes(repo: Repo, oids: Sequence[str], where: Where) -> list[int | None] | None:
-    """How many bytes some objects have, in order; None for one that is missing."""
+async def sizes(gits: StandingGits[P], oids: Sequence[str], where: P) -> list[int | None] | None:
+    """Return the sizes of objects in bytes, in order; None for one that is missing."""
 
     async def read(said: Said) -> list[int | None]:
         return [size_in(await said.receive_until(b"\n", _MOST)) for _ in oids]
 
     question = "".join(f"info {oid}\n" for oid in oids).encode()
-    return await repo.standing.ask(_OBJECTS, where, question, read)
+    return await gits.ask(_OBJECTS, where, question, read)
 
 
 def size_in(line: bytes) -> int | None:
-    """The number at the end of a line; None where there is none."""
+    """Return the number at the end of a line; None where there is none."""
     word = line.rpartition(b" ")[2]
     return int(word) if word.isdigit() else None
 
@@ -65,8 +66,8 @@ async def _object(said: Said) -> tuple[str, bytes] | None:
     return words[0].decode(), content[:-1]
 
 
-async def difference(repo: Repo, old: str, new: str, where: Where) -> bytes | None:
-    """What `diff-tree -r -z --raw` says of two trees, by their ids."""
+async def difference(gits: StandingGits[P], old: str, new: str, where: P) -> bytes | None:
+    """Return the answer of `diff-tree -r -z --raw` for two trees, by their ids."""
     end = f"end {secrets.token_hex(16)}\n".encode()
     head = f"{old} {new}\n".encode()
 
@@ -77,17 +78,15 @@ async def difference(repo: Repo, old: str, new: str, where: Where) -> bytes | No
             raise ValueError("these are no trees")
         return answer.removeprefix(head)
 
-    return await repo.standing.ask(_DIFFERENCE, where, head + end, read)
+    return await gits.ask(_DIFFERENCE, where, head + end, read)
 
 
 async def merge(
-    repo: Repo, pair: tuple[str, str], where: Where, lent: Mapping[str, bytes]
+    gits: StandingGits[P], pair: tuple[str, str], where: P, lent: Mapping[str, bytes]
 ) -> list[bytes] | None:
-    """The fields of the answer of `merge-tree -z --messages` for two of some lent commits."""
-    if repo.version < _STDIN_SINCE:
-        return None
+    """Return the fields of the answer of `merge-tree -z --messages` for two lent commits."""
     question = " ".join(pair).encode() + b"\n"
-    return await repo.standing.ask(_MERGE, where, question, _merge_fields, lent=lent)
+    return await gits.ask(_MERGE, where, question, _merge_fields, lent=lent)
 
 
 async def _merge_fields(said: Said) -> list[bytes]:
@@ -107,18 +106,16 @@ async def _merge_fields(said: Said) -> list[bytes]:
     return [*found, b""]
 
 
-async def moves(repo: Repo, steps: bytes, say: str, where: Where) -> bool:
-    """Whether refs were moved as `update-ref --stdin -z` is told to, all or none.
+async def moves(gits: StandingGits[P], steps: bytes, say: str, where: P) -> bool:
+    """Move refs as `update-ref --stdin -z` is told to, all or none; say if they were moved.
 
     False also where a git died over it: then nobody knows, and the refs have to be looked at.
     """
     words = ("update-ref", "--stdin", "-z", "-m", say)
-    kind = Kind(words=words, writes=True, life_s=_REFS_LIFE_S)
-    if where.git_dir == repo.common_dir:
-        where = replace(where, git_dir=None)
+    kind = StandingKind(words=words, writes=True, life_s=_REFS_LIFE_S)
 
     async def read(said: Said) -> bool:
         return await said.receive_exactly(len(_DONE)) == _DONE
 
     question = b"start\0%sprepare\0commit\0" % steps
-    return bool(await repo.standing.ask(kind, where, question, read))
+    return bool(await gits.ask(kind, where, question, read))

@@ -18,9 +18,9 @@ from anyio import to_thread
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from engine.git.loose import write_commits
-from engine.git.process import kill_group
-from engine.git.records import Records
+from engine.git.plumbing.loose import write_commits
+from engine.git.plumbing.process import kill_group
+from engine.git.plumbing.records import Records
 
 _LONGEST = 4096
 """A longer question could fill the pipe while the answer fills the other one."""
@@ -29,7 +29,7 @@ _PATIENCE_S = 120.0
 _IDLE_S = 2.0
 _ENDING_S = 1.0
 _LOOK_AGAIN_S = 0.1
-"""How soon it is seen that the configuration is another one, as it would be by a git just begun."""
+"""Seconds until a changed configuration is noticed, as a git just begun would notice it."""
 _MOST = 1000
 """After so many answers a git begins anew: it keeps in memory whatever it has read."""
 _DIED = (
@@ -47,18 +47,20 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class StandingKind:
     """A command that answers questions from its standard input.
 
     Attributes:
-        flushes_since: The version of git from which on each answer is sent off at once; an older
-            one is made to by `stdbuf`, which it is tried out whether that helps.
+        since: The version of git that first answers such questions.
+        flushes_since: The version of git that first sends off each answer at once. Older gits are
+            run under `stdbuf`; whether that works is probed once.
         lends: The questions name commits made up for them, in a folder of ours.
         writes: It may leave a lock behind when killed.
-        life_s: It is as old at most: git asks for the time once, and dates reflogs by that.
+        life_s: Maximum age in seconds: git asks for the time once, and dates reflogs by that.
     """
 
     words: tuple[str, ...]
+    since: tuple[int, int] = (0, 0)
     flushes_since: tuple[int, int] = (0, 0)
     lends: bool = False
     writes: bool = False
@@ -67,7 +69,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What is started: the words, the whole environment, and where."""
+    """A process to start: its words, its whole environment and its folder."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -97,21 +99,24 @@ class _Slot:
     living: _Living | None = None
 
 
-class Standing(Generic[P]):
+class StandingGits(Generic[P]):
     """The standing gits of one repository; there are some only while `serve` runs."""
 
     def __init__(
         self,
-        command: Callable[[Kind, P, Path | None], Awaitable[Command | None]],
+        command: Callable[[StandingKind, P, Path | None], Awaitable[Command | None]],
+        *,
         records: Records,
         common_dir: str,
+        version: tuple[int, int],
     ) -> None:
         """`command` says how to start one; None where it would not answer at once."""
         self._command = command
         self._records = records
         self._common_dir = common_dir
-        self._slots: dict[tuple[Kind, P], _Slot] = {}
-        self._deaf: set[Kind] = set()
+        self._version = version
+        self._slots: dict[tuple[StandingKind, P], _Slot] = {}
+        self._deaf: set[StandingKind] = set()
         self._wanted: anyio.Event | None = None
 
     async def serve(self) -> None:
@@ -146,19 +151,21 @@ class Standing(Generic[P]):
 
     async def ask(
         self,
-        kind: Kind,
+        kind: StandingKind,
         place: P,
         question: bytes,
         read: Callable[[BufferedByteReceiveStream], Awaitable[T]],
         *,
         lent: Mapping[str, bytes] | None = None,
     ) -> T | None:
-        """What `read` makes of the answer; None where there is nobody to give one.
+        """Return what `read` makes of the answer; None where there is nobody to give one.
 
         Raises:
             TimeoutError: It took too long.
         """
         if self._wanted is None or len(question) > _LONGEST or kind in self._deaf:
+            return None
+        if self._version < kind.since:
             return None
         self._wanted.set()
         slot = self._slots.setdefault((kind, place), _Slot())
@@ -177,7 +184,7 @@ class Standing(Generic[P]):
     async def _asked(
         self,
         slot: _Slot,
-        key: tuple[Kind, P],
+        key: tuple[StandingKind, P],
         question: bytes,
         how: tuple[Callable[[BufferedByteReceiveStream], Awaitable[T]], Mapping[str, bytes]],
     ) -> T | None:
@@ -200,8 +207,8 @@ class Standing(Generic[P]):
         await self._end(slot, is_asked=True)
         return None
 
-    async def _ready(self, slot: _Slot, kind: Kind, place: P) -> _Living | None:
-        """The one that is there, unless it is too old or would be started otherwise by now."""
+    async def _ready(self, slot: _Slot, kind: StandingKind, place: P) -> _Living | None:
+        """Return the living one, unless it is too old or would be started otherwise by now."""
         known = slot.living
         if known is not None:
             if await self._is_right(known, kind, place):
@@ -210,7 +217,7 @@ class Standing(Generic[P]):
         slot.living = await self._begin(kind, place)
         return slot.living
 
-    async def _is_right(self, known: _Living, kind: Kind, place: P) -> bool:
+    async def _is_right(self, known: _Living, kind: StandingKind, place: P) -> bool:
         now = anyio.current_time()
         if now - known.since > kind.life_s or known.asked >= _MOST:
             return False
@@ -219,7 +226,7 @@ class Standing(Generic[P]):
             return known.command == await self._command(kind, place, known.lent)
         return True
 
-    async def _begin(self, kind: Kind, place: P) -> _Living | None:
+    async def _begin(self, kind: StandingKind, place: P) -> _Living | None:
         folder = mark = None
         with anyio.CancelScope(shield=True):  # in between, nobody would know of it
             try:

@@ -19,7 +19,7 @@ _STDERR_KEPT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """How a process ended and what it wrote; `is_cut` when it was ended for writing too much."""
+    """The end of a process and its output; `is_cut` if it was killed for writing too much."""
 
     exit_code: int
     stdout: bytes

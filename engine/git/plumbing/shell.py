@@ -16,7 +16,7 @@ from anyio import to_thread
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from engine.git.process import Completed, kill_group
+from engine.git.plumbing.process import Completed, kill_group
 
 _ENDING_S = 5.0
 _LONGEST_CODE = 16
@@ -71,7 +71,7 @@ class Shell:
             await self._process.wait()
 
     async def run(self, words: Sequence[str], *, stdin: bytes = b"", timeout_s: float) -> Completed:
-        """How a command ended, and what it wrote.
+        """Run a command; return its exit code and its output.
 
         Raises:
             TimeoutError: It did not end in time. Nothing more can be asked of this shell.

@@ -1,4 +1,4 @@
-"""What git answered to questions whose answers cannot change, so that nobody asks twice.
+"""Answers of git that cannot change, kept so that nobody asks twice.
 
 It knows nothing of the questions: a key names one completely, be it by the ids of objects or by the
 stamps of the files that the answer was read from.
@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", bound=Sized)
 
 
-class Memory:
+class AnswerCache:
     """The latest answers of one repository."""
 
     def __init__(self) -> None:

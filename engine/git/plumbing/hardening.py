@@ -71,7 +71,7 @@ _DRIVER = re.compile(
 
 
 def disarm(names: bytes) -> tuple[tuple[str, str], ...]:
-    """What overrules every named driver among the keys of `git config --list --name-only -z`.
+    """Return settings that overrule every driver named in `git config --list --name-only -z`.
 
     A merge driver becomes one that always reports a conflict: emptied, git would die instead of
     naming the file that a human must look at.

@@ -1,15 +1,19 @@
-"""Lists that both sides added to: names in an import, items in brackets, lines of one form.
+"""Lists and keys, known by the form of their lines alone, whatever the language.
 
-Knows items and their order. Where the items stood in alphabetical order on both sides, the union
-stands in it too; else what the target added comes first.
+Lists are names in an import, items in brackets, lines of one form. Where the items stood in
+alphabetical order on both sides, the union stands in it too; else what the target added comes
+first.
+
+Keys are those of JSON, TOML, YAML, ini files and settings in code. A key belongs to a block: what
+is indented less ends the block, and so do a header in brackets and the next item of a list.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from engine.merge.rules import edits
-from engine.merge.text import Hunk, Lines, join_all
+from engine.merge.text import ConflictHunk, Lines, join_all, split_lines
 
 _LINE_ITEM = re.compile(
     rb"""\s*(?:
@@ -24,9 +28,19 @@ _LINE_ITEM = re.compile(
 _OPENING = re.compile(rb"[\[({]|\bimport\b[ \t]+|=[ \t]*|:[ \t]*")
 _NESTED = re.compile(rb"""[\[\](){}]|\"{3}|'{3}""")
 _FEW = 2
+_KEY_LINE = re.compile(
+    rb"""(?P<blank>[ \t]*)(?P<item>-[ \t]+)?
+        (?:(?P<quoted>"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*[:=](?!=)
+         | (?P<plain>[\w.$@/-]+)[ \t]*(?::(?=[ \t\r\n]|\Z)|=(?![=>~])))""",
+    re.VERBOSE,
+)
+_HEADER = re.compile(rb"[ \t]*\[[^\]\n]*\]{1,2}[ \t]*(?:[#;].*)?")
+_ITEM = re.compile(rb"[ \t]*-[ \t]")
+_NO_KEYS = frozenset({b"else", b"try", b"finally", b"except", b"default", b"public", b"private",
+                      b"protected", b"do"})  # fmt: skip
 
 
-def united_lines(hunk: Hunk) -> tuple[bytes, bool] | None:
+def united_lines(hunk: ConflictHunk) -> tuple[bytes, bool] | None:
     """Both sides' lines where every line is an item of a list; and whether they are in order."""
     sides = hunk.target, hunk.incoming
     lines = (*hunk.base, *hunk.target, *hunk.incoming)
@@ -46,7 +60,7 @@ def united_lines(hunk: Hunk) -> tuple[bytes, bool] | None:
     return join_all(union, hunk.ending), ordered
 
 
-def united_items(hunk: Hunk) -> tuple[bytes, bool] | None:
+def united_items(hunk: ConflictHunk) -> tuple[bytes, bool] | None:
     """Both sides' items of one comma list on one line; and whether they are in order."""
     if not len(hunk.base) == len(hunk.target) == len(hunk.incoming) == 1:
         return None
@@ -70,7 +84,7 @@ def united_items(hunk: Hunk) -> tuple[bytes, bool] | None:
     return first[:head] + comma.join(union) + first[len(first) - tail :], ordered
 
 
-def lengthened(hunk: Hunk) -> bytes | None:
+def lengthened(hunk: ConflictHunk) -> bytes | None:
     """Both sides' items behind the last one, to which both gave the comma that it had to have."""
     mine, theirs = (_behind_last(hunk.base, side) for side in (hunk.target, hunk.incoming))
     if not mine or not theirs or {*map(_bare, mine)} & {*map(_bare, theirs)}:
@@ -112,13 +126,13 @@ def _is_item_with_words(line: bytes) -> bool:
 def _united(
     base: Sequence[bytes], target: Sequence[bytes], incoming: Sequence[bytes]
 ) -> list[bytes]:
-    """What either added and neither took away, the target's first."""
+    """Return the union of both additions minus removals; the target's items come first."""
     kept = [item for item in target if item in incoming or item not in base]
     return kept + [item for item in incoming if item not in target and item not in base]
 
 
 class _Order:
-    """How items compare: by their words, whatever the case."""
+    """An order of items: by their words, whatever the case."""
 
     def __init__(self, ignored: bytes) -> None:
         self.ignored = ignored
@@ -141,7 +155,7 @@ def _items(middle: bytes) -> list[bytes]:
 
 
 def _frame(texts: Lines) -> tuple[int, int]:
-    """How many bytes before and after the list all three texts share."""
+    """Return how many bytes before and after the list all three texts share."""
     shortest = min(map(len, texts))
     head = next((i for i in range(shortest) if len({t[i] for t in texts}) > 1), shortest)
     openings = [m.end() for m in _OPENING.finditer(texts[0]) if m.end() <= head]
@@ -151,3 +165,41 @@ def _frame(texts: Lines) -> tuple[int, int]:
     shared = texts[0][len(texts[0]) - tail :]
     closing = re.search(rb"[\])}]|\s*(?:#.*)?\r?\n", shared)
     return start, len(shared) - closing.start() if closing else 0
+
+
+def writes_twice(hunk: ConflictHunk, text: bytes) -> bool:
+    """Tell whether a text gives more keys a second value than any version of the hunk does."""
+    sides = (hunk.base, hunk.target, hunk.incoming)
+    return _repeats(split_lines(text)) > max(map(_repeats, sides))
+
+
+def _repeats(lines: Iterable[bytes]) -> int:
+    """Count the keys that stand in their block already."""
+    blocks: dict[int, set[bytes]] = {}
+    found = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        depth = _depth(line)
+        starts_anew = _HEADER.fullmatch(line.rstrip()) or _ITEM.match(line)
+        blocks = {at: keys for at, keys in blocks.items() if at < depth + (not starts_anew)}
+        match = _KEY_LINE.match(line)
+        name = match and _name(match)
+        if match and name:
+            keys = blocks.setdefault(depth + len(match["item"] or b""), set())
+            found += name in keys
+            keys.add(name)
+    return found
+
+
+def _name(match: re.Match[bytes]) -> bytes | None:
+    """Return the key of a line, without its quotes; None for a word of a language."""
+    if match["quoted"]:
+        return match["quoted"][1:-1]
+    plain: bytes = match["plain"]
+    return None if plain in _NO_KEYS else plain
+
+
+def _depth(line: bytes) -> int:
+    indented = line.expandtabs(8)
+    return len(indented) - len(indented.lstrip())

@@ -1,4 +1,4 @@
-"""Whether files are what some versions say, byte for byte, told without a git.
+"""Compare files with expected blobs, byte for byte, without starting git.
 
 A yes is a proof, whatever line ends or filters are in force: what is there is what git keeps. A no
 is none: git may see the same in other bytes, and has to be asked.
@@ -18,15 +18,15 @@ _LINK = "120000"
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class FileVersion:
     """A file as a tree has it."""
 
     mode: str
     oid: str
 
 
-def is_as_said(
-    worktree: str, entries: Iterable[tuple[bytes, Version | None]], algorithm: str
+def has_exactly(
+    worktree: str, entries: Iterable[tuple[bytes, FileVersion | None]], algorithm: str
 ) -> bool:
     """Each path holds its version, and nothing is where none is said to be."""
     root = os.fsencode(worktree)
@@ -56,7 +56,7 @@ def _is_free(root: bytes, path: bytes) -> bool:
     return not os.path.lexists(place)
 
 
-def _holds(root: bytes, path: bytes, version: Version, how: tuple[str, set[bytes]]) -> bool:
+def _holds(root: bytes, path: bytes, version: FileVersion, how: tuple[str, set[bytes]]) -> bool:
     algorithm, folders = how
     above = path.rpartition(b"/")[0]
     if above and above not in folders:
@@ -75,7 +75,7 @@ def _parents(folder: bytes) -> Iterable[bytes]:
     return (b"/".join(parts[: n + 1]) for n in range(len(parts)))
 
 
-def _is_file(file: bytes, version: Version, algorithm: str) -> bool:
+def _is_file(file: bytes, version: FileVersion, algorithm: str) -> bool:
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with closing(os.fdopen(descriptor, "rb", buffering=0)) as stream:
         seen = os.fstat(descriptor)
