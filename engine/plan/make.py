@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from engine.errors import ConcurrencyWithMatrix, PlanError
 from engine.ids import WorkerId
-from engine.limits import Limits
+from engine.limits import DEFAULT_LIMITS, Limits
 from engine.plan.agents import agent_of, permissions_of, persona_of
 from engine.plan.clamps import Clamps
 from engine.plan.model import (
@@ -27,19 +26,7 @@ from engine.plan.runtime import runtime_of, workspace_of
 from engine.spec.nearest import nearest
 from engine.spec.pipeline import Manifest, PipelineSpec, RetrySpec, StepSpec
 from engine.spec.placeholders import placeholders
-from engine.spec.runtime import LimitsSpec
 from engine.spec.words import policy_parts
-
-DEFAULT_LIMITS = Limits(
-    memory_mb=2048,
-    time_seconds=3600.0,
-    disk_mb=20480,
-    pids=4096,
-    output_mb=512,
-    files=200_000,
-    refs=200,
-)
-"""What real builds need to live, where nobody says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,13 +224,10 @@ def _merge(spec: StepSpec, manifest: Manifest) -> MergeMode:
 def _limits(spec: StepSpec, making: _Making) -> Limits:
     """Step over runtime over defaults, key by key."""
     minutes = making.defaults.timeout_minutes or spec.timeout_minutes
-    timeout: dict[str, Any] = {"time_seconds": minutes * 60} if minutes else {}
-    whole_run = replace(making.defaults.limits, **_said(making.manifest.runtime.limits))
-    return replace(whole_run, **(_said(spec.limits) | timeout))
-
-
-def _said(limits: LimitsSpec) -> dict[str, Any]:
-    return limits.model_dump(exclude_none=True)
+    own = spec.limits.said()
+    if minutes:
+        own = replace(own, time_seconds=minutes * 60)
+    return own.over(making.manifest.runtime.limits.said()).over(making.defaults.limits)
 
 
 def _retry(spec: RetrySpec) -> RetryRule:

@@ -11,9 +11,9 @@ from engine.errors import (
     PlanError,
     UnknownDependency,
 )
-from engine.limits import Limits
+from engine.limits import DEFAULT_LIMITS, Limits
 from engine.plan.from_prompts import plan_from_prompts
-from engine.plan.make import DEFAULT_LIMITS, PlanDefaults, make_plan, parse_policy
+from engine.plan.make import PlanDefaults, make_plan, parse_policy
 from engine.plan.model import (
     Backoff,
     ChooseBy,
