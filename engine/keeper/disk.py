@@ -75,7 +75,7 @@ class DiskWatch:
             self._baseline = self._old
         self.growth = max(0, self._total - self._baseline)
         if self.growth > self.limit_mb * MB:
-            raise Excess("disk", self.limit_mb, self.growth / MB, "MB")
+            raise Excess("disk_mb", self.limit_mb, self.growth / MB)
 
 
 def _free(roots: list[str]) -> int:

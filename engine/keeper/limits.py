@@ -174,8 +174,8 @@ class Watch:
 
     def _time_is_over(self) -> None:
         allowed = self._limits.get("time_seconds") or 0
-        self.on_excess(Excess("time", allowed, self.clock.active_s, "s"))
+        self.on_excess(Excess("time_seconds", allowed, self.clock.active_s))
 
     def _output_met_cap(self) -> None:
         allowed = self._limits.get("output_mb") or 0
-        self.on_excess(Excess("output", allowed, self._pump.output_bytes / MB, "MB"))
+        self.on_excess(Excess("output_mb", allowed, self._pump.output_bytes / MB))
