@@ -2,22 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from engine.limits import Dimension, Enforcement, Level
+from engine.limits import KINDS, Dimension, Enforcement, Level
 from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
 from tui.present.cutting import cut_command
 from tui.present.figures import MINUS, clock, lasting, memory, some
 from tui.present.ink import TEXT, Ink, Role, Row, Span, words
 
-_LIMITS = {
-    StopCause.MEMORY: "memory limit",
-    StopCause.TIMEOUT: "time limit",
-    StopCause.CPU: "cpu limit",
-    StopCause.DISK: "disk limit",
-    StopCause.PIDS: "process limit",
-    StopCause.OUTPUT: "output limit",
-    StopCause.BUDGET: "budget",
-}
+_LIMITS = {kind.cause: kind.called for kind in KINDS.values()}
 _CAUSES = {
     StopCause.USER: "by you",
     StopCause.FAIL_FAST: "its step failed fast",
