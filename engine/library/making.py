@@ -16,15 +16,9 @@ from engine.library.replies import Standing
 from engine.limits import DEFAULT_LIMITS, Limits
 from engine.plan.agents import agent_of, choose_agent, permissions_of
 from engine.plan.from_prompts import plan_of, step
-from engine.plan.model import (
-    AgentChoice,
-    ExecutionMode,
-    IsolationStrategy,
-    MergeMode,
-    Plan,
-    Runtime,
-)
+from engine.plan.model import AgentChoice, ExecutionMode, IsolationStrategy, Plan, Runtime
 from engine.plan.runtime import runtime_of, workspace_of
+from engine.policies import MergeMode
 from engine.spec.load import load_manifest
 from engine.spec.pipeline import Manifest, PipelineSpec, StepSpec
 from engine.spec.placeholders import escaped

@@ -10,23 +10,18 @@ from engine.plan.agents import agent_of, permissions_of, persona_of
 from engine.plan.clamps import Clamps
 from engine.plan.model import (
     AgentChoice,
-    Backoff,
-    ChooseBy,
-    MergeMode,
     Plan,
     PlannedStep,
     PlannedWorker,
-    Policy,
-    PolicyKind,
     RetryMode,
     RetryRule,
 )
 from engine.plan.order import check_policy, ordered
 from engine.plan.runtime import runtime_of, workspace_of
+from engine.policies import Backoff, ChooseBy, MergeMode, Policy, spellings
 from engine.spec.nearest import nearest
 from engine.spec.pipeline import Manifest, PipelineSpec, RetrySpec, StepSpec
 from engine.spec.placeholders import placeholders
-from engine.spec.words import policy_parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +125,7 @@ def _step(spec: StepSpec, making: _Making) -> PlannedStep:
     policy = parse_policy((has_several and making.defaults.policy) or spec.policy)
     check_policy(spec.name, policy, len(workers))
     merge = _merge(spec, making.manifest)
-    check = (merge is not MergeMode.NONE and making.defaults.check) or spec.check
+    check = (merge.lands and making.defaults.check) or spec.check
     return PlannedStep(
         name=spec.name,
         dependencies=spec.dependencies,
@@ -244,15 +239,16 @@ def _retry(spec: RetrySpec) -> RetryRule:
 
 
 def parse_policy(words: str) -> Policy:
-    """The policy that `all`, `settled`, `race`, `first(2)`, `first:2` or `quorum(2)` says.
+    """Return the policy that words such as `all`, `race`, `first(2)` or `first:2` say.
 
     Raises:
         PlanError: Where it says none.
     """
-    parts = policy_parts(words)
-    if parts is None:
+    policy = Policy.read(words)
+    if policy is None:
+        *others, last = spellings(":N")
         raise PlanError(
             f"{words!r:.60} is no policy",
-            hint="Policies are all, settled, race, first:N and quorum:N, with N at least 1.",
+            hint=f"Policies are {', '.join(others)} and {last}, with N at least 1.",
         )
-    return Policy(PolicyKind(parts[0]), parts[1])
+    return policy

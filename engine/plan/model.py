@@ -10,46 +10,7 @@ from functools import cached_property
 
 from engine.ids import WorkerId
 from engine.limits import Limits
-
-
-class PolicyKind(StrEnum):
-    """When a step of several workers has succeeded, and what becomes of the rest."""
-
-    ALL = "all"
-    SETTLED = "settled"
-    FIRST = "first"
-    QUORUM = "quorum"
-
-
-@dataclass(frozen=True)
-class Policy:
-    """A policy and its number; `race` is FIRST with 1; ALL and SETTLED ignore the number."""
-
-    kind: PolicyKind = PolicyKind.ALL
-    n: int = 1
-
-
-class MergeMode(StrEnum):
-    """What becomes of a step's changes."""
-
-    CHOOSE = "choose"
-    EACH = "each"
-    NONE = "none"
-
-
-class ChooseBy(StrEnum):
-    """Who chooses between candidates."""
-
-    HUMAN = "human"
-    CHECK = "check"
-
-
-class Backoff(StrEnum):
-    """How the wait before a retry grows."""
-
-    FIXED = "fixed"
-    LINEAR = "linear"
-    EXPONENTIAL = "exponential"
+from engine.policies import Backoff, ChooseBy, MergeMode, Policy
 
 
 class RetryMode(StrEnum):
@@ -194,7 +155,7 @@ class PlannedStep:
     @property
     def has_candidates(self) -> bool:
         """Several replicas of which one is to be chosen."""
-        return self.merge is MergeMode.CHOOSE and len(self.workers) > 1
+        return self.merge.has_choice and len(self.workers) > 1
 
 
 class IsolationStrategy(StrEnum):

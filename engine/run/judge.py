@@ -14,7 +14,7 @@ from engine.ids import WOVEN, WorkerId, meant
 from engine.messages import commands as c
 from engine.messages.results import Badge, Moment, Outcome
 from engine.phases import HOLDING, Phase, StopCause
-from engine.plan.model import AgentChoice, PlannedStep, PolicyKind
+from engine.plan.model import AgentChoice, PlannedStep
 from engine.review.moments import clock_time, moment_at
 from engine.review.sight import is_seen, refused_unseen
 from engine.spec.nearest import unmeant
@@ -148,7 +148,7 @@ def _is_decided_without(state: RunState, worker: WorkerId) -> c.Refused | None:
     successes = sum(
         _succeeded(other) for other in state.workers_of(step.name) if other.id != worker
     )
-    if step.policy.kind is PolicyKind.FIRST and successes >= step.policy.n:
+    if step.policy.is_won(successes, len(step.workers)):
         return c.Refused(f"{step.name} has all the successes it needs")
     return None
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from engine.policies import LAWS
 from engine.spec.pipeline import Manifest
 from engine.spec.placeholders import OF_STEP, SIMPLE
 from engine.spec.readiness import UNREADY
@@ -47,7 +48,7 @@ def page() -> str:
             HEAD,
             "## Example\n",
             f"```yaml\n{EXAMPLE}```\n",
-            RULES,
+            RULES.format(policies="\n".join(_policies())),
             "## Keys\n",
             tables,
             PLACEHOLDERS.format(simple=names, of_steps=of_steps),
@@ -57,6 +58,13 @@ def page() -> str:
             refused + "\n",
         )
     )
+
+
+def _policies() -> Iterator[str]:
+    """Yield the rows of the policies, each with the ways to write it."""
+    for word, law in LAWS.items():
+        ways = f"`{word}(N)`, `{word}:N`" if law.is_counted else f"`{word}`"
+        yield f"| {ways} | {law.succeeded} | {law.others} |"
 
 
 def _sections() -> Iterator[tuple[str, type[BaseModel]]]:

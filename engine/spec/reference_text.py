@@ -101,11 +101,7 @@ RULES = """\
 
 | policy | the step has succeeded | the others |
 |---|---|---|
-| `all` | when every worker has | are stopped at the first that finally fails |
-| `settled` | when at least one has | all run to their end |
-| `first(N)`, `first:N` | when N have | are stopped then |
-| `race` | when one has | are stopped then |
-| `quorum(N)`, `quorum:N` | when N have | all run to their end |
+{policies}
 
 A worker has succeeded when its agent ended well and its check passed.
 What you retry yourself is stopped by no other's failure; what was stopped for one begins again once

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from engine.policies import Policy
 from engine.spec.finding import Finding
 from engine.spec.tree import Items, Node, Path, at, entries, number, text
-from engine.spec.words import WORKER_CAP, policy_parts
+from engine.spec.words import WORKER_CAP
 
 OF_AGENTS = (
     "agent",
@@ -112,9 +113,9 @@ def _repeated_items(step: StepView) -> Iterator[Finding]:
 
 
 def _policy(step: StepView) -> Iterator[Finding]:
-    parts = policy_parts(text(step.at("policy")) or "all")
-    if parts and parts[1] > step.workers:
-        yield step.finding("policy", f"needs {parts[1]} workers, but the step has {step.workers}")
+    policy = Policy.read(text(step.at("policy")) or "all")
+    if policy and policy.n > step.workers:
+        yield step.finding("policy", f"needs {policy.n} workers, but the step has {step.workers}")
 
 
 def _merge(step: StepView) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ from engine.messages.events import OutputAppended, RunFinished, WorkerMoved
 from engine.messages.logs import KEPT_LINES
 from engine.messages.results import Change
 from engine.phases import Phase
-from engine.plan.model import MergeMode
+from engine.policies import MergeMode
 from engine.run.journal import Journal
 from tests.support.measuring import Row
 from tests.support.plans import a_plan, a_step

@@ -8,7 +8,8 @@ from engine.errors import AgentError, PlanError
 from engine.library.making import Brief, How, Who, as_command, check_who, option_texts
 from engine.library.replies import History, Standing, Turn
 from engine.limits import DEFAULT_LIMITS, Limits
-from engine.plan.model import ExecutionMode, IsolationStrategy, MergeMode, Plan, Runtime
+from engine.plan.model import ExecutionMode, IsolationStrategy, Plan, Runtime
+from engine.policies import MergeMode
 from engine.spec.load import manifest_from
 from engine.spec.pipeline import Manifest
 
