@@ -15,7 +15,7 @@ import time
 
 from engine.keeper import files, spawn, wire
 from engine.keeper.cgroups import Cgroups
-from engine.keeper.limits import Watch
+from engine.keeper.limits import LimitWatch
 from engine.keeper.pump import Pump
 from engine.keeper.tree import Tree
 
@@ -65,7 +65,7 @@ class Attempt:
         self._stdio = spawn.Stdio(request.terminal, has_status=self._has_status)
         self._launch = spawn.Launch(request, self._stdio, folder.fd)
         self._pump = Pump(loop, self._stdio, folder.recorder)
-        self._watch = Watch(loop, self._tree, self._pump, request)
+        self._watch = LimitWatch(loop, self._tree, self._pump, request)
         self._connect()
 
     def hello(self) -> dict[str, Any]:

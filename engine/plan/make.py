@@ -7,9 +7,9 @@ from engine.errors import ConcurrencyWithMatrix, PlanError
 from engine.ids import WorkerId
 from engine.limits import DEFAULT_LIMITS, Limits
 from engine.plan.agents import agent_of, permissions_of, persona_of
-from engine.plan.clamps import Clamps
 from engine.plan.model import (
     AgentChoice,
+    Clamp,
     Plan,
     PlannedStep,
     PlannedWorker,
@@ -22,6 +22,7 @@ from engine.policies import Backoff, ChooseBy, MergeMode, Policy, spellings
 from engine.spec.nearest import nearest
 from engine.spec.pipeline import Manifest, PipelineSpec, RetrySpec, StepSpec
 from engine.spec.placeholders import placeholders
+from engine.spec.words import HINT_CAP, WORKER_CAP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +46,45 @@ class PlanDefaults:
     timeout_minutes: float | None = None
 
 
+class _Clamps:
+    """Cuts figures to what is allowed, and remembers what it cut."""
+
+    def __init__(self, asked_workers: int) -> None:
+        self.made: list[Clamp] = []
+        self.workers = self.cut(
+            "runtime.max_concurrent_workers",
+            asked_workers,
+            WORKER_CAP,
+            f"an engine runs at most {WORKER_CAP} workers at once",
+        )
+
+    def cut(self, where: str, asked: int, most: int, reason: str) -> int:
+        """The figure, or the most that is allowed."""
+        if asked <= most:
+            return asked
+        self.made.append(Clamp(where=where, asked=asked, given=most, reason=reason))
+        return most
+
+    def cut_to_workers(self, where: str, asked: int) -> int:
+        """The figure, or as many workers as may run at once."""
+        reason = f"runtime.max_concurrent_workers is {self.workers}"
+        return self.cut(where, asked, self.workers, reason)
+
+    def hint(self, where: str, asked: int | None) -> int | None:
+        """The sub-agents an agent is told it may spawn; None where there is nothing to say."""
+        if asked is None or asked <= 1:
+            return None
+        reason = f"an agent is told at most {HINT_CAP} sub-agents"
+        return self.cut(where, asked, HINT_CAP, reason)
+
+
 @dataclass(frozen=True)
 class _Making:
     """What every step of one plan is made with."""
 
     manifest: Manifest
     defaults: PlanDefaults
-    clamps: Clamps
+    clamps: _Clamps
 
 
 def make_plan(
@@ -77,7 +110,7 @@ def make_plan(
     if defaults.policy is not None:
         parse_policy(defaults.policy)  # one that is none is told also where no step would hear it
     chosen = _pipeline(manifest, pipeline)
-    clamps = Clamps(manifest.runtime.max_concurrent_workers)
+    clamps = _Clamps(manifest.runtime.max_concurrent_workers)
     making = _Making(manifest, defaults, clamps)
     steps = {step.name: step for step in chosen.steps}
     if len(steps) < len(chosen.steps):

@@ -1,4 +1,4 @@
-"""What must agree between the parts of a manifest: names, references, circles.
+"""What must agree in a manifest: inside one step, and between steps, agents and personas.
 
 Looks at the tree, so that every problem is told at once, types and references together.
 """
@@ -6,14 +6,25 @@ Looks at the tree, so that every problem is told at once, types and references t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.spec.finding import Finding, unknown
+from engine.policies import Policy
+from engine.spec.complaints import Finding, unknown
 from engine.spec.graph import all_behind, circles
 from engine.spec.nearest import nearest
 from engine.spec.placeholders import OF_STEP, SIMPLE, placeholders
-from engine.spec.step_checks import StepView, check_step
-from engine.spec.tree import Node, Path, at, entries, text, texts
-from engine.spec.words import ADAPTERS, NEEDS_ARGV
+from engine.spec.tree import Items, Node, Path, at, entries, number, text, texts
+from engine.spec.words import ADAPTERS, NEEDS_ARGV, WORKER_CAP
 
+_OF_AGENTS = (
+    "agent",
+    "persona",
+    "variants",
+    "max_concurrent_agents",
+    "permissions",
+    "files",
+    "prompt",
+    "prompt_file",
+)
+"""Keys that mean nothing where no agent works."""
 _ONLY = {
     "argv": NEEDS_ARGV,
     "script": ("scripted",),
@@ -37,6 +48,49 @@ class _Whole:
     own: tuple[str, ...]
     agents: dict[str, None]
     personas: dict[str, Node | None]
+
+
+@dataclass(frozen=True)
+class StepNode:
+    """One step of the tree, and what of the rest of the manifest it depends on."""
+
+    node: Node
+    path: Path
+    runtime: Node | None
+
+    def at(self, *keys: str) -> Node | None:
+        """What the step says under those keys."""
+        return at(self.node, *keys)
+
+    def says(self, key: str) -> bool:
+        """The step says something there."""
+        return at(self.node, key) is not None
+
+    def finding(self, key: str, message: str) -> Finding:
+        """A finding at that key."""
+        return Finding((*self.path, key), message)
+
+    @property
+    def cap(self) -> int:
+        """How many workers may run at once."""
+        asked = number(at(self.runtime, "max_concurrent_workers")) or 10
+        return max(1, min(asked, WORKER_CAP))
+
+    @property
+    def replicas(self) -> int | None:
+        """How many workers the variants ask for, or None without variants."""
+        variants = self.at("variants")
+        if not isinstance(variants, Items):
+            return None
+        return sum(max(1, number(at(v, "n")) or 1) for _, v in entries(variants))
+
+    @property
+    def workers(self) -> int:
+        """How many workers the step will have, after clamping."""
+        items = self.at("strategy", "matrix", "items")
+        if isinstance(items, Items):
+            return len(items.items)
+        return max(1, min(self.replicas or number(self.at("concurrency")) or 1, self.cap))
 
 
 def check_manifest(root: Node) -> Iterator[Finding]:
@@ -106,21 +160,21 @@ def _repeated_names(path: Path, nodes: Node | None) -> Iterator[Finding]:
 def _pipeline(whole: _Whole, pipeline: Node, path: Path) -> Iterator[Finding]:
     steps, path = at(pipeline, "steps"), (*path, "steps")
     yield from _repeated_names(path, steps)
-    views = [StepView(s, (*path, i), whole.runtime) for i, s in entries(steps)]
+    views = [StepNode(s, (*path, i), whole.runtime) for i, s in entries(steps)]
     waits_for = {
         name: [dependency for _, dependency in texts(view.at("dependencies"))]
         for view in views
         if (name := text(view.at("name"))) is not None
     }
     for view in views:
-        yield from check_step(view)
+        yield from _step(view)
         yield from _dependencies(view, waits_for)
         yield from _who_works(whole, view)
         yield from _placeholders(view, waits_for)
     yield from _circles(views, waits_for)
 
 
-def _dependencies(step: StepView, waits_for: dict[str, list[str]]) -> Iterator[Finding]:
+def _dependencies(step: StepNode, waits_for: dict[str, list[str]]) -> Iterator[Finding]:
     seen: set[str] = set()
     for i, dependency in texts(step.at("dependencies")):
         path = (*step.path, "dependencies", i)
@@ -131,14 +185,14 @@ def _dependencies(step: StepView, waits_for: dict[str, list[str]]) -> Iterator[F
         seen.add(dependency)
 
 
-def _circles(views: list[StepView], waits_for: dict[str, list[str]]) -> Iterator[Finding]:
+def _circles(views: list[StepNode], waits_for: dict[str, list[str]]) -> Iterator[Finding]:
     paths = {text(view.at("name")): view.path for view in views}
     for found in circles(waits_for):
         path = (*paths[found[0]], "dependencies")
         yield Finding(path, f"steps wait for each other: {' → '.join(found)}")
 
 
-def _who_works(whole: _Whole, step: StepView) -> Iterator[Finding]:
+def _who_works(whole: _Whole, step: StepNode) -> Iterator[Finding]:
     if step.says("run"):
         return
     yield from _agent_named(whole, step.node, step.path)
@@ -153,7 +207,7 @@ def _who_works(whole: _Whole, step: StepView) -> Iterator[Finding]:
         yield Finding(step.path, message)
 
 
-def _has_no_agent(whole: _Whole, step: StepView, persona: str | None) -> bool:
+def _has_no_agent(whole: _Whole, step: StepNode, persona: str | None) -> bool:
     named = [step.at("agent"), whole.personas.get(persona or ""), at(whole.runtime, "agent")]
     variants = [at(variant, "agent") for _, variant in entries(step.at("variants"))]
     if any(node is not None for node in named) or (variants and all(variants)):
@@ -161,7 +215,7 @@ def _has_no_agent(whole: _Whole, step: StepView, persona: str | None) -> bool:
     return len(whole.own) != 1
 
 
-def _placeholders(step: StepView, waits_for: dict[str, list[str]]) -> Iterator[Finding]:
+def _placeholders(step: StepNode, waits_for: dict[str, list[str]]) -> Iterator[Finding]:
     template = text(step.at("prompt"))
     if template is not None:
         name = text(step.at("name")) or ""
@@ -191,3 +245,72 @@ def template_problems(
             elif step not in behind:
                 wrong = f"{{{placeholder}}}: {step!r} is none of the steps this one waits for"
                 yield f"{wrong}; {literal}", nearest(step, sorted(behind))
+
+
+def _step(step: StepNode) -> Iterator[Finding]:
+    """Yield everything that does not agree inside one step."""
+    yield from _work(step)
+    yield from _spread(step)
+    yield from _policy(step)
+    yield from _merge(step)
+    if step.says("timeout_minutes") and step.at("limits", "time_seconds") is not None:
+        yield step.finding("timeout_minutes", "says the same as limits.time_seconds; keep one")
+
+
+def _work(step: StepNode) -> Iterator[Finding]:
+    if step.says("run"):
+        for key in _OF_AGENTS:
+            if step.says(key):
+                yield step.finding(key, "means nothing beside `run`, where no agent works")
+    elif step.says("prompt") and step.says("prompt_file"):
+        yield step.finding("prompt_file", "says the same as `prompt`; keep one")
+    elif not step.says("prompt") and not step.says("prompt_file"):
+        yield Finding(step.path, "a step needs a `prompt`, a `prompt_file` or a command to `run`")
+
+
+def _spread(step: StepNode) -> Iterator[Finding]:
+    if step.at("strategy", "matrix") is not None:
+        for key in ("concurrency", "variants"):
+            if step.says(key):
+                why = "a matrix has one worker for each item, replicas have the same prompt"
+                yield step.finding(key, f"cannot stand beside `strategy.matrix`: {why}")
+        yield from _repeated_items(step)
+    asked, given = number(step.at("concurrency")), step.replicas
+    if asked is not None and given is not None and asked != given:
+        yield step.finding(
+            "concurrency", f"is {asked}, but the variants make {given}; leave it out"
+        )
+    for i, variant in entries(step.at("variants")):
+        if not {"agent", "model"} & {key for key, _ in entries(variant)}:
+            yield Finding((*step.path, "variants", i), "a variant names an `agent` or a `model`")
+
+
+def _repeated_items(step: StepNode) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for i, item in entries(step.at("strategy", "matrix", "items")):
+        words = text(item)
+        if words is not None and words in seen:
+            path = (*step.path, "strategy", "matrix", "items", i)
+            yield Finding(path, f"the item {words!r:.60} stands there twice")
+        seen.add(words or "")
+
+
+def _policy(step: StepNode) -> Iterator[Finding]:
+    policy = Policy.read(text(step.at("policy")) or "all")
+    if policy and policy.n > step.workers:
+        yield step.finding("policy", f"needs {policy.n} workers, but the step has {step.workers}")
+
+
+def _merge(step: StepNode) -> Iterator[Finding]:
+    merge = text(step.at("merge"))
+    has_matrix = step.at("strategy", "matrix") is not None
+    in_directory = text(at(step.runtime, "isolation_strategy")) == "directory"
+    if merge == "choose" and has_matrix:
+        yield step.finding("merge", "the cells of a matrix do different work; write each or none")
+    if merge in ("choose", "each") and in_directory:
+        yield step.finding("merge", "isolation_strategy directory has no git and merges nothing")
+    if step.says("choose"):
+        if has_matrix or in_directory or merge in ("each", "none"):
+            yield step.finding("choose", "means nothing where no candidate is chosen")
+        if text(step.at("choose")) == "check" and not step.says("check"):
+            yield step.finding("choose", "`check` needs a `check` that candidates can pass")

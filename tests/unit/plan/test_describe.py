@@ -8,7 +8,7 @@ from engine.plan.describe import describe
 from engine.plan.from_prompts import plan_from_prompts
 from engine.plan.make import make_plan, parse_policy
 from engine.spec.load import load_manifest
-from engine.spec.reference_text import EXAMPLE
+from engine.spec.reference import EXAMPLE
 
 
 def test_a_plan_is_a_document_json_can_hold():

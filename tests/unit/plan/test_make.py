@@ -28,7 +28,7 @@ from engine.plan.model import (
 from engine.policies import Backoff, ChooseBy, MergeMode, Policy, PolicyKind
 from engine.spec.load import load_manifest, manifest_from
 from engine.spec.pipeline import Manifest, PipelineSpec, StepSpec
-from engine.spec.reference_text import EXAMPLE
+from engine.spec.reference import EXAMPLE
 
 
 def manifest(*steps: dict[str, Any], **sections: Any) -> Manifest:
