@@ -63,7 +63,7 @@ class Attempt:
         self._tree = Tree(Cgroups(request.cgroups))
         self._has_status = any("{status_fd}" in word for word in request.wrapper)
         self._stdio = spawn.Stdio(request.terminal, has_status=self._has_status)
-        self._launch = spawn.Launch(request, self._stdio, folder.fd)
+        self._launch = spawn.Spawn(request, self._stdio, folder.fd)
         self._pump = Pump(loop, self._stdio, folder.recorder)
         self._watch = LimitWatch(loop, self._tree, self._pump, request)
         self._connect()

@@ -37,7 +37,7 @@ _LIKE_BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 @dataclass(frozen=True)
-class Finding:
+class Complaint:
     """Something wrong at a path; `guess` is what was probably meant."""
 
     path: Path
@@ -57,13 +57,13 @@ class Finding:
         )
 
 
-def unknown(path: Path, name: str, what: str, known: Iterable[str]) -> Finding:
+def unknown(path: Path, name: str, what: str, known: Iterable[str]) -> Complaint:
     """A name that names nothing, with the nearest that does or all there are."""
     names = list(known)
     guess = nearest(name, names)
     there = ", ".join(names[:_MOST]) or "there is none"
     more = "" if guess else f"; known here: {there}"
-    return Finding(path, f"{name!r:.60} is no {what}{more}", guess)
+    return Complaint(path, f"{name!r:.60} is no {what}{more}", guess)
 
 
 def cleaned(problem: SpecProblem) -> SpecProblem:
@@ -90,7 +90,7 @@ def _printable(text: str, most: int) -> str:
 def problem_of(
     error: ErrorDetails, root: Node, model: type[BaseModel], *, file: str
 ) -> SpecProblem:
-    """One problem out of one finding of pydantic's."""
+    """One problem out of one complaint of pydantic's."""
     path = _path(error["loc"])
     kind = error["type"]
     about_key = kind == "extra_forbidden" or "[key]" in error["loc"]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from engine.errors import SpecError, SpecProblem
 from engine.spec.checks import check_manifest
-from engine.spec.complaints import Finding, cleaned, is_echo, problem_of
+from engine.spec.complaints import Complaint, cleaned, is_echo, problem_of
 from engine.spec.pipeline import Manifest
 from engine.spec.readiness import unready
 from engine.spec.tree import (
@@ -32,7 +32,7 @@ from engine.spec.words import is_inside
 from engine.spec.yaml_text import read_yaml
 
 MOST_PROBLEMS = 100
-"""More problems than anyone reads; finding the nearest known key for each takes time."""
+"""More problems than anyone reads; complaint the nearest known key for each takes time."""
 Reader = Callable[[str], bytes]
 """Gives the bytes of a path inside the repository, or raises OSError or ValueError."""
 LARGEST_BYTES = 256 * 1024
@@ -65,7 +65,7 @@ def manifest_from(
     try:
         root = from_plain(values)
     except NotPlain as error:
-        problem = Finding(error.path, str(error)).placed(_NOTHING, file=file)
+        problem = Complaint(error.path, str(error)).placed(_NOTHING, file=file)
         raise SpecError([cleaned(problem)]) from None
     return _manifest(root, [], file=file, read=read)
 
@@ -79,35 +79,35 @@ def _manifest(
     if root is None:
         raise SpecError(_sorted(problems))
     root, unread = _with_files(root, read)
-    findings = [*_few(unread), *_few(check_manifest(root)), *_few(_not_ready(root))]
+    complaints = [*_few(unread), *_few(check_manifest(root)), *_few(_not_ready(root))]
     try:
         manifest = Manifest.model_validate(plain(root))
     except ValidationError as error:
         found = [e for e in error.errors(include_url=False) if not is_echo(e)][:MOST_PROBLEMS]
         typed = [problem_of(e, root, Manifest, file=file) for e in found]
     else:
-        if not problems and not findings:
+        if not problems and not complaints:
             return manifest
         typed = []
-    placed = [finding.placed(root, file=file) for finding in findings]
+    placed = [complaint.placed(root, file=file) for complaint in complaints]
     raise SpecError(_sorted([*problems, *typed, *placed])[:MOST_PROBLEMS])
 
 
-def _few(findings: Iterable[Finding]) -> Iterable[Finding]:
-    return islice(findings, MOST_PROBLEMS)
+def _few(complaints: Iterable[Complaint]) -> Iterable[Complaint]:
+    return islice(complaints, MOST_PROBLEMS)
 
 
-def _not_ready(root: Node) -> Iterable[Finding]:
-    return (Finding(path, f"cannot be done: {reason}") for path, reason in unready(root))
+def _not_ready(root: Node) -> Iterable[Complaint]:
+    return (Complaint(path, f"cannot be done: {reason}") for path, reason in unready(root))
 
 
 def _sorted(problems: list[SpecProblem]) -> list[SpecProblem]:
     return sorted(map(cleaned, problems), key=lambda problem: (problem.line, problem.column))
 
 
-def _with_files(root: Node, read: Reader | None) -> tuple[Node, list[Finding]]:
+def _with_files(root: Node, read: Reader | None) -> tuple[Node, list[Complaint]]:
     """The tree with each `prompt_file` and `script` path replaced by what the file says."""
-    problems: list[Finding] = []
+    problems: list[Complaint] = []
     for path, key in _places(root):
         name = text(at(root, *path))
         if name is None or not is_inside(name):
@@ -117,7 +117,7 @@ def _with_files(root: Node, read: Reader | None) -> tuple[Node, list[Finding]]:
         try:
             words = _read(name, read)
         except (OSError, ValueError) as error:
-            problems.append(Finding(path, f"{name!r:.80} {_why(error)}"))
+            problems.append(Complaint(path, f"{name!r:.80} {_why(error)}"))
             continue
         if key == "script" and "\n" not in words:
             words += "\n"  # so that nobody takes it for a path

@@ -10,14 +10,14 @@ from typing import NamedTuple
 Value = str | int | float | bool | None
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where something stands, both counted from 1."""
 
     line: int
     column: int
 
 
-NOWHERE = Place(1, 1)
+NOWHERE = Position(1, 1)
 """The place of whatever came as Python values and was never written down."""
 
 
@@ -26,7 +26,7 @@ class Scalar:
     """A single value."""
 
     value: Value
-    place: Place = NOWHERE
+    place: Position = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Items:
     """A list."""
 
     items: tuple["Node", ...]
-    place: Place = NOWHERE
+    place: Position = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Fields:
     """A mapping; `keys` says where each key was written."""
 
     fields: Mapping[str, "Node"]
-    place: Place = NOWHERE
-    keys: Mapping[str, Place] = field(default_factory=dict)
+    place: Position = NOWHERE
+    keys: Mapping[str, Position] = field(default_factory=dict)
 
 
 Node = Scalar | Items | Fields
@@ -141,7 +141,7 @@ def texts(node: Node | None) -> list[tuple[int, str]]:
     return [(i, t) for i, item in members if isinstance(i, int) and (t := text(item)) is not None]
 
 
-def place_of(root: Node, path: Path, *, of_key: bool = False) -> Place:
+def place_of(root: Node, path: Path, *, of_key: bool = False) -> Position:
     """Where the end of a path was written, or the nearest thing above it that was.
 
     Args:
