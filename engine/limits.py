@@ -1,4 +1,4 @@
-"""What a worker may use, what it used, and how each limit really holds: data alone.
+"""The limits of a worker, its use, and how each limit really holds: data alone.
 
 `Limits` is also the table of the kinds of limit: beside each field stands what the manifest, the
 keeper, the sandbox's report and the console need to know of that kind. Enforcing and probing is the
@@ -14,7 +14,7 @@ from engine.phases import StopCause
 
 
 class Level(StrEnum):
-    """How a limit or an isolation holds."""
+    """The strength with which a limit or an isolation holds."""
 
     ENFORCED = "enforced"
     SAMPLED = "sampled"
@@ -23,7 +23,7 @@ class Level(StrEnum):
 
 
 class Dimension(StrEnum):
-    """What can be isolated or limited."""
+    """One thing that can be isolated or limited."""
 
     FILES = "files"
     GIT = "git"
@@ -40,7 +40,7 @@ class Dimension(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """How a limit holds that is held the same way on every machine.
+    """The way a limit holds, where it is the same on every machine.
 
     Attributes:
         is_by_engine: The engine holds it, so it holds before the sandbox has reported anything.
@@ -102,7 +102,7 @@ _REPORTED = Held(
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one attempt may use; None means no limit of that kind."""
+    """Everything one attempt may use; None means no limit of that kind."""
 
     memory_mb: int | None = _of(
         LimitKind(
@@ -247,7 +247,7 @@ DEFAULT_LIMITS = Limits(**_DEFAULTS)
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What was used so far; None where it is not known, which is not the same as 0."""
+    """Everything used so far; None where it is not known, which is not the same as 0."""
 
     cpu_seconds: float | None = None
     memory_mb: float | None = None
@@ -290,7 +290,7 @@ def _together(how: Callable[[list[Any]], Any], usages: Sequence[Usage], name: st
 
 @dataclass(frozen=True, kw_only=True)
 class Enforcement:
-    """How one dimension holds for one worker, and why no better."""
+    """The way one dimension holds for one worker, and why no better."""
 
     dimension: Dimension
     level: Level

@@ -69,7 +69,7 @@ class Attempt:
         self._connect()
 
     def hello(self) -> dict[str, Any]:
-        """What a new client is told."""
+        """Return the greeting of a new client."""
         return {
             "say": "hello",
             "v": wire.VERSION,

@@ -327,7 +327,7 @@ def _pass(source: socket.socket, target: socket.socket) -> None:
 
 
 def forward(path: str) -> Callable[[socket.socket], None]:
-    """What the forwarder inside does with each connection."""
+    """Return the forwarder's answer to each connection inside."""
 
     def pass_on(client: socket.socket) -> None:
         with socket.socket(socket.AF_UNIX) as proxy:

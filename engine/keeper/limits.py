@@ -1,4 +1,4 @@
-"""When which limit is looked at: timers around the sampler, the disk watch and the throttle.
+"""The timers that hold an attempt to its limits, around sampler, disk watch and throttle.
 
 Memory and processes are sampled by `engine.keeper.sampler`; time, disk and a share of the processor
 are held here.
@@ -103,7 +103,7 @@ class LimitWatch:
             self._loop.after("time", allowed - self.clock.active_s, self._time_is_over)
 
     def oom(self) -> Excess | None:
-        """Whether the kernel has taken one of them, asked at the end."""
+        """Return the excess if the kernel has ended a process for want of memory."""
         try:
             self._sampler.check_oom()
         except Excess as excess:
@@ -111,7 +111,7 @@ class LimitWatch:
         return None
 
     def usage(self, *, is_final: bool = False) -> dict[str, Any]:
-        """What was used so far."""
+        """Return what was used so far."""
         sampler = self._sampler
         if is_final:
             sampler.finish()
@@ -212,7 +212,7 @@ class Stopwatch:
         self._held_s = 0.0
 
     def is_held_by(self, who: str) -> bool:
-        """Whether that holder holds it."""
+        """Tell whether that holder holds it."""
         return who in self._holders
 
     @property

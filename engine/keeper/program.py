@@ -109,7 +109,7 @@ class Service:
         return None
 
     def _wait(self, wait_ms: int | None) -> bool:
-        """Whether somebody says something; False when it is time to go."""
+        """Wait until somebody says something; return False when it is time to go."""
         waiting = select.poll()
         for fd in (self._link.fileno(), self._wake_fd, self._tether_fd):
             if fd >= 0:

@@ -1,4 +1,4 @@
-"""What a keeper is asked to run: the host's `AttemptSpec` after its way through JSON."""
+"""The request to a keeper: the host's `AttemptSpec` after its way through JSON."""
 
 from __future__ import annotations
 

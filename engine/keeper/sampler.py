@@ -1,4 +1,4 @@
-"""What an attempt uses, looked at from time to time, and the limits that are held that way.
+"""Samples of what an attempt uses, and the limits that are held by sampling.
 
 The next look at memory comes when the fastest hog could have used up the headroom, so that a tight
 limit is watched closely and a wide one costs nothing. Resident memory counts shared pages once for

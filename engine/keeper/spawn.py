@@ -56,7 +56,7 @@ class Stdio:
 
     @property
     def given(self) -> list[tuple[int, int]]:
-        """Which descriptor the agent gets under which number."""
+        """Return the agent's descriptors, each with the number it gets."""
         pairs = [(fd, number) for number, fd in enumerate(self._theirs)]
         if self._status_theirs >= 0:
             pairs.append((self._status_theirs, STATUS_FD))

@@ -67,7 +67,7 @@ def plan_from_prompts(
 
 
 def agent_variant(words: str, replicas: int | None = None) -> VariantSpec:
-    """What `claude` or `claude:2` asks for.
+    """Return the variant that `claude` or `claude:2` asks for.
 
     Raises:
         PlanError: Where the number is none.

@@ -27,7 +27,7 @@ from engine.spec.words import HINT_CAP, WORKER_CAP
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDefaults:
-    """What stands where a manifest is silent, and what a command line puts in its place.
+    """The values where a manifest is silent, and those a command line puts in its place.
 
     Attributes:
         limits: What stands where neither step nor runtime says.
@@ -80,7 +80,7 @@ class _Clamps:
 
 @dataclass(frozen=True)
 class _Making:
-    """What every step of one plan is made with."""
+    """The common parts from which every step of one plan is made."""
 
     manifest: Manifest
     defaults: PlanDefaults

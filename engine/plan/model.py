@@ -14,7 +14,7 @@ from engine.policies import Backoff, ChooseBy, MergeMode, Policy
 
 
 class RetryMode(StrEnum):
-    """Where a new attempt begins: at the base, at the last tree, or in the same worktree."""
+    """The start of a new attempt: at the base, at the last tree, or in the same worktree."""
 
     FRESH = "fresh"
     CONTINUE = "continue"
@@ -23,7 +23,7 @@ class RetryMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryRule:
-    """How often a failed worker is tried again by itself.
+    """The rule by which a failed worker is tried again by itself.
 
     Attributes:
         attempts: All attempts together; 1 means no retry.
@@ -42,7 +42,7 @@ class RetryRule:
 
 
 class PermissionMode(StrEnum):
-    """Who answers an agent that asks for permission."""
+    """The one who answers an agent that asks for permission."""
 
     AUTO = "auto"
     ASK = "ask"
@@ -51,7 +51,7 @@ class PermissionMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Permissions:
-    """What an agent may do unasked; `allow` and `deny` are patterns, used with RULES."""
+    """Everything an agent may do unasked; `allow` and `deny` are patterns, used with RULES."""
 
     mode: PermissionMode = PermissionMode.AUTO
     allow: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Permissions:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentChoice:
-    """Which agent a worker runs and how: `name` is what the user called it.
+    """The agent of a worker and its options: `name` is what the user called it.
 
     Attributes:
         adapter: The adapter that drives it: `scripted`, `command`, `claude`, ….
@@ -159,7 +159,7 @@ class PlannedStep:
 
 
 class IsolationStrategy(StrEnum):
-    """What a worker's workspace is made of."""
+    """The kind of a worker's workspace."""
 
     WORKTREE = "worktree"
     CLONE = "clone"
@@ -167,7 +167,7 @@ class IsolationStrategy(StrEnum):
 
 
 class ExecutionMode(StrEnum):
-    """Where Python-callable agents run."""
+    """The place where Python-callable agents run."""
 
     PROCESS = "process"
     THREAD = "thread"
@@ -175,7 +175,7 @@ class ExecutionMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """What an agent may reach: everything, nothing, or the hosts named."""
+    """The network of an agent: everything, nothing, or the hosts named."""
 
     mode: str = "open"
     allow: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ class Network:
 
 @dataclass(frozen=True, kw_only=True)
 class Holes:
-    """What of the user's machine is opened to agents, on purpose."""
+    """Everything of the user's machine that is opened to agents, on purpose."""
 
     network: Network = field(default_factory=Network)
     env: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ class Holes:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
-    """How a workspace is made ready and put away."""
+    """The rules by which a workspace is made ready and put away."""
 
     include: tuple[str, ...] = ()
     setup: str | None = None
@@ -206,7 +206,7 @@ class WorkspaceRules:
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """What holds for the whole run.
+    """The settings of the whole run.
 
     Attributes:
         base: What every change is counted from.

@@ -1,4 +1,4 @@
-"""Which rung of each ladder holds on a machine, and how that is told: to a report, to `require`.
+"""The rung of each ladder that holds on a machine, as a report and `require` are told it.
 
 files    bwrap → Landlock → none
 git      private clone under bwrap → under Landlock → tamper-checked
@@ -26,7 +26,7 @@ _LIMITERS = (Mechanism.CGROUP2, Mechanism.SYSTEMD, Mechanism.CGROUP1)
 
 
 def files_rung(machine: Machine) -> Mechanism | None:
-    """What fences files in here.
+    """Return what fences files in here.
 
     Raises:
         MechanismMissing: PLAIT_SANDBOX demands a rung that does not work.
@@ -46,7 +46,7 @@ def files_rung(machine: Machine) -> Mechanism | None:
 
 
 def limiters(machine: Machine) -> tuple[Hierarchy, ...]:
-    """Where cgroups come from, best first.
+    """Return where cgroups come from, best first.
 
     Every one more costs a start its time, so none is taken for what another does already: a scope
     of systemd's has all limits, and any group of version 2 freezes, and counts what is used.
@@ -69,7 +69,7 @@ def limiters(machine: Machine) -> tuple[Hierarchy, ...]:
 def report(
     machine: Machine, request: ConfineRequest, read_back: Mapping[Dimension, str]
 ) -> tuple[Enforcement, ...]:
-    """How each dimension holds for an attempt; `read_back` is what its cgroups say."""
+    """Report how each dimension holds for an attempt; `read_back` is what its cgroups say."""
     fences = {
         Dimension.FILES: _files(machine, request),
         Dimension.GIT: _git(machine, request),
@@ -228,7 +228,7 @@ def _git(machine: Machine, request: ConfineRequest) -> Enforcement:
 
 
 def network_rung(machine: Machine, network: Network) -> Mechanism | None:
-    """What closes the network here, if it is to be closed at all."""
+    """Return what closes the network here, if it is to be closed at all."""
     rung = files_rung(machine)
     if rung is Mechanism.BWRAP and machine.has(Mechanism.NETWORK_NAMESPACE):
         return Mechanism.NETWORK_NAMESPACE
@@ -352,7 +352,7 @@ def _why_not(machine: Machine, mechanism: Mechanism) -> str:
 
 
 def _why_none(machine: Machine, mechanisms: Iterable[Mechanism]) -> str:
-    """Why none of these works; those with the same reason are named together."""
+    """Say why none of these works; those with the same reason are named together."""
     names: dict[str, list[str]] = {}
     for finding in map(machine.finding, mechanisms):
         if not finding.works:

@@ -1,4 +1,4 @@
-"""What must agree in a manifest: inside one step, and between steps, agents and personas.
+"""The agreements inside a manifest: in one step, and between steps, agents and personas.
 
 Looks at the tree, so that every problem is told at once, types and references together.
 """
@@ -36,7 +36,7 @@ _ONLY = {
 
 @dataclass(frozen=True)
 class _Whole:
-    """What every part of a manifest may refer to.
+    """The names that every part of a manifest may refer to.
 
     Attributes:
         own: The agents of the manifest.
@@ -59,7 +59,7 @@ class StepNode:
     runtime: Node | None
 
     def at(self, *keys: str) -> Node | None:
-        """What the step says under those keys."""
+        """Return what the step says under those keys."""
         return at(self.node, *keys)
 
     def says(self, key: str) -> bool:
@@ -72,13 +72,13 @@ class StepNode:
 
     @property
     def cap(self) -> int:
-        """How many workers may run at once."""
+        """The most workers that may run at once."""
         asked = number(at(self.runtime, "max_concurrent_workers")) or 10
         return max(1, min(asked, WORKER_CAP))
 
     @property
     def replicas(self) -> int | None:
-        """How many workers the variants ask for, or None without variants."""
+        """The number of workers the variants ask for, or None without variants."""
         variants = self.at("variants")
         if not isinstance(variants, Items):
             return None
@@ -86,7 +86,7 @@ class StepNode:
 
     @property
     def workers(self) -> int:
-        """How many workers the step will have, after clamping."""
+        """The number of workers the step will have, after clamping."""
         items = self.at("strategy", "matrix", "items")
         if isinstance(items, Items):
             return len(items.items)
@@ -229,7 +229,7 @@ def _placeholders(step: StepNode, waits_for: dict[str, list[str]]) -> Iterator[C
 def template_problems(
     template: str, *, name: str, waits_for: dict[str, list[str]], has_items: bool
 ) -> Iterator[tuple[str, str | None]]:
-    """What is wrong with the placeholders of a step's prompt, and what was probably meant."""
+    """Yield what is wrong with the placeholders of a step's prompt, and what was probably meant."""
     names = placeholders(template)
     has_steps = any(placeholder not in SIMPLE for placeholder in names)
     behind = all_behind(name, waits_for) & set(waits_for) - {name} if has_steps else set()

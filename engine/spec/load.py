@@ -126,7 +126,7 @@ def _with_files(root: Node, read: Reader | None) -> tuple[Node, list[Complaint]]
 
 
 def _places(root: Node) -> Iterator[tuple[Path, str]]:
-    """Where a file is named, and under which key its text goes."""
+    """Yield where a file is named, and under which key its text goes."""
     for name, persona in entries(at(root, "personas")):
         yield from _prompt_of(persona, ("personas", name))
     for name, agent in entries(at(root, "agents")):

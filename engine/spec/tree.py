@@ -11,7 +11,7 @@ Value = str | int | float | bool | None
 
 
 class Position(NamedTuple):
-    """Where something stands, both counted from 1."""
+    """The line and column of something, both counted from 1."""
 
     line: int
     column: int
@@ -97,7 +97,7 @@ def _key(key: object, path: Path) -> str:
 
 
 def child(node: Node | None, step: Step) -> Node | None:
-    """What stands under that key or index, if anything."""
+    """Return what stands under that key or index, if anything."""
     match node, step:
         case Fields(), str():
             return node.fields.get(step)
@@ -107,7 +107,7 @@ def child(node: Node | None, step: Step) -> Node | None:
 
 
 def at(node: Node | None, *path: Step) -> Node | None:
-    """What is said at the end of that path: None where nothing is, or only null."""
+    """Return what is said at the end of that path: None where nothing is, or only null."""
     for step in path:
         node = child(node, step)
     return None if isinstance(node, Scalar) and node.value is None else node
@@ -142,7 +142,7 @@ def texts(node: Node | None) -> list[tuple[int, str]]:
 
 
 def place_of(root: Node, path: Path, *, of_key: bool = False) -> Position:
-    """Where the end of a path was written, or the nearest thing above it that was.
+    """Return where the end of a path was written, or the nearest thing above it that was.
 
     Args:
         root: The whole tree.

@@ -64,7 +64,7 @@ def _end_of(before: str) -> Position:
 
 
 class _Size(NamedTuple):
-    """How much an expanded node is: values in all, and levels."""
+    """The size of an expanded node: values in all, and levels."""
 
     nodes: int
     levels: int
@@ -221,7 +221,7 @@ class _Builder:
 
 
 def _resolved(word: str) -> Value:
-    """What a plain scalar means: fewer things than in YAML 1.1, where `no` is a boolean."""
+    """Return what a plain scalar means: fewer things than in YAML 1.1, where `no` is a boolean."""
     if word in _WORDS:
         return _WORDS[word]
     if _INT.fullmatch(word):

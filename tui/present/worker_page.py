@@ -148,7 +148,7 @@ def _level(worker: WorkerView, kind: LimitKind) -> Level:
 
 
 def _fence_rows(worker: WorkerView) -> list[Row]:
-    """What is fenced in without a figure: files, git and the network."""
+    """Return the rows of what is fenced in without a figure: files, git and the network."""
     fences = {Dimension.FILES: "files", Dimension.GIT: "git", Dimension.NETWORK: "net"}
     return [
         words(
@@ -164,7 +164,7 @@ def _fence_rows(worker: WorkerView) -> list[Row]:
 
 
 def limits_tab(worker: WorkerView, cells: int) -> list[Row]:
-    """How each dimension holds, by what, and why no better."""
+    """Return how each dimension holds, by what, and why no better."""
     if not worker.enforcement:
         return [(), words(" Nothing is known yet of how its limits hold: it has not begun.")]
     rows: list[Row] = [(), fit(_limit_line("DIMENSION", "LEVEL", "VALUE", "BY"), cells)]
