@@ -112,14 +112,10 @@ class LimitWatch:
 
     def usage(self, *, is_final: bool = False) -> dict[str, Any]:
         """Return what was used so far."""
-        sampler = self._sampler
         if is_final:
-            sampler.finish()
+            self._sampler.finish()
         return {
-            "cpu_seconds": round(sampler.cpu_s, 6),
-            "memory_mb": round(sampler.memory / MB, 3),
-            "memory_peak_mb": round(sampler.memory_peak / MB, 3) if sampler.memory_peak else None,
-            "processes": sampler.processes,
+            **self._sampler.usage(),
             "disk_mb": round(self._disk.growth / MB, 3) if self._disk else None,
             "output_bytes": self._pump.output_bytes,
         }

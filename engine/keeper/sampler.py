@@ -96,6 +96,15 @@ class Sampler:
         self.memory_peak = max(self.memory_peak, cgroups.memory_peak() or 0)
         self.memory, self.processes = 0, 0
 
+    def usage(self) -> dict[str, float | None]:
+        """Return what was used, by the names of the engine's figures."""
+        return {
+            "cpu_seconds": round(self.cpu_s, 6),
+            "memory_mb": round(self.memory / MB, 3),
+            "memory_peak_mb": round(self.memory_peak / MB, 3) if self.memory_peak else None,
+            "processes": self.processes,
+        }
+
     def check_oom(self) -> None:
         """The kernel takes one process and the others go on maimed: that is an excess too."""
         if self._tree.cgroups.oom_kills():
