@@ -1,16 +1,20 @@
-"""What a worker may use, what it used, and how each limit really holds: data alone.
+"""The limits of a worker, its use, and how each limit really holds: data alone.
 
-Enforcing and probing is the work of `engine.sandbox` and `engine.keeper`.
+`Limits` is also the table of the kinds of limit: beside each field stands what the manifest, the
+keeper, the sandbox's report and the console need to know of that kind. Enforcing and probing is the
+work of `engine.sandbox` and `engine.keeper`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self, get_args
+
+from engine.phases import StopCause
 
 
 class Level(StrEnum):
-    """How a limit or an isolation holds."""
+    """The strength with which a limit or an isolation holds."""
 
     ENFORCED = "enforced"
     SAMPLED = "sampled"
@@ -19,7 +23,7 @@ class Level(StrEnum):
 
 
 class Dimension(StrEnum):
-    """What can be isolated or limited."""
+    """One thing that can be isolated or limited."""
 
     FILES = "files"
     GIT = "git"
@@ -35,24 +39,215 @@ class Dimension(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What one attempt may use; None means no limit of that kind."""
+class Held:
+    """The way a limit holds, where it is the same on every machine.
 
-    memory_mb: int | None = None
-    cpu_percent: int | None = None
-    time_seconds: float | None = None
-    disk_mb: int | None = None
-    pids: int | None = None
-    output_mb: int | None = None
-    budget_usd: float | None = None
-    budget_tokens: int | None = None
-    files: int | None = None
-    refs: int | None = None
+    Attributes:
+        is_by_engine: The engine holds it, so it holds before the sandbox has reported anything.
+    """
+
+    level: Level
+    mechanism: str
+    reason: str = ""
+    is_by_engine: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitKind:
+    """One kind of limit.
+
+    Attributes:
+        name: The field of `Limits`, which is the key in a manifest.
+        about: The line of the manifest's reference.
+        unit: The unit of its figures, as a report and an exit.json name it.
+        is_whole: A figure is a whole number.
+        default: The limit where nobody says one.
+        dimension: The row of the sandbox's report; None for what is only cut when it is collected.
+        held: How it holds; None where the machine decides, by the controllers it has.
+        cause: Why an attempt failed that passed it.
+        called: The words for it where a worker failed.
+        ends_at_once: An attempt that passes it gets no grace, in which it would take more.
+        used: The figure of `Usage` beside it, if that is where its use is counted.
+        title: Its name on a worker's page; empty where it is not shown there.
+        row: Its place on that page.
+    """
+
+    name: str = ""
+    about: str
+    unit: str = ""
+    is_whole: bool = True
+    default: float | None = None
+    dimension: Dimension | None = None
+    held: Held | None = None
+    cause: StopCause | None = None
+    called: str = ""
+    ends_at_once: bool = False
+    used: str = ""
+    title: str = ""
+    row: int = 0
+
+
+def _of(kind: LimitKind) -> Any:
+    """Return the field of a kind of limit."""
+    return field(default=None, metadata={"kind": kind})
+
+
+_REPORTED = Held(
+    level=Level.SAMPLED,
+    mechanism="usage that the agent reports",
+    reason="an agent that reports nothing has no budget",
+    is_by_engine=True,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Everything one attempt may use; None means no limit of that kind."""
+
+    memory_mb: int | None = _of(
+        LimitKind(
+            about="Memory of the whole process tree, in MiB.",
+            unit="MB",
+            default=2048,
+            dimension=Dimension.MEMORY,
+            cause=StopCause.MEMORY,
+            called="memory limit",
+            ends_at_once=True,
+            used="memory_mb",
+            title="mem",
+            row=1,
+        )
+    )
+    cpu_percent: int | None = _of(
+        LimitKind(
+            about="Processor time: 100 is one core.",
+            unit="%",
+            dimension=Dimension.CPU,
+            cause=StopCause.CPU,
+            called="cpu limit",
+            title="cpu",
+            row=2,
+        )
+    )
+    time_seconds: float | None = _of(
+        LimitKind(
+            about="Wall-clock time. It stands still while a human is awaited.",
+            unit="s",
+            default=3600.0,
+            dimension=Dimension.TIME,
+            held=Held(level=Level.ENFORCED, mechanism="clock of the keeper"),
+            cause=StopCause.TIMEOUT,
+            called="time limit",
+            title="time",
+            row=3,
+        )
+    )
+    disk_mb: int | None = _of(
+        LimitKind(
+            about="Growth of the workspace and home, in MiB; the checkout itself is not counted.",
+            unit="MB",
+            default=20480,
+            dimension=Dimension.DISK,
+            held=Held(
+                level=Level.SAMPLED,
+                mechanism="growth of its folders, largest file",
+                reason="folders are measured at intervals; a single file is cut off exactly",
+            ),
+            cause=StopCause.DISK,
+            called="disk limit",
+            ends_at_once=True,
+            used="disk_mb",
+            title="disk",
+            row=7,
+        )
+    )
+    pids: int | None = _of(
+        LimitKind(
+            about="Processes and threads together.",
+            unit="processes",
+            default=4096,
+            dimension=Dimension.PIDS,
+            cause=StopCause.PIDS,
+            called="process limit",
+            ends_at_once=True,
+            used="processes",
+            title="pids",
+            row=6,
+        )
+    )
+    output_mb: int | None = _of(
+        LimitKind(
+            about="Output kept of one attempt, in MiB.",
+            unit="MB",
+            default=512,
+            dimension=Dimension.OUTPUT,
+            held=Held(level=Level.ENFORCED, mechanism="counter of the keeper"),
+            cause=StopCause.OUTPUT,
+            called="output limit",
+        )
+    )
+    budget_usd: float | None = _of(
+        LimitKind(
+            about="Cost in US dollars, as far as the agent tells it.",
+            unit="USD",
+            dimension=Dimension.BUDGET,
+            held=_REPORTED,
+            cause=StopCause.BUDGET,
+            called="budget",
+            used="usd",
+            title="cost",
+            row=4,
+        )
+    )
+    budget_tokens: int | None = _of(
+        LimitKind(
+            about="Tokens in and out together, as far as the agent tells them.",
+            unit="tokens",
+            dimension=Dimension.BUDGET,
+            held=_REPORTED,
+            cause=StopCause.BUDGET,
+            called="budget",
+            used="tokens",
+            title="tokens",
+            row=5,
+        )
+    )
+    files: int | None = _of(
+        LimitKind(
+            about="New files that are taken from the workspace; of more, the largest folders are "
+            "set aside.",
+            default=200_000,
+        )
+    )
+    refs: int | None = _of(
+        LimitKind(
+            about="Branches and tags of the agent's that are kept by name; more are kept together "
+            "in one.",
+            default=200,
+        )
+    )
+
+    def over(self, others: Self) -> Self:
+        """Return these limits, and the others where these say nothing."""
+        return replace(others, **{name: n for name, n in vars(self).items() if n is not None})
+
+
+KINDS: Mapping[str, LimitKind] = {
+    place.name: replace(
+        place.metadata["kind"], name=place.name, is_whole=int in get_args(place.type)
+    )
+    for place in fields(Limits)
+}
+"""Every kind of limit by its name, in the order of the manifest's reference."""
+
+_DEFAULTS: dict[str, Any] = {name: kind.default for name, kind in KINDS.items()}
+DEFAULT_LIMITS = Limits(**_DEFAULTS)
+"""What real builds need to live, where nobody says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What was used so far; None where it is not known, which is not the same as 0."""
+    """Everything used so far; None where it is not known, which is not the same as 0."""
 
     cpu_seconds: float | None = None
     memory_mb: float | None = None
@@ -63,6 +258,11 @@ class Usage:
     input_tokens: int | None = None
     output_tokens: int | None = None
     usd: float | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out together; None where none are known."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0) or None
 
 
 _ADDED = ("cpu_seconds", "output_bytes", "input_tokens", "output_tokens", "usd")
@@ -90,7 +290,7 @@ def _together(how: Callable[[list[Any]], Any], usages: Sequence[Usage], name: st
 
 @dataclass(frozen=True, kw_only=True)
 class Enforcement:
-    """How one dimension holds for one worker, and why no better."""
+    """The way one dimension holds for one worker, and why no better."""
 
     dimension: Dimension
     level: Level
@@ -114,11 +314,12 @@ class LimitHit:
 
 
 def over_budget(limits: Limits, usd: float, tokens: int) -> LimitHit | None:
-    """What was spent, where that is more than may be."""
+    """Return what was spent, where that is more than may be."""
     if limits.budget_usd is not None and usd > limits.budget_usd:
-        allowed, seen, unit = limits.budget_usd, usd, "USD"
+        allowed, seen, kind = limits.budget_usd, usd, KINDS["budget_usd"]
     elif limits.budget_tokens is not None and tokens > limits.budget_tokens:
-        allowed, seen, unit = float(limits.budget_tokens), float(tokens), "tokens"
+        allowed, seen = float(limits.budget_tokens), float(tokens)
+        kind = KINDS["budget_tokens"]
     else:
         return None
-    return LimitHit(dimension=Dimension.BUDGET, allowed=allowed, seen=seen, unit=unit)
+    return LimitHit(dimension=Dimension.BUDGET, allowed=allowed, seen=seen, unit=kind.unit)

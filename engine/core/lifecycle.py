@@ -12,7 +12,7 @@ from engine.limits import Usage, summed
 from engine.messages.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWanted
 from engine.messages.results import Badge, CheckResult
 from engine.phases import Phase, StopCause
-from engine.plan.model import MergeMode, RetryMode
+from engine.plan.model import RetryMode
 
 _UNTIL_NETWORK_S = 10.0
 """How long a machine that just woke is given to find its network again."""
@@ -158,7 +158,7 @@ def _ended_well(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
     step = turn.state.plan.step(w.id.step)
     if step.check is not None and step.run is None:
         turn.tell(w.id, Phase.CHECKING)
-    elif w.change is None and ended.needs_proof and step.merge is not MergeMode.NONE:
+    elif w.change is None and ended.needs_proof and step.merge.lands:
         _failed(turn, w, StopCause.NO_CHANGE, "the agent changed nothing, and no check proves it")
     else:
         review_or_finish(turn, w)
@@ -240,4 +240,4 @@ def review_or_finish(turn: Turn, w: Worker) -> None:
 
 def is_mergeable(state: RunState, w: Worker) -> bool:
     """There is a commit, and its step means to merge it."""
-    return has_commit(w) and state.plan.step(w.id.step).merge is not MergeMode.NONE
+    return has_commit(w) and state.plan.step(w.id.step).merge.lands

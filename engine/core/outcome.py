@@ -6,7 +6,7 @@ from engine.core.state import Bases, RunState, Worker
 from engine.ids import WorkerId
 from engine.messages.results import Outcome, Verdict, verdict_of
 from engine.phases import Phase, StopCause
-from engine.plan.model import ChooseBy, MergeMode, PlannedStep, PolicyKind, RetryRule
+from engine.plan.model import PlannedStep, RetryRule
 
 LOST = frozenset({StopCause.KEEPER_LOST, StopCause.HOST_LOST, StopCause.SHUTDOWN})
 """The machinery failed, not the agent: another attempt follows, and no try is counted."""
@@ -22,10 +22,10 @@ def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
     if chosen is not None and chosen in state.workers:
         return state.workers[chosen].outcome
     came_to = state.crew.outcomes(step.name)
-    needed = _needed(step, sum(came_to.values()))
+    needed = step.policy.needed(sum(came_to.values()))
     successes = came_to.get(Outcome.SUCCESS, 0) + _passed_over(state, step)
     is_over = not came_to.get(Outcome.PENDING, 0)
-    if needed <= successes and (step.policy.kind is PolicyKind.FIRST or is_over):
+    if needed <= successes and (step.policy.ends_early or is_over):
         if not step.has_candidates or candidates(state, step):
             return Outcome.SUCCESS
         # Those that succeeded were rejected, or discarded for a choice that a human has undone.
@@ -41,20 +41,10 @@ def _passed_over(state: RunState, step: PlannedStep) -> int:
     One of several is to be chosen: rejecting some narrows the choice, and the step still has what
     its policy asks for. Where enough successes stop the rest, a rejected one is not enough.
     """
-    if not step.has_candidates or step.policy.kind is PolicyKind.FIRST:
+    if not step.has_candidates or step.policy.ends_early:
         return 0
     discarded = state.crew.standing((Phase.DISCARDED,), step.name)
     return sum(w.cause is StopCause.USER and not w.is_conflict_of_base for w in discarded)
-
-
-def _needed(step: PlannedStep, total: int) -> int:
-    match step.policy.kind:
-        case PolicyKind.ALL:
-            return total
-        case PolicyKind.SETTLED:
-            return 1
-        case PolicyKind.FIRST | PolicyKind.QUORUM:
-            return step.policy.n
 
 
 def _is_out_of_reach(state: RunState, step: PlannedStep, needed: int) -> bool:
@@ -140,9 +130,7 @@ def chosen_of(state: RunState, step: PlannedStep) -> WorkerId | None:
     if step_outcome(state, step) is not Outcome.SUCCESS:
         return None
     able = candidates(state, step)
-    if len(able) == 1 or (able and step.choose is ChooseBy.CHECK):
-        return able[0]
-    return None
+    return able[0] if len(able) == 1 else step.choose.pick(able)
 
 
 def is_choice_due(state: RunState, step: PlannedStep) -> bool:
@@ -197,7 +185,7 @@ def must_land_first(state: RunState, worker: WorkerId) -> tuple[WorkerId, ...]:
     return tuple(
         base
         for base, _ in state.workers[worker].bases
-        if state.plan.step(base.step).merge is not MergeMode.NONE
+        if state.plan.step(base.step).merge.lands
         and has_commit(state.workers[base])
         and state.workers[base].phase is not Phase.LANDED
     )

@@ -29,7 +29,7 @@ from engine.core.stopping import stop
 from engine.core.turn import Turn
 from engine.messages.results import Badge, Outcome
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
-from engine.plan.model import Backoff, ChooseBy, PlannedStep, PolicyKind, RetryMode, RetryRule
+from engine.plan.model import PlannedStep, RetryMode, RetryRule
 
 _HOLDS_BASE = frozenset(
     {Phase.PREPARING, Phase.RUNNING, Phase.CHECKING, Phase.COLLECTING, Phase.STOPPING}
@@ -81,12 +81,7 @@ def _try_again(turn: Turn, w: Worker) -> None:
 def delay_s(rule: RetryRule, w: Worker, *, seed: str) -> float:
     """How long to wait before the next attempt: grows by the rule, with a tenth of jitter."""
     n = max(1, w.tries)
-    growth = {
-        Backoff.FIXED: 1.0,
-        Backoff.LINEAR: float(n),
-        Backoff.EXPONENTIAL: 2.0 ** min(n - 1, 30),
-    }
-    wait = rule.delay_s * growth[rule.backoff]
+    wait = rule.delay_s * rule.backoff.growth(n)
     spread = zlib.crc32(f"{seed}/{w.id}@{w.attempt}".encode()) / 0xFFFFFFFF
     return min(wait, rule.longest_s) * (0.9 + 0.2 * spread)
 
@@ -95,14 +90,14 @@ def apply_policies(turn: Turn) -> None:
     """Rule 2: fail-fast stops the rest; enough successes make the rest needless."""
     for step in turn.state.plan.steps:
         own = turn.state.steps[step.name]
-        is_open = step.policy.kind is PolicyKind.ALL and not own.has_failed_fast
+        is_open = step.policy.fails_fast and not own.has_failed_fast
         # A failure of earlier counts no more: a human who retries one worker of several that
         # failed has already looked at the others.
         if is_open and own.chosen is None and _has_failed_now(turn, step):
             turn.change_step(step.name, has_failed_fast=True)
         if turn.state.steps[step.name].has_failed_fast:
             _stop_all(turn, step, StopCause.FAIL_FAST)
-        elif step.policy.kind is PolicyKind.FIRST and _successes(turn, step) >= step.policy.n:
+        elif step.policy.is_won(_successes(turn, step), len(step.workers)):
             _stop_all(turn, step, StopCause.RACE_LOST)
 
 
@@ -129,7 +124,7 @@ def settle_choices(turn: Turn) -> None:
         if not step.has_candidates:
             continue
         chosen = turn.state.steps[step.name].chosen
-        if chosen is None and step.choose is ChooseBy.CHECK:
+        if chosen is None and step.choose.is_automatic:
             chosen = chosen_of(turn.state, step)
             if chosen is not None and len(candidates(turn.state, step)) > 1:
                 turn.change_step(step.name, chosen=chosen)

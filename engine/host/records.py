@@ -1,16 +1,28 @@
 """Attempts on their way through JSON: the request a keeper is given, the end it writes down."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from engine.host.seam import AttemptExit, AttemptSpec
 from engine.keeper import wire
-from engine.limits import Dimension, LimitHit, Usage
+from engine.limits import KINDS, Dimension, LimitHit, Usage
 from engine.phases import StopCause
+
+_KINDS = {
+    name: {
+        "dimension": kind.dimension,
+        "unit": kind.unit,
+        "cause": kind.cause,
+        "ends_at_once": kind.ends_at_once,
+    }
+    for name, kind in KINDS.items()
+    if kind.dimension is not None
+}
+"""The table of limits as far as a keeper needs it, which loads no part of the engine."""
 
 
 def request_of(spec: AttemptSpec) -> dict[str, Any]:
-    """Return the request that a keeper gets for an attempt."""
+    """Return the request that a keeper is given for an attempt."""
     profile = spec.profile
     return {
         "v": wire.VERSION,
@@ -24,6 +36,7 @@ def request_of(spec: AttemptSpec) -> dict[str, Any]:
         "keeps_stdin": spec.keeps_stdin,
         "terminal": spec.terminal,
         "limits": asdict(spec.limits),
+        "kinds": _KINDS,
         "grace_s": spec.grace_s,
         "is_held": spec.is_held,
         "is_tethered": spec.is_tethered,
@@ -42,7 +55,7 @@ def request_of(spec: AttemptSpec) -> dict[str, Any]:
 
 
 def exit_of(content: dict[str, Any]) -> AttemptExit:
-    """Read from its exit.json how an attempt ended."""
+    """Return how an attempt ended, from its exit.json."""
     cause, limit = content.get("cause"), content.get("limit")
     return AttemptExit(
         cause=StopCause(cause) if cause else None,
@@ -61,16 +74,8 @@ def exit_of(content: dict[str, Any]) -> AttemptExit:
 
 
 def usage_of(content: dict[str, Any]) -> Usage:
-    """Return the usage, as far as a keeper can know it."""
-    known = (
-        "cpu_seconds",
-        "memory_mb",
-        "memory_peak_mb",
-        "processes",
-        "disk_mb",
-        "output_bytes",
-    )
-    return Usage(**{name: content.get(name) for name in known})
+    """Return what was used, as far as a keeper knows it."""
+    return Usage(**{place.name: content.get(place.name) for place in fields(Usage)})
 
 
 def _limit_of(content: dict[str, Any]) -> LimitHit:

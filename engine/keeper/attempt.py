@@ -15,7 +15,7 @@ import time
 
 from engine.keeper import files, spawn, wire
 from engine.keeper.cgroups import Cgroups
-from engine.keeper.limits import Watch
+from engine.keeper.limits import LimitWatch
 from engine.keeper.pump import Pump
 from engine.keeper.tree import Tree
 
@@ -32,8 +32,6 @@ READY, RUNNING, LEAVING, STOPPING, SETTLED = "READY", "RUNNING", "LEAVING", "STO
 _LEFT_OVER_GRACE_S = 1.0
 _MOST_NAMED = 100  # an exit.json has its place reserved, and no more
 _FOREIGN_HOLDER_S = 0.5
-_CAUSES = {"time": "TIMEOUT"}
-_AT_ONCE = {"memory", "pids", "disk"}  # each moment of grace would take more of it
 
 
 class Attempt:
@@ -65,13 +63,13 @@ class Attempt:
         self._tree = Tree(Cgroups(request.cgroups))
         self._has_status = any("{status_fd}" in word for word in request.wrapper)
         self._stdio = spawn.Stdio(request.terminal, has_status=self._has_status)
-        self._launch = spawn.Launch(request, self._stdio, folder.fd)
+        self._launch = spawn.Spawn(request, self._stdio, folder.fd)
         self._pump = Pump(loop, self._stdio, folder.recorder)
-        self._watch = Watch(loop, self._tree, self._pump, request)
+        self._watch = LimitWatch(loop, self._tree, self._pump, request)
         self._connect()
 
     def hello(self) -> dict[str, Any]:
-        """What a new client is told."""
+        """Return the greeting of a new client."""
         return {
             "say": "hello",
             "v": wire.VERSION,
@@ -130,7 +128,7 @@ class Attempt:
 
     def exceed(self, excess: Excess) -> None:
         """End everybody because a limit was passed."""
-        is_at_once = excess.dimension in _AT_ONCE
+        is_at_once = self._request.kinds[excess.kind]["ends_at_once"]
         if self.state == RUNNING:
             self.stop(self._blame(excess), 0 if is_at_once else self._request.grace_s)
         elif is_at_once:  # not even what is left of its grace
@@ -149,8 +147,8 @@ class Attempt:
 
     def _blame(self, excess: Excess) -> str:
         if self.cause is None:
-            self.cause = _CAUSES.get(excess.dimension, excess.dimension.upper())
-            self._excess = excess
+            cause: str = self._request.kinds[excess.kind]["cause"]
+            self.cause, self._excess = cause, excess
         return self.cause
 
     def reap(self) -> None:
@@ -313,7 +311,7 @@ class Attempt:
             "attempt": self._request.attempt,
             "cause": self.cause,
             **self._ended(),
-            "limit": excess.as_message() if excess else None,
+            "limit": self._passed(excess) if excess else None,
             "usage": self._watch.usage(is_final=True),
             "wall_s": self._watch.clock.wall_s,
             "paused_s": self._watch.clock.held_s,
@@ -326,6 +324,15 @@ class Attempt:
             "unkillable": unkillable[:_MOST_NAMED],
             "sweep_rounds": self._tree.rounds,
             "ended_at": time.time(),
+        }
+
+    def _passed(self, excess: Excess) -> dict[str, Any]:
+        kind = self._request.kinds[excess.kind]
+        return {
+            "dimension": kind["dimension"],
+            "allowed": excess.allowed,
+            "seen": round(excess.seen, 3),
+            "unit": kind["unit"],
         }
 
     def _settle(self, content: dict[str, Any]) -> None:

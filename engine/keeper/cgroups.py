@@ -15,7 +15,7 @@ _MICRO, _NANO = 1e-6, 1e-9
 
 
 class Cgroups:
-    """Where the kernel counts for us; every answer is None where no cgroup can give it."""
+    """The kernel's counts of an attempt; every answer is None where no cgroup can give it."""
 
     def __init__(self, paths: list[CgroupPath]) -> None:
         self._unified = next((each.path for each in paths if each.version > 1), None)
@@ -27,7 +27,7 @@ class Cgroups:
         self._oom_before = self.oom_kills()
 
     def has(self, controller: str) -> bool:
-        """Whether the kernel holds this for the attempt."""
+        """Tell whether the kernel holds this for the attempt."""
         return controller in self._of
 
     def memory(self) -> int | None:
@@ -53,7 +53,7 @@ class Cgroups:
         return micros * _MICRO if micros is not None else None
 
     def oom_kills(self) -> int:
-        """How often the kernel has ended a process for want of memory."""
+        """Return how often the kernel has ended a process for want of memory."""
         version, path = self._of.get("memory", (0, ""))
         if not path:
             return 0

@@ -33,7 +33,7 @@ _GRANTED, _UNREACHABLE, _FORBIDDEN, _UNSUPPORTED = 0, 4, 2, 7
 Connect = Callable[[str, int], socket.socket]
 
 
-class Refused(Exception):
+class HostRefused(Exception):
     """This host and port are not on the list."""
 
 
@@ -50,14 +50,14 @@ class Gate:
         """A connection to a host on the list.
 
         Raises:
-            Refused: It is not on the list, or its name leads back to this machine.
+            HostRefused: It is not on the list, or its name leads back to this machine.
             OSError: It cannot be reached.
         """
         name = canonical(host)
         is_allowed = any(_matches(rule, name, port) for rule in self._rules)
         self._note(name, port, is_allowed=is_allowed)
         if not is_allowed:
-            raise Refused(f"{name}:{port}")
+            raise HostRefused(f"{name}:{port}")
         return _reach(name, port)
 
     def _note(self, host: str, port: int, *, is_allowed: bool) -> None:
@@ -114,7 +114,7 @@ def _reach(host: str, port: int) -> socket.socket:
     for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         there = str(address[0])
         if host not in ("localhost", canonical(there)) and _leads_back(family, address):
-            raise Refused(f"{host}:{port} leads to {there}")
+            raise HostRefused(f"{host}:{port} leads to {there}")
         found = socket.socket(family, kind)
         try:
             found.settimeout(_CONNECT_S)
@@ -235,7 +235,7 @@ def _answer_http(client: socket.socket, connect: Connect) -> None:
             request += [f"Host: {authority}", *kept, "Connection: close", "", ""]
             there.sendall("\r\n".join(request).encode("latin-1") + rest)
             _relay(client, there)
-    except Refused as refusal:
+    except HostRefused as refusal:
         client.sendall(_page("403 Forbidden", f"{refusal} is not on the allow-list"))
     except OSError as problem:
         client.sendall(_page("502 Bad Gateway", f"{target} cannot be reached: {problem.strerror}"))
@@ -286,7 +286,7 @@ def _answer_socks(client: socket.socket, connect: Connect) -> None:
         return
     try:
         there = connect(host, port)
-    except Refused:
+    except HostRefused:
         client.sendall(_socks_reply(_FORBIDDEN))
     except OSError:
         client.sendall(_socks_reply(_UNREACHABLE))
@@ -327,7 +327,7 @@ def _pass(source: socket.socket, target: socket.socket) -> None:
 
 
 def forward(path: str) -> Callable[[socket.socket], None]:
-    """What the forwarder inside does with each connection."""
+    """Return the forwarder's answer to each connection inside."""
 
     def pass_on(client: socket.socket) -> None:
         with socket.socket(socket.AF_UNIX) as proxy:

@@ -38,7 +38,7 @@ def lock(directory_fd: int) -> bool:
 
 
 def load(directory_fd: int, name: str) -> dict[str, Any] | None:
-    """What such a file says; None when it is absent, or not whole after a power cut.
+    """Return what such a file says; None when it is absent, or not whole after a power cut.
 
     A last line that was torn is left out.
     """
@@ -54,7 +54,7 @@ def load(directory_fd: int, name: str) -> dict[str, Any] | None:
 
 
 def exists(directory_fd: int, name: str) -> bool:
-    """Whether the folder holds a file of that name."""
+    """Tell whether the folder holds a file of that name."""
     try:
         os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
     except OSError:

@@ -48,7 +48,7 @@ class Loop:
         self._timers.pop(name, None)
 
     def is_set(self, name: str) -> bool:
-        """Whether a timer of that name is waiting."""
+        """Tell whether a timer of that name is waiting."""
         return name in self._timers
 
     def turn(self, at_most_s: float | None = None) -> None:

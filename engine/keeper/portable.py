@@ -1,4 +1,4 @@
-"""What `proc` asks /proc, asked of psutil: for systems that have no /proc.
+"""The questions that `proc` asks /proc, asked of psutil: for systems that have no /proc.
 
 Nothing is as cheap here, and what belongs to other users stays unknown.
 """
@@ -17,7 +17,7 @@ Facts = tuple[str, str, int, float, int, int, int]
 
 
 def facts(pid: int) -> Facts | None:
-    """What is known of a process, if it is there."""
+    """Return what is known of a process, if it is there."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():
@@ -54,7 +54,7 @@ def environment(pid: int) -> dict[str, str]:
 
 
 def folder(pid: int) -> str:
-    """Where a process stands; empty where that may not be known."""
+    """Return the working folder of a process; empty where it may not be known."""
     with suppress(*_GONE):
         return psutil.Process(pid).cwd()
     return ""
@@ -68,5 +68,5 @@ def command(pid: int) -> bytes:
 
 
 def boot() -> str:
-    """When the machine began."""
+    """Return a name for this boot of the machine."""
     return f"booted-{psutil.boot_time():.0f}"

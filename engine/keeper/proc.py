@@ -1,4 +1,4 @@
-"""What /proc tells about processes: who descends from whom, who they are, what they use.
+"""Processes as /proc tells of them: who descends from whom, who they are, what they use.
 
 Reads only; every process may be gone at any moment, and is then simply not reported.
 """
@@ -80,13 +80,13 @@ def look(pid: int) -> Process | None:
 
 
 def is_alive(pid: int, start: int) -> bool:
-    """Whether the process that began at this tick still runs under this number."""
+    """Tell whether the process that began at this tick still runs under this number."""
     process = look(pid)
     return process is not None and process.start == start and not process.is_dead
 
 
 def boot_id() -> str:
-    """Which boot of the machine this is; processes of another one are all dead."""
+    """Return a name for this boot of the machine; processes of another one are all dead."""
     if IS_PORTABLE:
         return portable.boot()
     return _read("/proc/sys/kernel/random/boot_id").decode().strip()
@@ -126,7 +126,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def population(pid: int) -> tuple[int, int]:
-    """How many processes are below a process, and how many threads they have in all."""
+    """Return how many processes are below a process, and how many threads they have in all."""
     if not _HAS_CHILDREN:
         seen = [process for process in map(look, descendants(pid)) if process]
         return len(seen), sum(process.threads for process in seen)
@@ -206,7 +206,7 @@ def _read(path: str) -> bytes:
 
 
 def folder(pid: int) -> str:
-    """Where a process stands; empty where that may not be known."""
+    """Return the working folder of a process; empty where it may not be known."""
     if IS_PORTABLE:
         return portable.folder(pid)
     try:

@@ -42,7 +42,7 @@ _MOST_ATTEMPTS = 32  # each leaves some garbage, which nobody collects
 _WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
 
 
-class Refused(Exception):
+class AttemptRefused(Exception):
     """This keeper is not the one to run the attempt: `held`, `ended`, `lost` or `failed`."""
 
 
@@ -109,7 +109,7 @@ class Service:
         return None
 
     def _wait(self, wait_ms: int | None) -> bool:
-        """Whether somebody says something; False when it is time to go."""
+        """Wait until somebody says something; return False when it is time to go."""
         waiting = select.poll()
         for fd in (self._link.fileno(), self._wake_fd, self._tether_fd):
             if fd >= 0:
@@ -129,8 +129,8 @@ class Service:
             folder = _claim(request, self._wake_fd)
             control = Control(loop, folder.fd)
             attempt = Attempt(loop, request, folder, control)
-        except (Refused, OSError) as why:
-            kind, text = why.args if isinstance(why, Refused) else ("failed", str(why))
+        except (AttemptRefused, OSError) as why:
+            kind, text = why.args if isinstance(why, AttemptRefused) else ("failed", str(why))
             with contextlib.suppress(OSError):
                 self._link.sendall(wire.encode({"say": "refused", "why": kind, "text": text}))
             return False
@@ -164,11 +164,11 @@ def _claim(request: Request, wake_fd: int) -> files.Folder:
     os.makedirs(request.directory, 0o700, exist_ok=True)  # noqa: PTH103 - no pathlib here: memory
     fd = files.open_directory(request.directory)
     if not files.lock(fd):
-        raise Refused("held", "another keeper holds it")
+        raise AttemptRefused("held", "another keeper holds it")
     if files.exists(fd, files.EXIT):
-        raise Refused("ended", "it has ended")
+        raise AttemptRefused("ended", "it has ended")
     if files.exists(fd, files.KEEPER):
-        raise Refused("lost", "its keeper was killed")
+        raise AttemptRefused("lost", "its keeper was killed")
     files.clear_unborn(fd)
     content = {"attempt": request.attempt, "mark": request.mark, "argv": request.argv}
     cgroups = [[each.version, each.path] for each in request.cgroups]

@@ -1,4 +1,4 @@
-"""What a keeper is asked to run: the host's `AttemptSpec` after its way through JSON."""
+"""The request to a keeper: the host's `AttemptSpec` after its way through JSON."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Request:
         self.keeps_stdin: bool = content["keeps_stdin"]
         self.terminal: list[int] | None = content["terminal"]
         self.limits: dict[str, float | None] = content["limits"]
+        self.kinds: dict[str, dict[str, Any]] = content["kinds"]
         self.grace_s: float = content["grace_s"]
         self.is_held: bool = content["is_held"]
         self.is_tethered: bool = content["is_tethered"]

@@ -1,4 +1,4 @@
-"""What an attempt uses, looked at from time to time, and the limits that are held that way.
+"""Samples of what an attempt uses, and the limits that are held by sampling.
 
 The next look at memory comes when the fastest hog could have used up the headroom, so that a tight
 limit is watched closely and a wide one costs nothing. Resident memory counts shared pages once for
@@ -31,20 +31,11 @@ _PINNED_LOOKS = 4  # at the kernel's limit for that many looks: a bomb, not a bu
 
 
 class Excess(Exception):
-    """A limit was passed: which dimension, what was allowed and what was seen, in its unit."""
+    """A limit was passed: its kind, what was allowed and what was seen, in the kind's unit."""
 
-    def __init__(self, dimension: str, allowed: float, seen: float, unit: str) -> None:
-        super().__init__(dimension, allowed, seen, unit)
-        self.dimension, self.allowed, self.seen, self.unit = dimension, allowed, seen, unit
-
-    def as_message(self) -> dict[str, str | float]:
-        """What exit.json says of it."""
-        return {
-            "dimension": self.dimension,
-            "allowed": self.allowed,
-            "seen": round(self.seen, 3),
-            "unit": self.unit,
-        }
+    def __init__(self, kind: str, allowed: float, seen: float) -> None:
+        super().__init__(kind, allowed, seen)
+        self.kind, self.allowed, self.seen = kind, allowed, seen
 
 
 class Sampler:
@@ -105,12 +96,21 @@ class Sampler:
         self.memory_peak = max(self.memory_peak, cgroups.memory_peak() or 0)
         self.memory, self.processes = 0, 0
 
+    def usage(self) -> dict[str, float | None]:
+        """Return what was used, by the names of the engine's figures."""
+        return {
+            "cpu_seconds": round(self.cpu_s, 6),
+            "memory_mb": round(self.memory / MB, 3),
+            "memory_peak_mb": round(self.memory_peak / MB, 3) if self.memory_peak else None,
+            "processes": self.processes,
+        }
+
     def check_oom(self) -> None:
         """The kernel takes one process and the others go on maimed: that is an excess too."""
         if self._tree.cgroups.oom_kills():
             allowed = self.limits.get("memory_mb") or 0
             seen = self._tree.cgroups.memory_peak() or self.memory
-            raise Excess("memory", allowed, seen / MB, "MB")
+            raise Excess("memory_mb", allowed, seen / MB)
 
     def _read(self) -> None:
         cgroups, own = self._tree.cgroups, os.getpid()
@@ -143,7 +143,7 @@ class Sampler:
         """A bomb grows while we look: what was seen of it is enough."""
         allowed = self.limits.get("pids")
         if allowed is not None and processes > allowed and not self._tree.cgroups.has("pids"):
-            raise Excess("pids", allowed, processes, "processes")
+            raise Excess("pids", allowed, processes)
 
     def _check_processes(self) -> float:
         allowed = self.limits.get("pids")
@@ -155,7 +155,7 @@ class Sampler:
         else:
             is_over = self.processes > allowed
         if is_over:
-            raise Excess("pids", allowed, self.processes, "processes")
+            raise Excess("pids", allowed, self.processes)
         headroom = max(0.0, allowed - self.processes)
         return min(max(headroom / _FASTEST_FORKS, _SOONEST_S), _LATEST_S)
 
@@ -185,7 +185,7 @@ class Sampler:
         self.memory = self._proportional()
         if self.memory > allowed:
             self.memory_peak = max(self.memory_peak, self.memory)
-            raise Excess("memory", allowed / MB, self.memory / MB, "MB")
+            raise Excess("memory_mb", allowed / MB, self.memory / MB)
         self._shared = max(0, self._resident - self.memory)
         now = time.monotonic()
         filled_s = (allowed - self.memory) / _FASTEST

@@ -56,7 +56,7 @@ class Stdio:
 
     @property
     def given(self) -> list[tuple[int, int]]:
-        """Which descriptor the agent gets under which number."""
+        """Return the agent's descriptors, each with the number it gets."""
         pairs = [(fd, number) for number, fd in enumerate(self._theirs)]
         if self._status_theirs >= 0:
             pairs.append((self._status_theirs, STATUS_FD))
@@ -68,7 +68,7 @@ class Stdio:
             os.close(fd)
 
 
-class Launch:
+class Spawn:
     """One agent about to run: made while the attempt is held, let go once."""
 
     def __init__(self, request: Request, stdio: Stdio, directory_fd: int) -> None:
@@ -149,7 +149,7 @@ class Launch:
 class _ForkedChild:
     """A child that has made itself ready and waits for one byte before it executes."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Spawn) -> None:
         self._program = launch.argv[0]
         go_theirs, self._go = _pipe()
         self._said, said_theirs = _pipe()
@@ -172,7 +172,7 @@ class _ForkedChild:
         return self._pid
 
 
-def _run_child(launch: Launch, go_fd: int, said_fd: int) -> None:
+def _run_child(launch: Spawn, go_fd: int, said_fd: int) -> None:
     """The forked child's whole life; never returns. A dead keeper is seen as the end of `go_fd`."""
     try:
         signal.set_wakeup_fd(-1)

@@ -20,7 +20,7 @@ _ROUND_S = 0.005
 
 
 def end_lost(directory_fd: int) -> dict[str, Any] | None:
-    """What exit.json says, written here if nobody else could; None while a keeper lives."""
+    """Return what exit.json says, written here if nobody else could; None while a keeper lives."""
     if not files.lock(directory_fd):
         return None
     written = files.load(directory_fd, files.EXIT)

@@ -61,7 +61,7 @@ class Tree:
         return [pid for pid in self._everybody() if pid not in self.wrapper]
 
     def names(self, at_most: int = 20) -> list[str]:
-        """What those are called who are still alive, helpers of ours left out."""
+        """Return the names of those still alive, without our own helpers."""
         return [each.name for each in _strangers(self.members())][:at_most]
 
     def interrupt(self) -> None:

@@ -13,19 +13,12 @@ from engine.agents.calling import in_this_process, reference_of
 from engine.api import Engine, read_inside
 from engine.errors import AgentError
 from engine.library.replies import ConversationState
-from engine.limits import Limits
+from engine.limits import DEFAULT_LIMITS, Limits
 from engine.plan.agents import agent_of, choose_agent, permissions_of
 from engine.plan.from_prompts import plan_of, step
-from engine.plan.make import DEFAULT_LIMITS
-from engine.plan.model import (
-    AgentChoice,
-    ExecutionMode,
-    IsolationStrategy,
-    MergeMode,
-    Plan,
-    Runtime,
-)
+from engine.plan.model import AgentChoice, ExecutionMode, IsolationStrategy, Plan, Runtime
 from engine.plan.runtime import runtime_of, workspace_of
+from engine.policies import MergeMode
 from engine.spec.load import load_manifest
 from engine.spec.pipeline import Manifest, PipelineSpec, StepSpec
 from engine.spec.placeholders import escaped
@@ -242,9 +235,7 @@ class Brief:
 
 def _limits(own: Limits, manifest: Manifest) -> Limits:
     """The caller's over the manifest's over the defaults, key by key."""
-    said = manifest.runtime.limits.model_dump(exclude_none=True)
-    said |= {key: value for key, value in vars(own).items() if value is not None}
-    return replace(DEFAULT_LIMITS, **said)
+    return own.over(manifest.runtime.limits.said()).over(DEFAULT_LIMITS)
 
 
 def as_command(words: str | Sequence[str]) -> tuple[str, ...]:

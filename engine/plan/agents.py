@@ -1,4 +1,4 @@
-"""Which agent a worker runs: names of a manifest, or adapters, made into choices."""
+"""The agents of workers: names of a manifest, or adapters, made into choices."""
 
 import json
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ def _adapter(name: str, agents: Mapping[str, AgentSpec]) -> str:
 
 
 def _options(spec: AgentSpec) -> dict[str, str]:
-    """What the adapter is told as text; a script that was written in place becomes JSON."""
+    """Return the adapter's options as text; a script that was written in place becomes JSON."""
     options = dict(spec.options)
     for key in ("prompt_via", "terminal", "events"):
         value = getattr(spec, key)
@@ -96,7 +96,7 @@ def persona_of(manifest: Manifest, step: StepSpec) -> PersonaSpec | None:
 
 
 def permissions_of(manifest: Manifest, step: StepSpec) -> Permissions:
-    """Who answers the agents of a step: the step's word, the persona's, or the run's."""
+    """Return who answers the agents of a step: the step's word, the persona's, or the run's."""
     persona = persona_of(manifest, step)
     said = step.permissions or (persona and persona.permissions) or manifest.runtime.permissions
     if isinstance(said, PermissionRules):

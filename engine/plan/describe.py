@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from engine.plan.model import Plan, PlannedStep, PlannedWorker, Policy, PolicyKind
+from engine.plan.model import Plan, PlannedStep, PlannedWorker
 from engine.plan.prompts import fill, hint_sentence, prompt_values
 
 
@@ -23,7 +23,7 @@ def describe(plan: Plan) -> dict[str, Any]:
 
 def _step(step: PlannedStep) -> dict[str, Any]:
     row = asdict(step)
-    row["policy"] = policy_words(step.policy)
+    row["policy"] = str(step.policy)
     row["candidates"] = len(step.workers) if step.has_candidates else 0
     row["workers"] = [_worker(step, worker) for worker in step.workers]
     return row
@@ -36,14 +36,3 @@ def _worker(step: PlannedStep, worker: PlannedWorker) -> dict[str, Any]:
     row["prompt"] = fill(worker.prompt, known)
     hint = None if worker.hint is None else hint_sentence(worker.hint)
     return {"worker": str(worker.id), **row, "hint_sentence": hint}
-
-
-def policy_words(policy: Policy) -> str:
-    """A policy as a manifest writes it: `all`, `settled`, `race`, `first(2)`, `quorum(2)`."""
-    match policy.kind:
-        case PolicyKind.ALL | PolicyKind.SETTLED:
-            return policy.kind.value
-        case PolicyKind.FIRST if policy.n == 1:
-            return "race"
-        case PolicyKind.FIRST | PolicyKind.QUORUM:
-            return f"{policy.kind.value}({policy.n})"

@@ -9,7 +9,6 @@ from engine.ids import WorkerId
 from engine.plan.make import PlanDefaults, make_plan
 from engine.plan.model import (
     AgentChoice,
-    MergeMode,
     Plan,
     PlannedStep,
     PlannedWorker,
@@ -17,6 +16,7 @@ from engine.plan.model import (
     WorkspaceRules,
 )
 from engine.plan.order import check_policy, ordered
+from engine.policies import MergeMode
 from engine.spec.pipeline import Manifest, PipelineSpec, StepSpec, VariantSpec
 from engine.spec.placeholders import escaped
 from engine.spec.words import HINT_CAP, WORKER_CAP
@@ -67,7 +67,7 @@ def plan_from_prompts(
 
 
 def agent_variant(words: str, replicas: int | None = None) -> VariantSpec:
-    """What `claude` or `claude:2` asks for.
+    """Return the variant that `claude` or `claude:2` asks for.
 
     Raises:
         PlanError: Where the number is none.

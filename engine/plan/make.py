@@ -2,49 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from engine.errors import ConcurrencyWithMatrix, PlanError
 from engine.ids import WorkerId
-from engine.limits import Limits
+from engine.limits import DEFAULT_LIMITS, Limits
 from engine.plan.agents import agent_of, permissions_of, persona_of
-from engine.plan.clamps import Clamps
 from engine.plan.model import (
     AgentChoice,
-    Backoff,
-    ChooseBy,
-    MergeMode,
+    Clamp,
     Plan,
     PlannedStep,
     PlannedWorker,
-    Policy,
-    PolicyKind,
     RetryMode,
     RetryRule,
 )
 from engine.plan.order import check_policy, ordered
 from engine.plan.runtime import runtime_of, workspace_of
+from engine.policies import Backoff, ChooseBy, MergeMode, Policy, spellings
 from engine.spec.nearest import nearest
 from engine.spec.pipeline import Manifest, PipelineSpec, RetrySpec, StepSpec
 from engine.spec.placeholders import placeholders
-from engine.spec.runtime import LimitsSpec
-from engine.spec.words import policy_parts
-
-DEFAULT_LIMITS = Limits(
-    memory_mb=2048,
-    time_seconds=3600.0,
-    disk_mb=20480,
-    pids=4096,
-    output_mb=512,
-    files=200_000,
-    refs=200,
-)
-"""What real builds need to live, where nobody says otherwise."""
+from engine.spec.words import HINT_CAP, WORKER_CAP
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDefaults:
-    """What stands where a manifest is silent, and what a command line puts in its place.
+    """The values where a manifest is silent, and those a command line puts in its place.
 
     Attributes:
         limits: What stands where neither step nor runtime says.
@@ -63,13 +46,45 @@ class PlanDefaults:
     timeout_minutes: float | None = None
 
 
+class _Clamps:
+    """Cuts figures to what is allowed, and remembers what it cut."""
+
+    def __init__(self, asked_workers: int) -> None:
+        self.made: list[Clamp] = []
+        self.workers = self.cut(
+            "runtime.max_concurrent_workers",
+            asked_workers,
+            WORKER_CAP,
+            f"an engine runs at most {WORKER_CAP} workers at once",
+        )
+
+    def cut(self, where: str, asked: int, most: int, reason: str) -> int:
+        """The figure, or the most that is allowed."""
+        if asked <= most:
+            return asked
+        self.made.append(Clamp(where=where, asked=asked, given=most, reason=reason))
+        return most
+
+    def cut_to_workers(self, where: str, asked: int) -> int:
+        """The figure, or as many workers as may run at once."""
+        reason = f"runtime.max_concurrent_workers is {self.workers}"
+        return self.cut(where, asked, self.workers, reason)
+
+    def hint(self, where: str, asked: int | None) -> int | None:
+        """The sub-agents an agent is told it may spawn; None where there is nothing to say."""
+        if asked is None or asked <= 1:
+            return None
+        reason = f"an agent is told at most {HINT_CAP} sub-agents"
+        return self.cut(where, asked, HINT_CAP, reason)
+
+
 @dataclass(frozen=True)
 class _Making:
-    """What every step of one plan is made with."""
+    """The common parts from which every step of one plan is made."""
 
     manifest: Manifest
     defaults: PlanDefaults
-    clamps: Clamps
+    clamps: _Clamps
 
 
 def make_plan(
@@ -95,7 +110,7 @@ def make_plan(
     if defaults.policy is not None:
         parse_policy(defaults.policy)  # one that is none is told also where no step would hear it
     chosen = _pipeline(manifest, pipeline)
-    clamps = Clamps(manifest.runtime.max_concurrent_workers)
+    clamps = _Clamps(manifest.runtime.max_concurrent_workers)
     making = _Making(manifest, defaults, clamps)
     steps = {step.name: step for step in chosen.steps}
     if len(steps) < len(chosen.steps):
@@ -143,7 +158,7 @@ def _step(spec: StepSpec, making: _Making) -> PlannedStep:
     policy = parse_policy((has_several and making.defaults.policy) or spec.policy)
     check_policy(spec.name, policy, len(workers))
     merge = _merge(spec, making.manifest)
-    check = (merge is not MergeMode.NONE and making.defaults.check) or spec.check
+    check = (merge.lands and making.defaults.check) or spec.check
     return PlannedStep(
         name=spec.name,
         dependencies=spec.dependencies,
@@ -237,13 +252,10 @@ def _merge(spec: StepSpec, manifest: Manifest) -> MergeMode:
 def _limits(spec: StepSpec, making: _Making) -> Limits:
     """Step over runtime over defaults, key by key."""
     minutes = making.defaults.timeout_minutes or spec.timeout_minutes
-    timeout: dict[str, Any] = {"time_seconds": minutes * 60} if minutes else {}
-    whole_run = replace(making.defaults.limits, **_said(making.manifest.runtime.limits))
-    return replace(whole_run, **(_said(spec.limits) | timeout))
-
-
-def _said(limits: LimitsSpec) -> dict[str, Any]:
-    return limits.model_dump(exclude_none=True)
+    own = spec.limits.said()
+    if minutes:
+        own = replace(own, time_seconds=minutes * 60)
+    return own.over(making.manifest.runtime.limits.said()).over(making.defaults.limits)
 
 
 def _retry(spec: RetrySpec) -> RetryRule:
@@ -260,15 +272,16 @@ def _retry(spec: RetrySpec) -> RetryRule:
 
 
 def parse_policy(words: str) -> Policy:
-    """The policy that `all`, `settled`, `race`, `first(2)`, `first:2` or `quorum(2)` says.
+    """Return the policy that words such as `all`, `race`, `first(2)` or `first:2` say.
 
     Raises:
         PlanError: Where it says none.
     """
-    parts = policy_parts(words)
-    if parts is None:
+    policy = Policy.read(words)
+    if policy is None:
+        *others, last = spellings(":N")
         raise PlanError(
             f"{words!r:.60} is no policy",
-            hint="Policies are all, settled, race, first:N and quorum:N, with N at least 1.",
+            hint=f"Policies are {', '.join(others)} and {last}, with N at least 1.",
         )
-    return Policy(PolicyKind(parts[0]), parts[1])
+    return policy

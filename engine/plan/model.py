@@ -10,50 +10,11 @@ from functools import cached_property
 
 from engine.ids import WorkerId
 from engine.limits import Limits
-
-
-class PolicyKind(StrEnum):
-    """When a step of several workers has succeeded, and what becomes of the rest."""
-
-    ALL = "all"
-    SETTLED = "settled"
-    FIRST = "first"
-    QUORUM = "quorum"
-
-
-@dataclass(frozen=True)
-class Policy:
-    """A policy and its number; `race` is FIRST with 1; ALL and SETTLED ignore the number."""
-
-    kind: PolicyKind = PolicyKind.ALL
-    n: int = 1
-
-
-class MergeMode(StrEnum):
-    """What becomes of a step's changes."""
-
-    CHOOSE = "choose"
-    EACH = "each"
-    NONE = "none"
-
-
-class ChooseBy(StrEnum):
-    """Who chooses between candidates."""
-
-    HUMAN = "human"
-    CHECK = "check"
-
-
-class Backoff(StrEnum):
-    """How the wait before a retry grows."""
-
-    FIXED = "fixed"
-    LINEAR = "linear"
-    EXPONENTIAL = "exponential"
+from engine.policies import Backoff, ChooseBy, MergeMode, Policy
 
 
 class RetryMode(StrEnum):
-    """Where a new attempt begins: at the base, at the last tree, or in the same worktree."""
+    """The start of a new attempt: at the base, at the last tree, or in the same worktree."""
 
     FRESH = "fresh"
     CONTINUE = "continue"
@@ -62,7 +23,7 @@ class RetryMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryRule:
-    """How often a failed worker is tried again by itself.
+    """The rule by which a failed worker is tried again by itself.
 
     Attributes:
         attempts: All attempts together; 1 means no retry.
@@ -81,7 +42,7 @@ class RetryRule:
 
 
 class PermissionMode(StrEnum):
-    """Who answers an agent that asks for permission."""
+    """The one who answers an agent that asks for permission."""
 
     AUTO = "auto"
     ASK = "ask"
@@ -90,7 +51,7 @@ class PermissionMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Permissions:
-    """What an agent may do unasked; `allow` and `deny` are patterns, used with RULES."""
+    """Everything an agent may do unasked; `allow` and `deny` are patterns, used with RULES."""
 
     mode: PermissionMode = PermissionMode.AUTO
     allow: tuple[str, ...] = ()
@@ -99,7 +60,7 @@ class Permissions:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentChoice:
-    """Which agent a worker runs and how: `name` is what the user called it.
+    """The agent of a worker and its options: `name` is what the user called it.
 
     Attributes:
         adapter: The adapter that drives it: `scripted`, `command`, `claude`, ….
@@ -194,11 +155,11 @@ class PlannedStep:
     @property
     def has_candidates(self) -> bool:
         """Several replicas of which one is to be chosen."""
-        return self.merge is MergeMode.CHOOSE and len(self.workers) > 1
+        return self.merge.has_choice and len(self.workers) > 1
 
 
 class IsolationStrategy(StrEnum):
-    """What a worker's workspace is made of."""
+    """The kind of a worker's workspace."""
 
     WORKTREE = "worktree"
     CLONE = "clone"
@@ -206,7 +167,7 @@ class IsolationStrategy(StrEnum):
 
 
 class ExecutionMode(StrEnum):
-    """Where Python-callable agents run."""
+    """The place where Python-callable agents run."""
 
     PROCESS = "process"
     THREAD = "thread"
@@ -214,7 +175,7 @@ class ExecutionMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """What an agent may reach: everything, nothing, or the hosts named."""
+    """The network of an agent: everything, nothing, or the hosts named."""
 
     mode: str = "open"
     allow: tuple[str, ...] = ()
@@ -222,7 +183,7 @@ class Network:
 
 @dataclass(frozen=True, kw_only=True)
 class Holes:
-    """What of the user's machine is opened to agents, on purpose."""
+    """Everything of the user's machine that is opened to agents, on purpose."""
 
     network: Network = field(default_factory=Network)
     env: tuple[str, ...] = ()
@@ -233,7 +194,7 @@ class Holes:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRules:
-    """How a workspace is made ready and put away."""
+    """The rules by which a workspace is made ready and put away."""
 
     include: tuple[str, ...] = ()
     setup: str | None = None
@@ -245,7 +206,7 @@ class WorkspaceRules:
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """What holds for the whole run.
+    """The settings of the whole run.
 
     Attributes:
         base: What every change is counted from.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from engine.errors import CyclicDependency, PlanError, UnknownDependency
-from engine.plan.model import Policy
+from engine.policies import Policy
 from engine.spec.graph import circle, in_order
 from engine.spec.nearest import nearest
 
@@ -28,7 +28,6 @@ def check_policy(step: str, policy: Policy, workers: int) -> None:
     """Raises PlanError where a policy needs more workers than the step has."""
     if policy.n > workers:
         raise PlanError(
-            f"step {step!r}: the policy {policy.kind}({policy.n}) needs {policy.n} workers, "
-            f"but there are {workers}",
+            f"step {step!r}: the policy {policy} needs {policy.n} workers, but there are {workers}",
             hint="Lower the number of the policy, or raise `concurrency` and the cap of the run.",
         )

@@ -16,7 +16,7 @@ LONGEST_VALUE = 64 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutput:
-    """What a finished step gives to those that wait for it: its last message, and its branch."""
+    """The output of a finished step for those that wait for it: last message and branch."""
 
     output: str
     branch: str = ""
@@ -52,7 +52,7 @@ _CUT = "\n[… cut here: {bytes} bytes more]"
 def prompt_values(
     step: PlannedStep, worker: PlannedWorker, *, run: str, outputs: Mapping[str, StepOutput]
 ) -> dict[str, str]:
-    """What fills the prompt of a worker; `outputs` has the steps it waits for, by name."""
+    """Return what fills the prompt of a worker; `outputs` has the steps it waits for, by name."""
     values = {
         "run": run,
         "step": step.name,
@@ -69,7 +69,7 @@ def prompt_values(
 
 
 def command_environment(step: PlannedStep, worker: PlannedWorker, *, run: str) -> dict[str, str]:
-    """What a command step finds in its environment.
+    """Return the environment of a command step.
 
     Its command line is never filled: a value in a shell command is run by the shell, whatever it is
     quoted with.

@@ -1,4 +1,4 @@
-"""What holds for the whole run, from a manifest's words to the plan's."""
+"""The settings of the whole run, from a manifest's words to the plan's."""
 
 from engine.plan.model import (
     ExecutionMode,
@@ -49,7 +49,7 @@ def _network(spec: str | NetworkRules) -> Network:
 
 
 def workspace_of(spec: WorkspaceSpec) -> WorkspaceRules:
-    """How workspaces of the plan are made ready."""
+    """Return the rules for the workspaces of the plan."""
     return WorkspaceRules(
         include=spec.include,
         setup=spec.setup,

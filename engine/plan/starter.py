@@ -13,7 +13,7 @@ from engine.spec.words import ADAPTERS, NEEDS_ARGV
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectFacts:
-    """What is known of a repository.
+    """The facts known of a repository.
 
     Attributes:
         files: The names at its top.
@@ -26,7 +26,7 @@ class ProjectFacts:
 
 @dataclass(frozen=True)
 class _Habit:
-    """What projects with such a file usually do."""
+    """The usual commands of projects with such a file."""
 
     file: str
     setup: str

@@ -10,7 +10,6 @@ from engine.git.objects import Wording, resolve, write_commit
 from engine.git.runner import Repo
 from engine.git.stacking import Record, counted_from, standing_head
 from engine.merge import SideNames
-from engine.plan.model import MergeMode
 
 Settled = Mapping[str, str]
 """Trees that a human made of earlier conflicts on the way to one base, by what was merged."""
@@ -127,7 +126,7 @@ async def beneath(repo: Repo, state: RunState, w: Worker) -> Beneath:
         change = state.workers[worker].change
         if change is None or change.head is None or change.base is None:
             continue
-        if state.plan.step(worker.step).merge is not MergeMode.NONE:
+        if state.plan.step(worker.step).merge.lands:
             said = Wording(message=f"{worker}\n", author=author)
             heads[str(worker)] = await standing_head(repo, change.base, change.head, said)
     bases: dict[str, tuple[str, ...]] = {}

@@ -7,7 +7,7 @@ import anyio.to_thread
 from engine.errors import WorkspaceError
 from engine.git.metadata import branch_names, current_branch
 from engine.git.runner import Repo
-from engine.plan.model import MergeMode, Plan
+from engine.plan.model import Plan
 
 
 async def target_of(repo: Repo, plan: Plan) -> str | None:
@@ -18,7 +18,7 @@ async def target_of(repo: Repo, plan: Plan) -> str | None:
     """
     place = repo.worktree or repo.git_dir
     target = plan.runtime.target or await anyio.to_thread.run_sync(current_branch, place)
-    if target is None and not all(s.merge is MergeMode.NONE for s in plan.steps):
+    if target is None and any(s.merge.lands for s in plan.steps):
         raise WorkspaceError(
             "HEAD is detached, so there is no branch to land on",
             hint="Name one: `--target BRANCH`, or `runtime.target` in the manifest.",

@@ -11,11 +11,10 @@ from engine.core import facts as f
 from engine.core.outcome import candidates, must_land_first
 from engine.core.state import RunState, Worker, dependents
 from engine.ids import WOVEN, WorkerId, meant
-from engine.limits import Limits
 from engine.messages import commands as c
 from engine.messages.results import Badge, Moment, Outcome
 from engine.phases import HOLDING, Phase, StopCause
-from engine.plan.model import AgentChoice, PlannedStep, PolicyKind
+from engine.plan.model import AgentChoice, PlannedStep
 from engine.review.moments import clock_time, moment_at
 from engine.review.sight import is_seen, refused_unseen
 from engine.spec.nearest import unmeant
@@ -105,7 +104,7 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
         mode=command.mode,
         feedback=command.feedback,
         prompt=command.prompt,
-        limits=_merged(state.limits_of(w.id), command.limits),
+        limits=command.limits and command.limits.over(state.limits_of(w.id)),
         agent=agent,
         is_alone=True,
     )
@@ -149,7 +148,7 @@ def _is_decided_without(state: RunState, worker: WorkerId) -> c.Refused | None:
     successes = sum(
         _succeeded(other) for other in state.workers_of(step.name) if other.id != worker
     )
-    if step.policy.kind is PolicyKind.FIRST and successes >= step.policy.n:
+    if step.policy.is_won(successes, len(step.workers)):
         return c.Refused(f"{step.name} has all the successes it needs")
     return None
 
@@ -165,12 +164,6 @@ def agent_named(state: RunState, name: str) -> AgentChoice | None:
             if planned.agent is not None and planned.agent.name == name:
                 return planned.agent
     return AgentChoice(name=name, adapter=name) if name in adapters() else None
-
-
-def _merged(old: Limits, new: Limits | None) -> Limits | None:
-    if new is None:
-        return None
-    return replace(old, **{k: v for k, v in vars(new).items() if v is not None})
 
 
 def _answer(_: RunState, w: Worker, command: c.Answer, base: dict[str, Any]) -> Verdict:
@@ -281,7 +274,7 @@ def _undo(state: RunState, w: Worker, command: c.UndoLanding, base: dict[str, An
 
 
 def _set_limits(state: RunState, w: Worker, command: c.SetLimits, base: dict[str, Any]) -> Verdict:
-    limits = _merged(state.limits_of(w.id), command.limits) or command.limits
+    limits = command.limits.over(state.limits_of(w.id))
     return Ruling((f.LimitsSet(**base, limits=limits),), "from now on, and for later attempts")
 
 

@@ -9,7 +9,7 @@ from engine.ids import WorkerId
 from engine.limits import summed
 from engine.messages.results import RunView, StepView, WorkerView
 from engine.phases import Phase
-from engine.plan.model import PlannedStep, PolicyKind
+from engine.plan.model import PlannedStep
 from engine.run.live_run import LiveRun
 from engine.work.logbook import Logbook
 
@@ -57,7 +57,7 @@ def _step_view(state: RunState, step: PlannedStep, logbooks: Logbooks) -> StepVi
         ),
         is_choice_due=is_choice_due(state, step),
         chosen=str(chosen) if chosen is not None else None,
-        policy=_policy_words(step),
+        policy=str(step.policy),
         merge=step.merge,
         check=step.check,
         command=step.run,
@@ -77,13 +77,6 @@ def _attempts_allowed(state: RunState, w: Worker) -> int:
     over = w.attempt if w.phase in _ENDED else max(0, w.attempt - 1)
     allowed = state.plan.step(w.id.step).retry.attempts
     return max(w.attempt, over - w.tries + allowed)
-
-
-def _policy_words(step: PlannedStep) -> str:
-    kind, n = step.policy.kind, step.policy.n
-    if kind is PolicyKind.FIRST and n == 1:
-        return "race"
-    return f"{kind}({n})" if kind in {PolicyKind.FIRST, PolicyKind.QUORUM} else str(kind)
 
 
 def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerView:

@@ -1,4 +1,4 @@
-"""The rung of each ladder that holds on a machine, for a report and for `require`.
+"""The rung of each ladder that holds on a machine, as a report and `require` are told it.
 
 files    bwrap → Landlock → none
 git      private clone under bwrap → under Landlock → tamper-checked
@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import MechanismMissing
-from engine.limits import Dimension, Enforcement, Level, Limits
+from engine.limits import KINDS, Dimension, Enforcement, Level, Limits
 from engine.sandbox.fence import is_scoped, sockets
 from engine.sandbox.holes import missing_holes
 from engine.sandbox.machine import Hierarchy, MachineSupport, Mechanism
@@ -26,7 +26,7 @@ _LIMITERS = (Mechanism.CGROUP2, Mechanism.SYSTEMD, Mechanism.CGROUP1)
 
 
 def files_rung(machine: MachineSupport) -> Mechanism | None:
-    """Return the mechanism that fences files in here.
+    """Return what fences files in here.
 
     Raises:
         MechanismMissing: PLAIT_SANDBOX demands a rung that does not work.
@@ -46,7 +46,7 @@ def files_rung(machine: MachineSupport) -> Mechanism | None:
 
 
 def limiters(machine: MachineSupport) -> tuple[Hierarchy, ...]:
-    """Return the places where cgroups can be made, best first.
+    """Return where cgroups come from, best first.
 
     Every one more costs a start its time, so none is taken for what another does already: a scope
     of systemd's has all limits, and any group of version 2 freezes, and counts what is used.
@@ -70,35 +70,15 @@ def report(
     machine: MachineSupport, request: ConfineRequest, read_back: Mapping[Dimension, str]
 ) -> tuple[Enforcement, ...]:
     """Report how each dimension holds for an attempt; `read_back` is what its cgroups say."""
-    limits = request.limits
-    return (
-        _files(machine, request),
-        _git(machine, request),
-        _network(machine, request),
-        _limited(machine, Dimension.MEMORY, _value(limits.memory_mb, "MB"), read_back),
-        _limited(machine, Dimension.CPU, _value(limits.cpu_percent, "%"), read_back),
-        _limited(machine, Dimension.PIDS, _value(limits.pids, "processes"), read_back),
-        Enforcement(
-            dimension=Dimension.TIME,
-            level=Level.ENFORCED,
-            mechanism="clock of the keeper",
-            value=_value(limits.time_seconds, "s"),
-        ),
-        Enforcement(
-            dimension=Dimension.DISK,
-            level=Level.SAMPLED,
-            mechanism="growth of its folders, largest file",
-            value=_value(limits.disk_mb, "MB"),
-            reason="folders are measured at intervals; a single file is cut off exactly",
-        ),
-        Enforcement(
-            dimension=Dimension.OUTPUT,
-            level=Level.ENFORCED,
-            mechanism="counter of the keeper",
-            value=_value(limits.output_mb, "MB"),
-        ),
-        _kill(machine),
-        _budget(limits),
+    fences = {
+        Dimension.FILES: _files(machine, request),
+        Dimension.GIT: _git(machine, request),
+        Dimension.NETWORK: _network(machine, request),
+        Dimension.KILL: _kill(machine),
+    }
+    return tuple(
+        fences.get(dimension) or _limited(machine, dimension, request.limits, read_back)
+        for dimension in Dimension
     )
 
 
@@ -248,7 +228,7 @@ def _git(machine: MachineSupport, request: ConfineRequest) -> Enforcement:
 
 
 def network_rung(machine: MachineSupport, network: NetworkAccess) -> Mechanism | None:
-    """Return the mechanism that closes the network here, if it is to be closed at all."""
+    """Return what closes the network here, if it is to be closed at all."""
     rung = files_rung(machine)
     if rung is Mechanism.BWRAP and machine.has(Mechanism.NETWORK_NAMESPACE):
         return Mechanism.NETWORK_NAMESPACE
@@ -290,8 +270,29 @@ def _why_network(machine: MachineSupport, rung: Mechanism | None) -> str:
 
 
 def _limited(
-    machine: MachineSupport, dimension: Dimension, asked: str, read_back: Mapping[Dimension, str]
+    machine: MachineSupport,
+    dimension: Dimension,
+    limits: Limits,
+    read_back: Mapping[Dimension, str],
 ) -> Enforcement:
+    kinds = [kind for kind in KINDS.values() if kind.dimension is dimension]
+    amounts = [(getattr(limits, kind.name), kind.unit) for kind in kinds]
+    said = [_value(amount, unit) for amount, unit in amounts if amount is not None]
+    asked = ", ".join(said) or _value(None, "")
+    held = kinds[0].held
+    if held is None:
+        return _held_here(machine, dimension, read_back.get(dimension, asked))
+    return Enforcement(
+        dimension=dimension,
+        level=held.level,
+        mechanism=held.mechanism,
+        value=asked,
+        reason=held.reason,
+    )
+
+
+def _held_here(machine: MachineSupport, dimension: Dimension, value: str) -> Enforcement:
+    """Tell how a limit holds for which this machine has a controller, or is sampled."""
     mechanism = limiter(machine, dimension)
     better = [each for each in _LIMITERS if each is not mechanism]
     if mechanism in _LIMITERS:
@@ -306,7 +307,7 @@ def _limited(
         dimension=dimension,
         level=level,
         mechanism=mechanism.value if mechanism else "none",
-        value=read_back.get(dimension, asked),
+        value=value,
         reason="" if is_held else _why_sampled(machine, dimension, better),
         fix="" if is_held else machine.finding(Mechanism.CGROUP2).fix,
     )
@@ -340,18 +341,6 @@ def _kill(machine: MachineSupport) -> Enforcement:
         level=Level.ENFORCED,
         mechanism=", ".join(way for way, works in ways.items() if works),
         value="whole tree",
-    )
-
-
-def _budget(limits: Limits) -> Enforcement:
-    asked = ((limits.budget_usd, "USD"), (limits.budget_tokens, "tokens"))
-    amounts = [_value(amount, unit) for amount, unit in asked if amount is not None]
-    return Enforcement(
-        dimension=Dimension.BUDGET,
-        level=Level.SAMPLED,
-        mechanism="usage that the agent reports",
-        value=", ".join(amounts) or _value(None, ""),
-        reason="an agent that reports nothing has no budget",
     )
 
 

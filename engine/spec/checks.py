@@ -1,4 +1,4 @@
-"""What must agree between the parts of a manifest: names, references, circles.
+"""The agreements inside a manifest: in one step, and between steps, agents and personas.
 
 Looks at the tree, so that every problem is told at once, types and references together.
 """
@@ -6,14 +6,25 @@ Looks at the tree, so that every problem is told at once, types and references t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.spec.finding import Finding, unknown
+from engine.policies import Policy
+from engine.spec.complaints import Complaint, unknown
 from engine.spec.graph import all_behind, circles
 from engine.spec.nearest import nearest
 from engine.spec.placeholders import OF_STEP, SIMPLE, placeholders
-from engine.spec.step_checks import StepView, check_step
-from engine.spec.tree import Node, Path, at, entries, text, texts
-from engine.spec.words import ADAPTERS, NEEDS_ARGV
+from engine.spec.tree import Items, Node, Path, at, entries, number, text, texts
+from engine.spec.words import ADAPTERS, NEEDS_ARGV, WORKER_CAP
 
+_OF_AGENTS = (
+    "agent",
+    "persona",
+    "variants",
+    "max_concurrent_agents",
+    "permissions",
+    "files",
+    "prompt",
+    "prompt_file",
+)
+"""Keys that mean nothing where no agent works."""
 _ONLY = {
     "argv": NEEDS_ARGV,
     "script": ("scripted",),
@@ -25,7 +36,7 @@ _ONLY = {
 
 @dataclass(frozen=True)
 class _Whole:
-    """What every part of a manifest may refer to.
+    """The names that every part of a manifest may refer to.
 
     Attributes:
         own: The agents of the manifest.
@@ -39,7 +50,50 @@ class _Whole:
     personas: dict[str, Node | None]
 
 
-def check_manifest(root: Node) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class StepNode:
+    """One step of the tree, and what of the rest of the manifest it depends on."""
+
+    node: Node
+    path: Path
+    runtime: Node | None
+
+    def at(self, *keys: str) -> Node | None:
+        """Return what the step says under those keys."""
+        return at(self.node, *keys)
+
+    def says(self, key: str) -> bool:
+        """The step says something there."""
+        return at(self.node, key) is not None
+
+    def complaint(self, key: str, message: str) -> Complaint:
+        """Return a complaint about that key."""
+        return Complaint((*self.path, key), message)
+
+    @property
+    def cap(self) -> int:
+        """The most workers that may run at once."""
+        asked = number(at(self.runtime, "max_concurrent_workers")) or 10
+        return max(1, min(asked, WORKER_CAP))
+
+    @property
+    def replicas(self) -> int | None:
+        """The number of workers the variants ask for, or None without variants."""
+        variants = self.at("variants")
+        if not isinstance(variants, Items):
+            return None
+        return sum(max(1, number(at(v, "n")) or 1) for _, v in entries(variants))
+
+    @property
+    def workers(self) -> int:
+        """The number of workers the step will have, after clamping."""
+        items = self.at("strategy", "matrix", "items")
+        if isinstance(items, Items):
+            return len(items.items)
+        return max(1, min(self.replicas or number(self.at("concurrency")) or 1, self.cap))
+
+
+def check_manifest(root: Node) -> Iterator[Complaint]:
     """Everything that does not agree."""
     own = tuple(str(name) for name, _ in entries(at(root, "agents")))
     usable = [adapter for adapter in ADAPTERS if adapter not in NEEDS_ARGV]
@@ -57,41 +111,41 @@ def check_manifest(root: Node) -> Iterator[Finding]:
         yield from _pipeline(whole, pipeline, ("pipelines", i))
 
 
-def _agents(root: Node) -> Iterator[Finding]:
+def _agents(root: Node) -> Iterator[Complaint]:
     for name, agent in entries(at(root, "agents")):
         path, adapter = ("agents", name), text(at(agent, "adapter"))
         if adapter not in ADAPTERS:
             continue
         if adapter in NEEDS_ARGV and at(agent, "argv") is None:
-            yield Finding(path, f"the adapter {adapter} needs `argv`: the program to run")
+            yield Complaint(path, f"the adapter {adapter} needs `argv`: the program to run")
         for key, adapters in _ONLY.items():
             if at(agent, key) is not None and adapter not in adapters:
                 message = f"means nothing to the adapter {adapter}; only to {', '.join(adapters)}"
-                yield Finding((*path, key), message)
+                yield Complaint((*path, key), message)
 
 
-def _personas(root: Node, whole: _Whole) -> Iterator[Finding]:
+def _personas(root: Node, whole: _Whole) -> Iterator[Complaint]:
     for name, persona in entries(at(root, "personas")):
         path = ("personas", name)
         yield from _agent_named(whole, persona, path)
         if at(persona, "prompt") is not None and at(persona, "prompt_file") is not None:
-            yield Finding((*path, "prompt_file"), "says the same as `prompt`; keep one")
+            yield Complaint((*path, "prompt_file"), "says the same as `prompt`; keep one")
 
 
-def _runtime(whole: _Whole) -> Iterator[Finding]:
+def _runtime(whole: _Whole) -> Iterator[Complaint]:
     yield from _agent_named(whole, whole.runtime, ("runtime",))
     database = at(whole.runtime, "database")
     if at(database, "url") is not None and text(at(database, "strategy")) != "shared":
-        yield Finding(("runtime", "database", "url"), "means nothing without `strategy: shared`")
+        yield Complaint(("runtime", "database", "url"), "means nothing without `strategy: shared`")
 
 
-def _agent_named(whole: _Whole, node: Node | None, path: Path) -> Iterator[Finding]:
+def _agent_named(whole: _Whole, node: Node | None, path: Path) -> Iterator[Complaint]:
     name = text(at(node, "agent"))
     if name is not None and name not in whole.agents:
         yield unknown((*path, "agent"), name, "agent", whole.agents)
 
 
-def _repeated_names(path: Path, nodes: Node | None) -> Iterator[Finding]:
+def _repeated_names(path: Path, nodes: Node | None) -> Iterator[Complaint]:
     first: dict[str, int | str] = {}
     for i, node in entries(nodes):
         name = text(at(node, "name"))
@@ -99,46 +153,46 @@ def _repeated_names(path: Path, nodes: Node | None) -> Iterator[Finding]:
             continue
         if name in first:
             message = f"the name {name!r:.60} is taken by number {int(first[name]) + 1}"
-            yield Finding((*path, i, "name"), message)
+            yield Complaint((*path, i, "name"), message)
         first.setdefault(name, i)
 
 
-def _pipeline(whole: _Whole, pipeline: Node, path: Path) -> Iterator[Finding]:
+def _pipeline(whole: _Whole, pipeline: Node, path: Path) -> Iterator[Complaint]:
     steps, path = at(pipeline, "steps"), (*path, "steps")
     yield from _repeated_names(path, steps)
-    views = [StepView(s, (*path, i), whole.runtime) for i, s in entries(steps)]
+    views = [StepNode(s, (*path, i), whole.runtime) for i, s in entries(steps)]
     waits_for = {
         name: [dependency for _, dependency in texts(view.at("dependencies"))]
         for view in views
         if (name := text(view.at("name"))) is not None
     }
     for view in views:
-        yield from check_step(view)
+        yield from _step(view)
         yield from _dependencies(view, waits_for)
         yield from _who_works(whole, view)
         yield from _placeholders(view, waits_for)
     yield from _circles(views, waits_for)
 
 
-def _dependencies(step: StepView, waits_for: dict[str, list[str]]) -> Iterator[Finding]:
+def _dependencies(step: StepNode, waits_for: dict[str, list[str]]) -> Iterator[Complaint]:
     seen: set[str] = set()
     for i, dependency in texts(step.at("dependencies")):
         path = (*step.path, "dependencies", i)
         if dependency not in waits_for:
             yield unknown(path, dependency, "step", waits_for)
         elif dependency in seen:
-            yield Finding(path, f"the step {dependency!r} stands there twice")
+            yield Complaint(path, f"the step {dependency!r} stands there twice")
         seen.add(dependency)
 
 
-def _circles(views: list[StepView], waits_for: dict[str, list[str]]) -> Iterator[Finding]:
+def _circles(views: list[StepNode], waits_for: dict[str, list[str]]) -> Iterator[Complaint]:
     paths = {text(view.at("name")): view.path for view in views}
     for found in circles(waits_for):
         path = (*paths[found[0]], "dependencies")
-        yield Finding(path, f"steps wait for each other: {' → '.join(found)}")
+        yield Complaint(path, f"steps wait for each other: {' → '.join(found)}")
 
 
-def _who_works(whole: _Whole, step: StepView) -> Iterator[Finding]:
+def _who_works(whole: _Whole, step: StepNode) -> Iterator[Complaint]:
     if step.says("run"):
         return
     yield from _agent_named(whole, step.node, step.path)
@@ -150,10 +204,10 @@ def _who_works(whole: _Whole, step: StepView) -> Iterator[Finding]:
     elif _has_no_agent(whole, step, persona):
         there = ", ".join((whole.own or tuple(whole.agents))[:20])
         message = f"no agent is named; name one of {there} here, in its persona or in runtime.agent"
-        yield Finding(step.path, message)
+        yield Complaint(step.path, message)
 
 
-def _has_no_agent(whole: _Whole, step: StepView, persona: str | None) -> bool:
+def _has_no_agent(whole: _Whole, step: StepNode, persona: str | None) -> bool:
     named = [step.at("agent"), whole.personas.get(persona or ""), at(whole.runtime, "agent")]
     variants = [at(variant, "agent") for _, variant in entries(step.at("variants"))]
     if any(node is not None for node in named) or (variants and all(variants)):
@@ -161,7 +215,7 @@ def _has_no_agent(whole: _Whole, step: StepView, persona: str | None) -> bool:
     return len(whole.own) != 1
 
 
-def _placeholders(step: StepView, waits_for: dict[str, list[str]]) -> Iterator[Finding]:
+def _placeholders(step: StepNode, waits_for: dict[str, list[str]]) -> Iterator[Complaint]:
     template = text(step.at("prompt"))
     if template is not None:
         name = text(step.at("name")) or ""
@@ -169,13 +223,13 @@ def _placeholders(step: StepView, waits_for: dict[str, list[str]]) -> Iterator[F
         for message, guess in template_problems(
             template, name=name, waits_for=waits_for, has_items=has_items
         ):
-            yield Finding((*step.path, "prompt"), message, guess)
+            yield Complaint((*step.path, "prompt"), message, guess)
 
 
 def template_problems(
     template: str, *, name: str, waits_for: dict[str, list[str]], has_items: bool
 ) -> Iterator[tuple[str, str | None]]:
-    """What is wrong with the placeholders of a step's prompt, and what was probably meant."""
+    """Yield what is wrong with the placeholders of a step's prompt, and what was probably meant."""
     names = placeholders(template)
     has_steps = any(placeholder not in SIMPLE for placeholder in names)
     behind = all_behind(name, waits_for) & set(waits_for) - {name} if has_steps else set()
@@ -191,3 +245,72 @@ def template_problems(
             elif step not in behind:
                 wrong = f"{{{placeholder}}}: {step!r} is none of the steps this one waits for"
                 yield f"{wrong}; {literal}", nearest(step, sorted(behind))
+
+
+def _step(step: StepNode) -> Iterator[Complaint]:
+    """Yield everything that does not agree inside one step."""
+    yield from _work(step)
+    yield from _spread(step)
+    yield from _policy(step)
+    yield from _merge(step)
+    if step.says("timeout_minutes") and step.at("limits", "time_seconds") is not None:
+        yield step.complaint("timeout_minutes", "says the same as limits.time_seconds; keep one")
+
+
+def _work(step: StepNode) -> Iterator[Complaint]:
+    if step.says("run"):
+        for key in _OF_AGENTS:
+            if step.says(key):
+                yield step.complaint(key, "means nothing beside `run`, where no agent works")
+    elif step.says("prompt") and step.says("prompt_file"):
+        yield step.complaint("prompt_file", "says the same as `prompt`; keep one")
+    elif not step.says("prompt") and not step.says("prompt_file"):
+        yield Complaint(step.path, "a step needs a `prompt`, a `prompt_file` or a command to `run`")
+
+
+def _spread(step: StepNode) -> Iterator[Complaint]:
+    if step.at("strategy", "matrix") is not None:
+        for key in ("concurrency", "variants"):
+            if step.says(key):
+                why = "a matrix has one worker for each item, replicas have the same prompt"
+                yield step.complaint(key, f"cannot stand beside `strategy.matrix`: {why}")
+        yield from _repeated_items(step)
+    asked, given = number(step.at("concurrency")), step.replicas
+    if asked is not None and given is not None and asked != given:
+        yield step.complaint(
+            "concurrency", f"is {asked}, but the variants make {given}; leave it out"
+        )
+    for i, variant in entries(step.at("variants")):
+        if not {"agent", "model"} & {key for key, _ in entries(variant)}:
+            yield Complaint((*step.path, "variants", i), "a variant names an `agent` or a `model`")
+
+
+def _repeated_items(step: StepNode) -> Iterator[Complaint]:
+    seen: set[str] = set()
+    for i, item in entries(step.at("strategy", "matrix", "items")):
+        words = text(item)
+        if words is not None and words in seen:
+            path = (*step.path, "strategy", "matrix", "items", i)
+            yield Complaint(path, f"the item {words!r:.60} stands there twice")
+        seen.add(words or "")
+
+
+def _policy(step: StepNode) -> Iterator[Complaint]:
+    policy = Policy.read(text(step.at("policy")) or "all")
+    if policy and policy.n > step.workers:
+        yield step.complaint("policy", f"needs {policy.n} workers, but the step has {step.workers}")
+
+
+def _merge(step: StepNode) -> Iterator[Complaint]:
+    merge = text(step.at("merge"))
+    has_matrix = step.at("strategy", "matrix") is not None
+    in_directory = text(at(step.runtime, "isolation_strategy")) == "directory"
+    if merge == "choose" and has_matrix:
+        yield step.complaint("merge", "the cells of a matrix do different work; write each or none")
+    if merge in ("choose", "each") and in_directory:
+        yield step.complaint("merge", "isolation_strategy directory has no git and merges nothing")
+    if step.says("choose"):
+        if has_matrix or in_directory or merge in ("each", "none"):
+            yield step.complaint("choose", "means nothing where no candidate is chosen")
+        if text(step.at("choose")) == "check" and not step.says("check"):
+            yield step.complaint("choose", "`check` needs a `check` that candidates can pass")

@@ -1,7 +1,8 @@
-"""From what pydantic found wrong to problems in the words of a manifest, with their places."""
+"""Everything wrong with a manifest, in its own words: found by our checks or by pydantic."""
 
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -11,6 +12,9 @@ from engine.errors import SpecProblem
 from engine.spec.nearest import nearest
 from engine.spec.tree import Node, Path, place_of, written
 
+_MOST = 20
+_LONGEST = 600
+_LONGEST_KEY = 200
 _TYPES = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -32,10 +36,61 @@ _BOUNDS = {
 _LIKE_BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
+@dataclass(frozen=True)
+class Complaint:
+    """Something wrong at a path; `guess` is what was probably meant."""
+
+    path: Path
+    message: str
+    guess: str | None = None
+
+    def placed(self, root: Node, *, file: str) -> SpecProblem:
+        """The problem, with the line and column of its path."""
+        line, column = place_of(root, self.path)
+        return SpecProblem(
+            file=file,
+            line=line,
+            column=column,
+            key=written(self.path),
+            message=self.message,
+            nearest=self.guess,
+        )
+
+
+def unknown(path: Path, name: str, what: str, known: Iterable[str]) -> Complaint:
+    """A name that names nothing, with the nearest that does or all there are."""
+    names = list(known)
+    guess = nearest(name, names)
+    there = ", ".join(names[:_MOST]) or "there is none"
+    more = "" if guess else f"; known here: {there}"
+    return Complaint(path, f"{name!r:.60} is no {what}{more}", guess)
+
+
+def cleaned(problem: SpecProblem) -> SpecProblem:
+    """The problem as a terminal may see it: what a manifest says goes into messages as it is.
+
+    Control characters, line ends and invisible ones are written as escapes, and nothing is long.
+    """
+    guess = problem.nearest
+    return replace(
+        problem,
+        key=_printable(problem.key, _LONGEST_KEY),
+        message=_printable(problem.message, _LONGEST),
+        nearest=None if guess is None else _printable(guess, _LONGEST_KEY),
+    )
+
+
+def _printable(text: str, most: int) -> str:
+    cut = text if len(text) <= most else text[: most - 1] + "…"
+    if cut.isprintable():
+        return cut
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+
+
 def problem_of(
     error: ErrorDetails, root: Node, model: type[BaseModel], *, file: str
 ) -> SpecProblem:
-    """One problem out of one finding of pydantic's."""
+    """One problem out of one complaint of pydantic's."""
     path = _path(error["loc"])
     kind = error["type"]
     about_key = kind == "extra_forbidden" or "[key]" in error["loc"]

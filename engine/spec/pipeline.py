@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from engine.policies import spellings
 from engine.spec.runtime import LimitsSpec, PermissionsSpec, RuntimeSpec, WorkspaceSpec
 from engine.spec.words import (
     Adapter,
@@ -17,7 +18,10 @@ from engine.spec.words import (
     StepName,
     Text,
     Variable,
+    either,
 )
+
+_POLICIES = f"When the step has succeeded: {either([f'`{word}`' for word in spellings('(N)')])}."
 
 
 class AgentSpec(Section):
@@ -142,8 +146,7 @@ class StepSpec(Section):
     """How the step spreads into workers, other than by replicas."""
     max_concurrent_agents: Count | None = None
     """The hint to each agent how many sub-agents it may spawn; said when above 1, at most 10."""
-    policy: PolicyText = "all"
-    """When the step has succeeded: `all`, `settled`, `race`, `first(N)` or `quorum(N)`."""
+    policy: Annotated[PolicyText, Field(description=_POLICIES)] = "all"
     choose: Literal["human", "check", "agent"] | None = None
     """Who chooses between candidates: `human` (default), or `check`: the first that passes it."""
     retry: RetrySpec = RetrySpec()

@@ -1,4 +1,4 @@
-"""What a manifest may say by its grammar, and this version cannot do: refused, never ignored.
+"""Keys that the grammar knows and this version cannot honor: refused, never ignored.
 
 One row for each; a row is removed when its room is built.
 """
@@ -42,7 +42,7 @@ UNREADY = (
 
 
 def unready(root: Node, rows: tuple[Unready, ...] = UNREADY) -> Iterator[tuple[Path, str]]:
-    """Where the manifest asks for what cannot be done, and why not."""
+    """Yield where the manifest asks for what cannot be done, and why not."""
     todo: list[tuple[Path, Node]] = [((), root)]
     while todo:
         path, node = todo.pop()

@@ -1,44 +1,41 @@
 """The keys of `runtime` and `workspace`: what holds for the whole run."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, create_model
 
+from engine.limits import KINDS, Dimension, Limits
 from engine.spec.words import Count, InsidePath, Name, Positive, Section, Text, Variable
 
-Dimension = Literal[
-    "files", "git", "network", "memory", "cpu", "pids", "time", "disk", "output", "kill"
-]
+if TYPE_CHECKING:  # a type checker cannot follow what is made from the table
+    Required = str
+    _Limits = Section
+else:
+    Required = Literal[*(str(each) for each in Dimension if each is not Dimension.BUDGET)]
+    _Limits = create_model(
+        "_Limits",
+        __base__=Section,
+        **{
+            name: (
+                (Count if kind.is_whole else Positive) | None,
+                Field(default=None, description=kind.about),
+            )
+            for name, kind in KINDS.items()
+        },
+    )
 
 
 def _word_or_rules(value: object) -> str:
     return "<word>" if isinstance(value, str) else "<rules>"
 
 
-class LimitsSpec(Section):
+class LimitsSpec(_Limits):
     """What one attempt of a worker may use. What is not said has the machine's default."""
 
-    memory_mb: Count | None = None
-    """Memory of the whole process tree, in MiB."""
-    cpu_percent: Count | None = None
-    """Processor time: 100 is one core."""
-    time_seconds: Positive | None = None
-    """Wall-clock time. It stands still while a human is awaited."""
-    disk_mb: Count | None = None
-    """Growth of the workspace and home, in MiB; the checkout itself is not counted."""
-    pids: Count | None = None
-    """Processes and threads together."""
-    output_mb: Count | None = None
-    """Output kept of one attempt, in MiB."""
-    budget_usd: Positive | None = None
-    """Cost in US dollars, as far as the agent tells it."""
-    budget_tokens: Count | None = None
-    """Tokens in and out together, as far as the agent tells them."""
-    files: Count | None = None
-    """New files that are taken from the workspace; of more, the largest folders are set aside."""
-    refs: Count | None = None
-    """Branches and tags of the agent's that are kept by name; more are kept together in one."""
+    def said(self) -> Limits:
+        """Return what the manifest says; None where it says nothing."""
+        return Limits(**self.model_dump())
 
 
 class DatabaseSpec(Section):
@@ -118,7 +115,7 @@ class RuntimeSpec(Section):
     """Without progress for so long a worker is marked; after twice that you are asked."""
     run_timeout_minutes: Positive | None = None
     """The whole run is stopped after so long."""
-    require: tuple[Dimension, ...] = ()
+    require: tuple[Required, ...] = ()
     """What must be *enforced* on this machine, or the run does not start."""
     sandbox: SandboxSpec = SandboxSpec()
     """Holes that are opened to agents."""

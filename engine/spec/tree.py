@@ -10,14 +10,14 @@ from typing import NamedTuple
 Value = str | int | float | bool | None
 
 
-class Place(NamedTuple):
-    """Where something stands, both counted from 1."""
+class Position(NamedTuple):
+    """The line and column of something, both counted from 1."""
 
     line: int
     column: int
 
 
-NOWHERE = Place(1, 1)
+NOWHERE = Position(1, 1)
 """The place of whatever came as Python values and was never written down."""
 
 
@@ -26,7 +26,7 @@ class Scalar:
     """A single value."""
 
     value: Value
-    place: Place = NOWHERE
+    place: Position = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Items:
     """A list."""
 
     items: tuple["Node", ...]
-    place: Place = NOWHERE
+    place: Position = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Fields:
     """A mapping; `keys` says where each key was written."""
 
     fields: Mapping[str, "Node"]
-    place: Place = NOWHERE
-    keys: Mapping[str, Place] = field(default_factory=dict)
+    place: Position = NOWHERE
+    keys: Mapping[str, Position] = field(default_factory=dict)
 
 
 Node = Scalar | Items | Fields
@@ -97,7 +97,7 @@ def _key(key: object, path: Path) -> str:
 
 
 def child(node: Node | None, step: Step) -> Node | None:
-    """What stands under that key or index, if anything."""
+    """Return what stands under that key or index, if anything."""
     match node, step:
         case Fields(), str():
             return node.fields.get(step)
@@ -107,7 +107,7 @@ def child(node: Node | None, step: Step) -> Node | None:
 
 
 def at(node: Node | None, *path: Step) -> Node | None:
-    """What is said at the end of that path: None where nothing is, or only null."""
+    """Return what is said at the end of that path: None where nothing is, or only null."""
     for step in path:
         node = child(node, step)
     return None if isinstance(node, Scalar) and node.value is None else node
@@ -141,8 +141,8 @@ def texts(node: Node | None) -> list[tuple[int, str]]:
     return [(i, t) for i, item in members if isinstance(i, int) and (t := text(item)) is not None]
 
 
-def place_of(root: Node, path: Path, *, of_key: bool = False) -> Place:
-    """Where the end of a path was written, or the nearest thing above it that was.
+def place_of(root: Node, path: Path, *, of_key: bool = False) -> Position:
+    """Return where the end of a path was written, or the nearest thing above it that was.
 
     Args:
         root: The whole tree.

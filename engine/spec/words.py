@@ -1,7 +1,7 @@
 """The kinds of text and number a manifest is made of, each with the words for what was expected."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, get_args
 
@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from engine.ids import STEP_NAME
+from engine.policies import PATTERN, Policy, spellings
 
 Adapter = Literal[
     "scripted",
@@ -42,9 +43,6 @@ WORKER_CAP = 100
 """The most workers one engine runs at once, whatever a manifest asks."""
 HINT_CAP = 10
 """The most sub-agents an agent is told it may spawn."""
-POLICY = re.compile(
-    r"(?P<word>all|settled|race)|(?P<kind>first|quorum)(?:\((\d{1,4})\)|:(\d{1,4}))"
-)
 
 
 class Section(BaseModel):
@@ -55,15 +53,9 @@ class Section(BaseModel):
     )
 
 
-def policy_parts(words: str) -> tuple[str, int] | None:
-    """The kind and number of a policy; `race` is the first one; None for anything else."""
-    match = POLICY.fullmatch(words)
-    if match is None:
-        return None
-    if match["word"]:
-        return ("first", 1) if match["word"] == "race" else (match["word"], 1)
-    n = int(match[3] or match[4])
-    return (match["kind"], n) if n else None
+def either(words: Sequence[str]) -> str:
+    """Return words as a sentence offers them: `a, b or c`."""
+    return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def is_inside(path: str) -> bool:
@@ -115,8 +107,8 @@ Variable = Annotated[
 ]
 PolicyText = Annotated[
     str,
-    _kind(policy_parts, "all, settled, race, first(N) or quorum(N), with N at least 1"),
-    _schema(r"^(all|settled|race|(first|quorum)(\(0*[1-9][0-9]{0,3}\)|:0*[1-9][0-9]{0,3}))$"),
+    _kind(Policy.read, f"{either(spellings('(N)'))}, with N at least 1"),
+    _schema(PATTERN),
 ]
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Positive = Annotated[float, Field(gt=0, le=1e9)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import yaml
 
 from engine.errors import SpecProblem
-from engine.spec.tree import DEEPEST, NOWHERE, Fields, Items, Node, Place, Scalar, Value
+from engine.spec.tree import DEEPEST, NOWHERE, Fields, Items, Node, Position, Scalar, Value
 
 LARGEST_BYTES = 1 << 20
 MOST_NODES = 20_000
@@ -26,7 +26,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class _Unreadable(Exception):
     """Nothing after this place can be read."""
 
-    def __init__(self, message: str, place: Place = NOWHERE) -> None:
+    def __init__(self, message: str, place: Position = NOWHERE) -> None:
         self.message, self.place = message, place
         super().__init__(message)
 
@@ -59,12 +59,12 @@ def _decoded(data: bytes) -> str:
     return source
 
 
-def _end_of(before: str) -> Place:
-    return Place(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+def _end_of(before: str) -> Position:
+    return Position(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
 
 
 class _Size(NamedTuple):
-    """How much an expanded node is: values in all, and levels."""
+    """The size of an expanded node: values in all, and levels."""
 
     nodes: int
     levels: int
@@ -74,15 +74,15 @@ _SINGLE = _Size(1, 0)
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenNode:
     """A list or mapping whose end has not come yet."""
 
     is_mapping: bool
-    place: Place
+    place: Position
     anchor: str | None
     items: list[Node] = field(default_factory=list)
     fields: dict[str, Node] = field(default_factory=dict)
-    keys: dict[str, Place] = field(default_factory=dict)
+    keys: dict[str, Position] = field(default_factory=dict)
     key: str | None = None
     wants_value: bool = False
     size: "_Size" = field(default_factory=lambda: _Size(1, 1))
@@ -103,13 +103,13 @@ class _Builder:
     def __init__(self, file: str) -> None:
         self.file = file
         self.problems: list[SpecProblem] = []
-        self.stack: list[_Open] = []
+        self.stack: list[_OpenNode] = []
         self.anchors: dict[str, Node] = {}
         self.sizes: dict[str, _Size] = {}
         self.root: Node | None = None
         self.documents = 0
 
-    def complain(self, message: str, place: Place, key: str = "") -> None:
+    def complain(self, message: str, place: Position, key: str = "") -> None:
         """Note one problem."""
         line, column = place
         self.problems.append(
@@ -131,7 +131,7 @@ class _Builder:
 
     def _take(self, event: yaml.Event) -> None:
         mark = event.start_mark
-        place = Place(mark.line + 1, mark.column + 1) if mark else NOWHERE
+        place = Position(mark.line + 1, mark.column + 1) if mark else NOWHERE
         match event:
             case yaml.DocumentStartEvent():
                 self.documents += 1
@@ -148,20 +148,20 @@ class _Builder:
             case _:
                 pass  # beginnings and ends of the stream and the document
 
-    def _begin(self, event: yaml.CollectionStartEvent, place: Place) -> None:
+    def _begin(self, event: yaml.CollectionStartEvent, place: Position) -> None:
         self._refuse_tag(event.tag, place)
         if len(self.stack) >= DEEPEST:
             raise _Unreadable(f"this is nested deeper than {DEEPEST} levels", place)
         if self._expects_key():
             raise _Unreadable("a key is text, not a list or a mapping", place)
         is_mapping = isinstance(event, yaml.MappingStartEvent)
-        self.stack.append(_Open(is_mapping, place, event.anchor))
+        self.stack.append(_OpenNode(is_mapping, place, event.anchor))
 
     def _end(self) -> None:
         done = self.stack.pop()
         self._put(done.closed(), done.size, done.anchor)
 
-    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> None:
+    def _scalar(self, event: yaml.ScalarEvent, place: Position) -> None:
         self._refuse_tag(event.tag, place)
         if self._expects_key():
             self._key(event, place)
@@ -170,7 +170,7 @@ class _Builder:
             value = _resolved(event.value) if is_plain else event.value
             self._put(Scalar(value, place), _SINGLE, event.anchor)
 
-    def _key(self, event: yaml.ScalarEvent, place: Place) -> None:
+    def _key(self, event: yaml.ScalarEvent, place: Position) -> None:
         top = self.stack[-1]
         top.key, top.wants_value = event.value, True
         if event.value == "<<" and event.implicit[0]:
@@ -186,7 +186,7 @@ class _Builder:
             self.anchors[event.anchor] = Scalar(event.value, place)
             self.sizes[event.anchor] = _SINGLE
 
-    def _alias(self, anchor: str, place: Place) -> None:
+    def _alias(self, anchor: str, place: Position) -> None:
         if anchor not in self.anchors:
             raise _Unreadable(f"*{anchor} stands for nothing that is finished before it", place)
         if self._expects_key():
@@ -215,13 +215,13 @@ class _Builder:
     def _expects_key(self) -> bool:
         return bool(self.stack) and self.stack[-1].is_mapping and not self.stack[-1].wants_value
 
-    def _refuse_tag(self, tag: str | None, place: Place) -> None:
+    def _refuse_tag(self, tag: str | None, place: Position) -> None:
         if tag:
             self.complain(f"the tag {tag!r:.60} is not understood; write the value alone", place)
 
 
 def _resolved(word: str) -> Value:
-    """What a plain scalar means: fewer things than in YAML 1.1, where `no` is a boolean."""
+    """Return what a plain scalar means: fewer things than in YAML 1.1, where `no` is a boolean."""
     if word in _WORDS:
         return _WORDS[word]
     if _INT.fullmatch(word):
@@ -233,7 +233,7 @@ def _resolved(word: str) -> Value:
 
 def _syntax(error: yaml.MarkedYAMLError, source: str) -> _Unreadable:
     mark = error.problem_mark or error.context_mark
-    place = Place(mark.line + 1, mark.column + 1) if mark else NOWHERE
+    place = Position(mark.line + 1, mark.column + 1) if mark else NOWHERE
     said = error.problem or error.context or "it cannot be read"
     lines = source.split("\n")
     line = lines[place.line - 1] if place.line <= len(lines) else ""

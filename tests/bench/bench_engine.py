@@ -38,7 +38,7 @@ from engine.messages.logs import KEPT_LINES
 from engine.messages.questions import ReadLog, ReadRun
 from engine.messages.results import Change
 from engine.phases import Phase
-from engine.plan.model import MergeMode
+from engine.policies import MergeMode
 from engine.run.journal import Journal
 from tests.support.measuring import Row
 from tests.support.plans import a_plan, a_step

@@ -17,7 +17,7 @@ from anyio import to_thread
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptExit, AttemptSpec, Stream
 from engine.keeper import proc
-from engine.keeper.disk import DiskWatch
+from engine.keeper.limits import DiskWatch
 from engine.keeper.sampler import Excess
 from engine.limits import Dimension, Limits
 from engine.messages.questions import StartPlan

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import engine.keeper
-from engine.keeper import attempt, files, launch, strays
+from engine.keeper import files, launch, strays
+from engine.limits import KINDS
 from engine.phases import StopCause
 
 ROOM = Path(engine.keeper.__file__).parent
@@ -38,11 +39,11 @@ def test_a_program_does_not_load_what_would_be_dear_in_each_of_many(program: str
 
 def test_every_cause_a_keeper_can_write_down_is_one_the_engine_knows() -> None:
     sources = "".join(path.read_text() for path in PROGRAM)
-    dimensions = re.findall(r'Excess\(\s*"(\w+)"', sources)
-    causes = {attempt._CAUSES.get(each, each.upper()) for each in dimensions}
+    held = {KINDS[name] for name in re.findall(r'Excess\(\s*"(\w+)"', sources)}
+    causes = {kind.cause for kind in held}
     assert causes == {"MEMORY", "PIDS", "DISK", "TIMEOUT", "OUTPUT"}
     assert {*causes, "SHUTDOWN", strays.LOST} <= set(StopCause)
-    assert set(dimensions) >= attempt._AT_ONCE
+    assert held >= {kind for kind in KINDS.values() if kind.ends_at_once}
 
 
 def test_names_of_files_are_those_the_documents_give() -> None:

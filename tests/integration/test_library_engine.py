@@ -13,7 +13,8 @@ import pytest
 from engine import Conflicted, Engine, Landed, Refused, sync
 from engine.messages.results import Outcome
 from engine.plan.from_prompts import plan_of, step
-from engine.plan.model import AgentChoice, MergeMode
+from engine.plan.model import AgentChoice
+from engine.policies import MergeMode
 from engine.sync import Agent as SyncAgent
 from engine.sync import Engine as SyncEngine
 from engine.sync import IsolatedAgentSession as SyncSession

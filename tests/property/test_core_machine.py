@@ -36,16 +36,8 @@ from engine.limits import Usage
 from engine.messages.events import RunFinished, RunStarted, RunWaiting
 from engine.messages.results import Change, CheckResult, Outcome, Question
 from engine.phases import Phase, StopCause
-from engine.plan.model import (
-    ChooseBy,
-    MergeMode,
-    Plan,
-    PlannedStep,
-    Policy,
-    PolicyKind,
-    RetryMode,
-    RetryRule,
-)
+from engine.plan.model import Plan, PlannedStep, RetryMode, RetryRule
+from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind
 from tests.support.plans import a_plan, a_step
 
 ENTRY = e.EntryEffect

@@ -13,7 +13,7 @@ from engine.plan.describe import describe
 from engine.plan.make import make_plan
 from engine.spec.load import load_manifest
 from engine.spec.pipeline import Manifest
-from engine.spec.reference_text import EXAMPLE
+from engine.spec.reference import EXAMPLE
 
 COUNT = 10_000 if os.environ.get("PLAIT_THOROUGH") == "1" else 2_000
 BATCHES = 10

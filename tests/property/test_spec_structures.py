@@ -11,7 +11,7 @@ import yaml
 from engine.errors import SpecError
 from engine.plan.make import make_plan
 from engine.spec.load import load_manifest, manifest_from
-from engine.spec.reference_text import EXAMPLE
+from engine.spec.reference import EXAMPLE
 
 COUNT = 10_000 if os.environ.get("PLAIT_THOROUGH") == "1" else 600
 BATCHES = 5

@@ -4,18 +4,8 @@ import random
 from typing import Any
 
 from engine.ids import WorkerId
-from engine.plan.model import (
-    AgentChoice,
-    ChooseBy,
-    MergeMode,
-    Plan,
-    PlannedStep,
-    PlannedWorker,
-    Policy,
-    PolicyKind,
-    RetryRule,
-    Runtime,
-)
+from engine.plan.model import AgentChoice, Plan, PlannedStep, PlannedWorker, RetryRule, Runtime
+from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind
 
 AGENT = AgentChoice(name="fake", adapter="scripted")
 

@@ -9,7 +9,7 @@ import anyio
 
 from engine.api import EnginePort, RetryMode, reach
 from engine.errors import EngineError
-from engine.limits import Limits
+from engine.limits import KINDS, Limits
 from engine.messages import commands as c
 from engine.messages.events import Delivery, Steered, WorkerMoved
 from engine.messages.questions import ReadRun, WaitIdle
@@ -28,7 +28,6 @@ from tui.commands.base import (
 )
 from tui.present.settings import MOMENTS, time_named
 
-_LIMITS = Limits.__annotations__
 _HEARD_SOON_S = 2.0
 _ENDS_SOON_S = 30.0
 _WORD = {
@@ -159,12 +158,11 @@ def limits_from(words: Sequence[str]) -> Limits | None:
             number = float(value)
         except ValueError:
             number = -1.0
-        if name not in _LIMITS or number <= 0:
-            known = ", ".join(_LIMITS)
+        if name not in KINDS or number <= 0:
+            known = ", ".join(KINDS)
             say(f"--limit {word}: expected NAME=NUMBER with a name of: {known}")
             raise SystemExit(EXIT_USAGE)
-        is_whole = "int" in str(_LIMITS[name])
-        values[name] = int(number) if is_whole else number
+        values[name] = int(number) if KINDS[name].is_whole else number
     return Limits(**values)  # type: ignore[arg-type]
 
 

@@ -20,6 +20,7 @@ from engine.api import (
 )
 from engine.errors import PlanError
 from engine.messages.questions import StartPlan
+from engine.policies import LAWS
 from tui.commands.base import (
     EXIT_FAILED,
     EXIT_OK,
@@ -34,6 +35,10 @@ from tui.commands.streams import is_terminal
 from tui.present.clean import clean
 
 
+def _policies() -> list[str]:
+    return [f"{word}:N" if law.is_counted else word for word, law in LAWS.items()]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to run, with whom, and how to watch it."""
     add_repo(parser)
@@ -42,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-a", dest="agents", action="append", default=[], metavar="AGENT[:N]")
     parser.add_argument("-n", dest="replicas", type=int, metavar="N", help="how many candidates")
     parser.add_argument("--pipeline", help="which pipeline of the manifest")
-    parser.add_argument("--policy", help="all|settled|first:N|race|quorum:N")
+    parser.add_argument("--policy", help="|".join(_policies()))
     parser.add_argument("--base", metavar="REV|WORKTREE")
     parser.add_argument("--target", metavar="BRANCH")
     parser.add_argument("--check", metavar="CMD", help="the command that must pass")

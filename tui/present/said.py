@@ -1,23 +1,15 @@
-"""What is said of a worker in one sentence: on its card, in its row, on the message line."""
+"""Sentences about one worker: on its card, in its row, on the message line."""
 
 from collections.abc import Callable, Sequence
 
-from engine.limits import Dimension, Enforcement, Level
+from engine.limits import KINDS, Dimension, Enforcement, Level
 from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
 from engine.phases import Phase, StopCause
 from tui.present.cutting import cut_command
 from tui.present.figures import MINUS, clock, lasting, memory, some
 from tui.present.ink import TEXT, Ink, Role, Row, Span, words
 
-_LIMITS = {
-    StopCause.MEMORY: "memory limit",
-    StopCause.TIMEOUT: "time limit",
-    StopCause.CPU: "cpu limit",
-    StopCause.DISK: "disk limit",
-    StopCause.PIDS: "process limit",
-    StopCause.OUTPUT: "output limit",
-    StopCause.BUDGET: "budget",
-}
+_LIMITS = {kind.cause: kind.called for kind in KINDS.values()}
 _CAUSES = {
     StopCause.USER: "by you",
     StopCause.FAIL_FAST: "its step failed fast",
@@ -41,7 +33,7 @@ def limit_name(cause: StopCause | None) -> str:
 
 
 def cause_text(worker: WorkerView) -> str:
-    """Why it was stopped or failed, in a few words."""
+    """Say why it was stopped or failed, in a few words."""
     if worker.cause is None:
         return worker.error or "no cause is known"
     limit = limit_name(worker.cause)
@@ -49,7 +41,7 @@ def cause_text(worker: WorkerView) -> str:
 
 
 def level_of(worker: WorkerView, dimension: Dimension) -> Enforcement | None:
-    """How a dimension holds for this worker, if its engine said so."""
+    """Return how a dimension holds for this worker, if its engine said so."""
     return next((held for held in worker.enforcement if held.dimension is dimension), None)
 
 
@@ -101,7 +93,7 @@ def unshown_in(change: Change) -> str:
 
 
 def verdict_text(worker: WorkerView) -> str:
-    """How far its success is proved, in the words of the engine's verdicts."""
+    """Say how far its success is proved, in the words of the engine's verdicts."""
     check = worker.check
     if check is not None and not check.passed:
         return "check failed on the exact tree" if check.is_exact else "check failed"
@@ -112,7 +104,7 @@ def verdict_text(worker: WorkerView) -> str:
 
 
 def check_text(worker: WorkerView) -> Row:
-    """What is proved of it, and what the check said."""
+    """Say what is proved of it, and what the check said."""
     check = worker.check
     verdict = verdict_text(worker)
     if check is None:
@@ -134,7 +126,7 @@ def question_text(worker: WorkerView) -> str:
 
 
 def now_text(worker: WorkerView, step: StepView, now: float, cells: int) -> str:
-    """What goes on, for a row of a table: one phrase without colours."""
+    """Say what goes on, for a row of a table: one phrase without colors."""
     if worker.questions and not worker.phase.is_settled:
         return cut_command(question_text(worker), cells)
     phrase = _PHRASES.get(worker.phase)
@@ -179,7 +171,7 @@ def edits_text(worker: WorkerView) -> str:
 
 
 def conflict_text(worker: WorkerView) -> str:
-    """Where it conflicts: the file, or how many."""
+    """Say where it conflicts: the file, or how many."""
     files = some(len(worker.conflicts), "file")
     return f"in {worker.conflicts[0]}" if len(worker.conflicts) == 1 else f"in {files}"
 
@@ -207,7 +199,7 @@ _HEARD = {
 
 
 def how_heard(workers: Sequence[WorkerView]) -> str:
-    """When those who are told something hear it."""
+    """Say when those who are told something hear it."""
     ways = {_HEARD.get(worker.hears, "it is told as soon as it can hear") for worker in workers}
     return ways.pop() if len(ways) == 1 else "each reads this as soon as it can"
 

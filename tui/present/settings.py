@@ -1,10 +1,10 @@
 """Settings as they are typed: `memory_mb=2048 agent=codex at=14:32` on a line of their own."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from engine.limits import Limits
+from engine.limits import KINDS, Limits
 
 MOMENTS = "14:32, 14:32:05, 10m (ago), or 2026-03-01T14:32"
 """How a time is written."""
@@ -18,7 +18,7 @@ def split_settings(text: str) -> tuple[dict[str, str], str]:
     """`key=value` words of the first line, if it is made of nothing else, and the rest."""
     first, _, rest = text.partition("\n")
     parts = [word.partition("=") for word in first.split()]
-    known = {place.name for place in fields(Limits)} | {"agent", "at"}
+    known = {*KINDS, "agent", "at"}
     if parts and all(sign and key in known for key, sign, _ in parts):
         return {key: value for key, _, value in parts}, rest.strip()
     return {}, text.strip()
@@ -28,7 +28,7 @@ def limits_with(limits: Limits, settings: dict[str, str]) -> Limits | str:
     """The limits with these set; or what is wrong with a value."""
     changed: dict[str, float | int] = {}
     for key, value in settings.items():
-        if key not in Limits.__annotations__:
+        if key not in KINDS:
             return f"{key} is no limit"
         try:
             number = float(value)
@@ -36,7 +36,7 @@ def limits_with(limits: Limits, settings: dict[str, str]) -> Limits | str:
             return f"{key}={value}: not a number"
         if not 0 < number < float("inf"):
             return f"{key}={value}: must be more than 0"
-        changed[key] = number if key in {"time_seconds", "budget_usd"} else int(number)
+        changed[key] = int(number) if KINDS[key].is_whole else number
     return replace(limits, **changed)  # type: ignore[arg-type]
 
 

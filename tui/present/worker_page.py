@@ -1,8 +1,9 @@
 """One worker in full: its head, its tabs, and the side with limits, change, clash and check."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from engine.limits import Dimension, Enforcement, Level
+from engine.limits import KINDS, Dimension, Enforcement, Level, LimitKind
 from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
 from tui.present.cutting import cut_path, wrap
@@ -47,7 +48,7 @@ def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int)
             f"attempt {worker.attempt} of {worker.attempts_allowed}",
         )
     usage = worker.usage
-    spent = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+    spent = usage.tokens
     right = words(f"{tokens(spent)} tok   " if spent else "", Span(cost(usage.usd), BOLD), " ")
     return spread(left, right, cells)
 
@@ -98,87 +99,56 @@ def _check_role(worker: WorkerView) -> Role:
     return Role.FAILED if worker.check and not worker.check.passed else Role.MUTED
 
 
+_SHOWN = sorted((kind for kind in KINDS.values() if kind.title), key=lambda kind: kind.row)
+_FIGURES: dict[str, Callable[[Any], str]] = {
+    "MB": memory,
+    "%": lambda percent: UNKNOWN if percent is None else f"{percent:.0f}%",
+    "s": lasting,
+    "USD": cost,
+    "tokens": tokens,
+}
+
+
 def _limit_rows(worker: WorkerView, scene: Scene) -> list[Row]:
-    usage, limits = worker.own_usage, worker.limits
-    samples = scene.cpu.get(worker.worker, ())
-    ran = (
-        scene.now - worker.attempt_since
-        if worker.attempt_since and worker.phase is Phase.RUNNING
-        else None
-    )
-    spent = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-    measured: list[tuple[str, Dimension | None, float | None, float | None, str, str]] = [
-        (
-            "mem",
-            Dimension.MEMORY,
-            usage.memory_mb,
-            limits.memory_mb,
-            memory(usage.memory_mb),
-            memory(limits.memory_mb),
-        ),
-        (
-            "cpu",
-            Dimension.CPU,
-            samples[-1] if samples else None,
-            limits.cpu_percent,
-            f"{samples[-1]:.0f}%" if samples else UNKNOWN,
-            f"{limits.cpu_percent}%",
-        ),
-        (
-            "time",
-            Dimension.TIME,
-            ran,
-            limits.time_seconds,
-            lasting(ran),
-            lasting(limits.time_seconds),
-        ),
-        ("cost", None, usage.usd, limits.budget_usd, cost(usage.usd), cost(limits.budget_usd)),
-        (
-            "tokens",
-            None,
-            spent or None,
-            limits.budget_tokens,
-            tokens(spent or None),
-            tokens(limits.budget_tokens),
-        ),
-        (
-            "pids",
-            Dimension.PIDS,
-            usage.processes,
-            limits.pids,
-            UNKNOWN if usage.processes is None else str(usage.processes),
-            str(limits.pids),
-        ),
-        (
-            "disk",
-            Dimension.DISK,
-            usage.disk_mb,
-            limits.disk_mb,
-            memory(usage.disk_mb),
-            memory(limits.disk_mb),
-        ),
-    ]
     rows = []
-    for title, dimension, used, cap, figure, most in measured:
-        level = _level(worker, dimension)
+    for kind in _SHOWN:
+        used, cap = _used(kind, worker, scene), getattr(worker.limits, kind.name)
+        figure = _FIGURES.get(kind.unit, _plainly)
+        level = _level(worker, kind)
         share = used / cap if used is not None and cap else None
         ink = Ink(Role.LIMIT, bold=True) if is_nearly(share) else TEXT
-        of = f" of {most}" if cap else ""
+        of = f" of {figure(cap)}" if cap else ""
         weak = f" {level}" if cap and level in {Level.SAMPLED, Level.ADVISORY} else ""
         bar = meter(share, _BAR, level if cap else Level.NONE)
-        row = words(f"{title:<7}", *bar, " ", Span(figure, ink), of)
+        row = words(f"{kind.title:<7}", *bar, " ", Span(figure(used), ink), of)
         rows.append((*row, Span(weak, MUTED)) if row_width(row) + len(weak) <= SIDE else row)
     return rows + _fence_rows(worker)
 
 
-def _level(worker: WorkerView, dimension: Dimension | None) -> Level:
-    if dimension is None:
-        return Level.SAMPLED
-    return next((h.level for h in worker.enforcement if h.dimension is dimension), Level.NONE)
+def _used(kind: LimitKind, worker: WorkerView, scene: Scene) -> float | None:
+    if kind.used:
+        known: float | None = getattr(worker.own_usage, kind.used)
+        return known
+    if kind.dimension is Dimension.CPU:
+        samples = scene.cpu.get(worker.worker, ())
+        return samples[-1] if samples else None
+    if worker.attempt_since and worker.phase is Phase.RUNNING:
+        return scene.now - worker.attempt_since
+    return None
+
+
+def _plainly(amount: float | None) -> str:
+    return UNKNOWN if amount is None else str(amount)
+
+
+def _level(worker: WorkerView, kind: LimitKind) -> Level:
+    if kind.held is not None and kind.held.is_by_engine:
+        return kind.held.level
+    return next((h.level for h in worker.enforcement if h.dimension is kind.dimension), Level.NONE)
 
 
 def _fence_rows(worker: WorkerView) -> list[Row]:
-    """What is fenced in without a figure: files, git and the network."""
+    """Return the rows of what is fenced in without a figure: files, git and the network."""
     fences = {Dimension.FILES: "files", Dimension.GIT: "git", Dimension.NETWORK: "net"}
     return [
         words(
@@ -194,7 +164,7 @@ def _fence_rows(worker: WorkerView) -> list[Row]:
 
 
 def limits_tab(worker: WorkerView, cells: int) -> list[Row]:
-    """How each dimension holds, by what, and why no better."""
+    """Return how each dimension holds, by what, and why no better."""
     if not worker.enforcement:
         return [(), words(" Nothing is known yet of how its limits hold: it has not begun.")]
     rows: list[Row] = [(), fit(_limit_line("DIMENSION", "LEVEL", "VALUE", "BY"), cells)]

@@ -1,10 +1,9 @@
 """What can be done to workers, alike on Fleet, Worker, Diff and Inbox: a command, or a text."""
 
-from dataclasses import fields
 from functools import partial
 from time import time
 
-from engine.limits import Limits
+from engine.limits import KINDS
 from engine.messages.commands import (
     AddWorker,
     Answer,
@@ -334,7 +333,7 @@ class ActingScreen(OutwardScreen):
 
     def do_limits(self) -> None:
         worker = self._here()
-        names = " ".join(place.name for place in fields(Limits))
+        names = " ".join(KINDS)
         writing = Writing(
             f"limits of {worker.worker}",
             f"memory_mb=2048, … of {names}",

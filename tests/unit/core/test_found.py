@@ -10,7 +10,8 @@ from engine.core.outcome import offers
 from engine.core.report import report
 from engine.messages.results import Badge, Moment, Outcome
 from engine.phases import Phase, StopCause
-from engine.plan.model import ChooseBy, MergeMode, Policy, PolicyKind, RetryMode, RetryRule
+from engine.plan.model import RetryMode, RetryRule
+from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind
 from tests.support.core_runs import Told, a_run, who
 from tests.support.plans import a_step
 

@@ -20,7 +20,8 @@ from engine.messages.events import (
 )
 from engine.messages.results import Change, Outcome
 from engine.phases import Phase, StopCause
-from engine.plan.model import AgentChoice, MergeMode, RetryMode, RetryRule
+from engine.plan.model import AgentChoice, RetryMode, RetryRule
+from engine.policies import MergeMode
 from tests.support.core_runs import CHANGE, FAILED, PASSED, Told, a_run, who
 from tests.support.plans import a_step
 

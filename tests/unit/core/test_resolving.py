@@ -9,7 +9,7 @@ from engine.ids import WOVEN, WorkerId
 from engine.messages.events import CheckFinished, ReviewWanted
 from engine.messages.results import Badge, Change, CheckResult
 from engine.phases import Phase
-from engine.plan.model import Policy, PolicyKind
+from engine.policies import Policy, PolicyKind
 from tests.support.core_runs import a_run, who
 from tests.support.plans import a_step
 

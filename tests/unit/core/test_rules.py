@@ -12,16 +12,8 @@ from engine.core.state import Worker
 from engine.messages.events import StepSettled
 from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
-from engine.plan.model import (
-    AgentChoice,
-    Backoff,
-    ChooseBy,
-    MergeMode,
-    Policy,
-    PolicyKind,
-    RetryMode,
-    RetryRule,
-)
+from engine.plan.model import AgentChoice, RetryMode, RetryRule
+from engine.policies import Backoff, ChooseBy, MergeMode, Policy, PolicyKind
 from tests.support.core_runs import FAILED, Told, a_run, who
 from tests.support.plans import a_step
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.keeper import clock
-from engine.keeper.clock import Clock
+from engine.keeper import limits
+from engine.keeper.limits import Stopwatch
 
 
 class Time:
@@ -17,12 +17,12 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     fake = Time()
-    monkeypatch.setattr(clock, "time", fake)
+    monkeypatch.setattr(limits, "time", fake)
     return fake
 
 
 def test_holds_do_not_count(time: Time) -> None:
-    watch = Clock()
+    watch = Stopwatch()
     time.now += 5
     watch.hold("pause")
     time.now += 7
@@ -33,7 +33,7 @@ def test_holds_do_not_count(time: Time) -> None:
 
 
 def test_a_restart_counts_from_now_and_keeps_its_holders(time: Time) -> None:
-    watch = Clock()
+    watch = Stopwatch()
     watch.hold("human")
     time.now += 5
     watch.restart()
@@ -42,7 +42,7 @@ def test_a_restart_counts_from_now_and_keeps_its_holders(time: Time) -> None:
 
 
 def test_it_goes_on_when_the_last_holder_lets_go(time: Time) -> None:
-    watch = Clock()
+    watch = Stopwatch()
     watch.hold("pause")
     time.now += 1
     watch.hold("human")

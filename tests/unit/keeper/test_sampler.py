@@ -37,7 +37,7 @@ def test_what_is_over_its_limit_by_both_counts_is_an_excess() -> None:
     machine = Machine(500)
     with pytest.raises(Excess) as excess:
         machine.use(600)
-    assert (excess.value.dimension, excess.value.allowed, excess.value.seen) == ("memory", 500, 600)
+    assert (excess.value.kind, excess.value.allowed, excess.value.seen) == ("memory_mb", 500, 600)
     assert machine.memory_peak == 600 * MB
 
 

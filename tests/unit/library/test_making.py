@@ -14,9 +14,9 @@ from engine.library.making import (
     option_texts,
 )
 from engine.library.replies import ConversationState, Turn, TurnHistory
-from engine.limits import Limits
-from engine.plan.make import DEFAULT_LIMITS
-from engine.plan.model import ExecutionMode, IsolationStrategy, MergeMode, Plan, Runtime
+from engine.limits import DEFAULT_LIMITS, Limits
+from engine.plan.model import ExecutionMode, IsolationStrategy, Plan, Runtime
+from engine.policies import MergeMode
 from engine.spec.load import manifest_from
 from engine.spec.pipeline import Manifest
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from engine.plan.describe import describe, policy_words
+from engine.plan.describe import describe
 from engine.plan.from_prompts import plan_from_prompts
 from engine.plan.make import make_plan, parse_policy
 from engine.spec.load import load_manifest
-from engine.spec.reference_text import EXAMPLE
+from engine.spec.reference import EXAMPLE
 
 
 def test_a_plan_is_a_document_json_can_hold():
@@ -40,4 +40,4 @@ def test_a_literal_prompt_is_shown_as_it_was_written():
 
 @pytest.mark.parametrize("words", ["all", "settled", "race", "first(2)", "quorum(1)", "quorum(3)"])
 def test_a_policy_is_written_as_it_was_read(words: str):
-    assert policy_words(parse_policy(words)) == words
+    assert str(parse_policy(words)) == words

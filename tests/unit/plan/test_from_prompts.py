@@ -13,8 +13,9 @@ from engine.errors import (
 )
 from engine.plan.from_prompts import agent_variant, plan_from_prompts, plan_of, step
 from engine.plan.make import PlanDefaults
-from engine.plan.model import AgentChoice, MergeMode, Plan, Policy, PolicyKind, Runtime
+from engine.plan.model import AgentChoice, Plan, Runtime
 from engine.plan.prompts import fill
+from engine.policies import MergeMode, Policy, PolicyKind
 from engine.spec.load import manifest_from
 
 CLAUDE = AgentChoice(name="claude", adapter="claude")

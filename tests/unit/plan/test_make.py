@@ -11,28 +11,24 @@ from engine.errors import (
     PlanError,
     UnknownDependency,
 )
-from engine.limits import Limits
+from engine.limits import DEFAULT_LIMITS, Limits
 from engine.plan.from_prompts import plan_from_prompts
-from engine.plan.make import DEFAULT_LIMITS, PlanDefaults, make_plan, parse_policy
+from engine.plan.make import PlanDefaults, make_plan, parse_policy
 from engine.plan.model import (
-    Backoff,
-    ChooseBy,
     Clamp,
     IsolationStrategy,
-    MergeMode,
     Network,
     PermissionMode,
     Permissions,
     Plan,
     PlannedStep,
-    Policy,
-    PolicyKind,
     RetryMode,
     RetryRule,
 )
+from engine.policies import Backoff, ChooseBy, MergeMode, Policy, PolicyKind
 from engine.spec.load import load_manifest, manifest_from
 from engine.spec.pipeline import Manifest, PipelineSpec, StepSpec
-from engine.spec.reference_text import EXAMPLE
+from engine.spec.reference import EXAMPLE
 
 
 def manifest(*steps: dict[str, Any], **sections: Any) -> Manifest:

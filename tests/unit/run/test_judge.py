@@ -9,7 +9,8 @@ from engine.limits import Limits
 from engine.messages import commands as c
 from engine.messages.results import Badge
 from engine.phases import Phase
-from engine.plan.model import ChooseBy, MergeMode, Policy, PolicyKind, RetryMode
+from engine.plan.model import RetryMode
+from engine.policies import ChooseBy, MergeMode, Policy, PolicyKind
 from engine.run.judge import Ruling, judge
 from tests.support.core_runs import Told, a_run, who
 from tests.support.plans import a_step

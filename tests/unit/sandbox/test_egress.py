@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from engine.keeper.egress import Gate, Refused, answer, leads_astray
+from engine.keeper.egress import Gate, HostRefused, answer, leads_astray
 
 
 def own_address() -> str:
@@ -70,7 +70,7 @@ def test_a_rule_allows_a_host_and_its_ports(log: tuple[int, int], case: str):
     rule, *words, host, port = case.split()
     is_allowed = words == ["lets", "through"]
     gate = Gate([rule], log[1])
-    with pytest.raises(OSError if is_allowed else Refused):
+    with pytest.raises(OSError if is_allowed else HostRefused):
         gate.connect(host, int(port))
     noted = json.loads(os.read(log[0], 4096))
     assert noted["egress"] == ("allowed" if is_allowed else "denied")
@@ -135,7 +135,7 @@ def test_an_allowed_name_does_not_lead_back_to_this_machine(
         return [(family, socket.SOCK_STREAM, 0, "", (address, 443))]
 
     monkeypatch.setattr(socket, "getaddrinfo", find)
-    with pytest.raises(Refused, match="leads to"):
+    with pytest.raises(HostRefused, match="leads to"):
         Gate(["example.org"], log[1]).connect("example.org", 443)
 
 
@@ -143,7 +143,7 @@ def test_an_allowed_name_does_not_lead_back_to_this_machine(
 def test_a_decision_is_noted_once(log: tuple[int, int]):
     gate = Gate([], log[1])
     for port in (1, 1, 2):
-        with pytest.raises(Refused):
+        with pytest.raises(HostRefused):
             gate.connect("example.org", port)
     assert len(os.read(log[0], 4096).splitlines()) == 2
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from engine.errors import SpecError
 from engine.spec.load import MOST_PROBLEMS, load_manifest, manifest_from
 from engine.spec.pipeline import Manifest
-from engine.spec.reference_text import EXAMPLE
+from engine.spec.reference import EXAMPLE
 from engine.spec.runtime import NetworkRules, PermissionRules
 
 STEP = "pipelines: [{name: p, steps: [{name: s, agent: claude, prompt: x}]}]\n"

@@ -5,9 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from engine.errors import SpecError
-from engine.spec.load import load_manifest
+from engine.spec.load import LARGEST_BYTES, load_manifest
 from engine.spec.pipeline import Manifest
-from engine.spec.prompt_files import LARGEST_BYTES
 
 SOURCE = """\
 agents: {a: {adapter: scripted, script: demo.yaml}}

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from engine.spec import yaml_text
-from engine.spec.tree import Fields, Items, Place, Scalar, plain
+from engine.spec.tree import Fields, Items, Position, Scalar, plain
 from engine.spec.yaml_text import read_yaml
 
 LOADERS = [pytest.param(yaml_text._LOADER, id="built"), pytest.param(yaml.SafeLoader, id="pure")]
@@ -60,9 +60,9 @@ def test_a_word_means_one_thing(word: str, value: object):
 
 def test_every_node_knows_its_place():
     root, _ = read_yaml(b"a:\n  - x\n  - {b: 1}\n", file="f")
-    item = Fields({"b": Scalar(1, Place(3, 9))}, Place(3, 5), {"b": Place(3, 6)})
-    items = Items((Scalar("x", Place(2, 5)), item), Place(2, 3))
-    assert root == Fields({"a": items}, Place(1, 1), {"a": Place(1, 1)})
+    item = Fields({"b": Scalar(1, Position(3, 9))}, Position(3, 5), {"b": Position(3, 6)})
+    items = Items((Scalar("x", Position(2, 5)), item), Position(2, 3))
+    assert root == Fields({"a": items}, Position(1, 1), {"a": Position(1, 1)})
 
 
 def test_an_alias_stands_for_what_it_names():
@@ -71,7 +71,7 @@ def test_an_alias_stands_for_what_it_names():
 
 def test_a_byte_order_mark_is_not_a_character():
     assert read_yaml(b"\xef\xbb\xbfa: 1", file="f")[0] == Fields(
-        {"a": Scalar(1, Place(1, 4))}, Place(1, 1), {"a": Place(1, 1)}
+        {"a": Scalar(1, Position(1, 4))}, Position(1, 1), {"a": Position(1, 1)}
     )
 
 
