@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from engine.results import EngineView  # noqa: E402 - the path comes first
+
 from tests.support import consoles  # noqa: E402
 from tests.support import review_consoles as reviews  # noqa: E402
 from tests.support.console_diffs import diff_of_reader  # noqa: E402

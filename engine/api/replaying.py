@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from engine.port.port import EnginePort
+    from engine.store.store import Store
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0)
 _TICK_S = 0.1
@@ -197,23 +198,24 @@ async def open_replay(folder: str | PathLike[str] = ".", run: str = "") -> Async
     place = await find_place(Path(folder), dict(environ))
     async with reach(folder) as (port, _):
         name = RunId((await port.view(run)).run)
-        read = partial(read_journal, name, place.layout.run_db(name))
+        read = partial(_read_run, name, place.store)
         states, told = await anyio.to_thread.run_sync(read)
         yield Replay(port, str(place.project), states, told)
 
 
-def read_journal(run: RunId, path: Path) -> tuple[list[tuple[float, RunState]], list[Told]]:
-    """Every state of a run that has begun, when each began, and every event.
+def _read_run(run: RunId, store: Store) -> tuple[list[tuple[float, RunState]], list[Told]]:
+    """Return what `read_journal` does, of a run in a store."""
+    with Journal.open(run, store, read_only=True) as journal:
+        return read_journal(journal)
+
+
+def read_journal(journal: Journal) -> tuple[list[tuple[float, RunState]], list[Told]]:
+    """Return every state of a run that has begun, when each began, and every event.
 
     Raises:
         StoreError: It cannot be replayed, or it has not begun.
     """
-    journal = Journal.open(run, path, read_only=True)
-    try:
-        states = [(at, state) for at, state in journal.states() if state.started_at]
-        told = list(journal.events())
-    finally:
-        journal.close()
+    states = [(at, state) for at, state in journal.states() if state.started_at]
     if not states:
-        raise StoreError(f"nothing has happened in the run {run}")
-    return states, told
+        raise StoreError(f"nothing has happened in the run {journal.run}")
+    return states, list(journal.events())

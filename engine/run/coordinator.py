@@ -91,14 +91,12 @@ class Coordinator(Questions):
         plan = admitted(await self._tools.workshop.begin(plan), capacity)
         await self._tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
-        layout = self._tools.layout
-        await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))
         meta = {
             "project": str(self._tools.project),
             "started": str(self._tools.clock.now()),
             "by": to_json(speaker()),
         }
-        create = partial(Journal.create, run, layout.run_db(run), plan, meta)
+        create = partial(Journal.create, run, self._tools.store, plan, meta)
         with anyio.CancelScope(shield=True):  # a journal that nobody works on would be taken up
             journal = await anyio.to_thread.run_sync(create)
             state = await anyio.to_thread.run_sync(journal.replay)
@@ -116,8 +114,8 @@ class Coordinator(Questions):
         async with self._taking_up:  # two consoles at once must not make two runs of one journal
             if run in self._runs:
                 return self._runs[run]
-            path = await self._journal_path(run)
-            journal = await anyio.to_thread.run_sync(partial(Journal.open, run, path))
+            open_journal = partial(Journal.open, run, self._tools.store)
+            journal = await anyio.to_thread.run_sync(open_journal)
             try:
                 state = await anyio.to_thread.run_sync(journal.replay)
                 told = await anyio.to_thread.run_sync(lambda: list(journal.events()))

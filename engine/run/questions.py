@@ -5,10 +5,9 @@ Nothing here changes anything; a run that nobody works on is read from its journ
 
 import math
 from abc import ABC
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -16,7 +15,7 @@ from anyio.abc import TaskGroup
 
 from engine.core.report import report
 from engine.core.state import RunState, Worker
-from engine.errors import NoSuchRun, WorkspaceError
+from engine.errors import WorkspaceError
 from engine.ids import AttemptId, RunId
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff
@@ -29,14 +28,12 @@ from engine.run.judge import find_worker
 from engine.run.live_run import LiveRun
 from engine.run.merges import Merges
 from engine.run.view import view_of
-from engine.store.history import RunSummary, list_runs
+from engine.store.history import RunSummary
+from engine.store.store import Store
 from engine.work.cleaning import TrashItem, trash_items
 from engine.work.entering import entrance
 from engine.work.replay import log_from, read_log
 from engine.work.tools import Tools
-
-_Written = tuple[tuple[int, int], ...]
-"""What tells a journal from what it was before: the sizes and times of its files."""
 
 
 class Questions(Merges, ABC):
@@ -45,7 +42,7 @@ class Questions(Merges, ABC):
     def __init__(self, tools: Tools, tasks: TaskGroup) -> None:
         super().__init__(tools, tasks)
         self._runs: dict[RunId, LiveRun] = {}
-        self._read: tuple[RunId, _Written, RunState] | None = None
+        self._read: tuple[RunId, Hashable, RunState] | None = None
 
     @property
     def runs(self) -> Mapping[RunId, LiveRun]:
@@ -148,7 +145,7 @@ class Questions(Merges, ABC):
 
     async def history(self) -> list[RunSummary]:
         """Every run of the repository, newest first."""
-        return await anyio.to_thread.run_sync(list_runs, self._tools.layout)
+        return await anyio.to_thread.run_sync(self._tools.store.runs)
 
     async def trash(self) -> list[TrashItem]:
         """What was taken away and can be brought back."""
@@ -172,24 +169,15 @@ class Questions(Merges, ABC):
             raise WorkspaceError(found.reason, hint=found.hint)
         return state, found
 
-    async def _journal_path(self, run: RunId) -> Path:
-        try:
-            path = self._tools.layout.run_db(run)
-        except ValueError:
-            raise NoSuchRun(run) from None
-        if not await anyio.to_thread.run_sync(path.is_file):
-            raise NoSuchRun(run)
-        return path
-
     async def _read_state(self, run: str) -> RunState:
         name = RunId(run) if run else next((s.id for s in await self.history()), RunId(""))
-        path = await self._journal_path(name)
-        written = await anyio.to_thread.run_sync(_written, path)
+        store = self._tools.store
+        stamp = await anyio.to_thread.run_sync(store.stamp, name)
         # Whoever asks about one worker mostly asks about the next: a journal is replayed once.
-        if self._read is not None and self._read[:2] == (name, written):
+        if self._read is not None and self._read[:2] == (name, stamp):
             return self._read[2]
-        state = await anyio.to_thread.run_sync(_replayed, name, path)
-        self._read = (name, written, state)
+        state = await anyio.to_thread.run_sync(_replayed, name, store)
+        self._read = (name, stamp, state)
         return state
 
 
@@ -197,18 +185,9 @@ def _began(live: LiveRun) -> float:
     return math.inf if live.state.started_at is None else live.state.started_at
 
 
-def _written(path: Path) -> _Written:
-    files = (path, path.with_name(f"{path.name}-wal"))
-    found = [file.stat() for file in files if file.exists()]
-    return tuple((stat.st_size, stat.st_mtime_ns) for stat in found)
-
-
-def _replayed(run: RunId, path: Path) -> RunState:
-    journal = Journal.open(run, path, read_only=True)
-    try:
+def _replayed(run: RunId, store: Store) -> RunState:
+    with Journal.open(run, store, read_only=True) as journal:
         return journal.replay()
-    finally:
-        journal.close()
 
 
 def split_run(command: c.Command) -> tuple[str, c.Command]:

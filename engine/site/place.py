@@ -12,6 +12,7 @@ from engine.errors import WorkspaceError
 from engine.git.runner import Repo
 from engine.private import private_folder
 from engine.store.layout import Layout, state_home, workspace_root
+from engine.store.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,13 @@ class Place:
     layout: Layout
     workspaces: Path
     repo: Repo | None
+
+    @property
+    def store(self) -> Store:
+        """The store of its runs. No other module chooses which kind of store it is."""
+        from engine.store.sqlite import SqliteStore  # noqa: PLC0415 - a place costs no database
+
+        return SqliteStore(self.layout)
 
 
 async def find_place(start: Path, environ: Mapping[str, str]) -> Place:

@@ -16,6 +16,7 @@ from engine.errors import EngineError
 from engine.ids import AttemptId
 from engine.keeper.recording import ERR, IN, NOTE, OUT, TRUNCATED, began_at, parse
 from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines
+from engine.store.store import AgentLog
 from engine.work.agent_work import parser_for
 from engine.work.briefing import story_of, wants_story
 from engine.work.logbook import AT_ITS_CAP, Logbook, raw_text
@@ -33,7 +34,7 @@ async def read_log(
     parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
     started = state.workers[attempt.worker].attempt_since or 0.0
     logbook = Logbook(attempt.number, most)
-    notes = tools.layout.agent_db(attempt.run, attempt.worker)
+    notes = tools.store.agent(attempt.run, attempt.worker)
     path = tools.layout.recording(attempt)
     read = partial(_read, path, parser, logbook, started, notes=notes)
     return await anyio.to_thread.run_sync(read)
@@ -65,7 +66,7 @@ async def story_before(tools: Tools, state: RunState, w: Worker) -> str:
 
 
 def _read(
-    path: Path, parser: StreamParser, logbook: Logbook, started: float, *, notes: Path
+    path: Path, parser: StreamParser, logbook: Logbook, started: float, *, notes: AgentLog
 ) -> Logbook:
     logbook.recall(remarks_of(notes, logbook.attempt))
     try:
