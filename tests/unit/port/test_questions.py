@@ -9,8 +9,7 @@ import pytest
 from engine.messages.commands import ChooseHunk
 from engine.port.client import RemoteEngine
 from engine.port.server import ASKABLE, _hints
-from engine.store.codec import dump
-from engine.store.codec_types import codec_of
+from engine.store.codec import codec_of, dump
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, imports, io_py
 
 
