@@ -72,7 +72,7 @@ class Replay:
     # The player.
 
     def now(self) -> float:
-        """The moment that is shown, in wall-clock seconds of then."""
+        """Return the moment that is shown, in wall-clock seconds of then."""
         if self._since is None:
             return self._at
         return min(self._at + (time.monotonic() - self._since) * self.speed, self.end)
@@ -103,7 +103,7 @@ class Replay:
         self.go_to(self._starts[later] if later < len(self._starts) else self.end)
 
     def faster(self, by: int) -> None:
-        """So many gears faster, or slower."""
+        """Go so many gears faster, or slower."""
         at = self.now()
         gear = min(range(len(SPEEDS)), key=lambda index: abs(SPEEDS[index] - self.speed)) + by
         self.speed = SPEEDS[max(min(gear, len(SPEEDS) - 1), 0)]
@@ -116,12 +116,12 @@ class Replay:
     # The port.
 
     async def command(self, command: Command) -> Reply:
-        """Nothing can be done about the past."""
+        """Refuse: nothing can be done about the past."""
         del command
         return Refused(reason="this is a replay; nothing in it can be changed")
 
     async def snapshot(self) -> EngineView:
-        """Everything as it stood then; its `at` only tells which view is newer."""
+        """Return everything as it stood then; its `at` only tells which view is newer."""
         now = self.now()
         view = view_of(self._state(now), {})
         steps = [
@@ -134,7 +134,7 @@ class Replay:
         )
 
     async def view(self, run: str = "") -> RunView:
-        """The run as it stood then; another one as it is."""
+        """Return the run as it stood then; another one as it is."""
         if run in {"", self.run}:
             return (await self.snapshot()).runs[0]
         return await self._port.view(run)
@@ -148,7 +148,7 @@ class Replay:
         *,
         most: int | None = None,
     ) -> LogChunk:
-        """What had been written until then."""
+        """Return what had been written until then."""
         if run not in {"", self.run}:
             return await self._port.log(run, worker, attempt, after, most=most)
         now = self.now()
@@ -157,7 +157,7 @@ class Replay:
         return newest(lines, after, most)
 
     async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """What happened, when its time comes; between, that time goes on."""
+        """Yield what happened, when its time comes; between, that time goes on."""
         del run
         told = [one for one in self._told if (one.seq or 0) > after_seq]
         while True:
@@ -189,7 +189,7 @@ class Replay:
 
 @asynccontextmanager
 async def open_replay(folder: str | PathLike[str] = ".", run: str = "") -> AsyncIterator[Replay]:
-    """A run of a folder's repository, the latest where none is named, to be played again.
+    """Open a run of a folder's repository to be played again; the latest where none is named.
 
     Raises:
         NoSuchRun: There is none of that name.

@@ -23,7 +23,7 @@ _MOST_TOLD = 1_000
 
 
 class Journal:
-    """What happened to one run, on disk before anything is done about it."""
+    """The facts and events of one run, on disk before anything is done about them."""
 
     def __init__(self, run: RunId, kept: RunJournal) -> None:
         self.run = run

@@ -1,4 +1,4 @@
-"""Where an engine works: the project, and where its state and its workspaces lie."""
+"""The place an engine works at: the project, its state and its workspaces."""
 
 import hashlib
 import os
@@ -33,7 +33,7 @@ class Place:
 
 
 async def find_place(start: Path, environ: Mapping[str, str]) -> Place:
-    """The repository that holds `start`, or `start` itself as a plain folder.
+    """Find the repository that holds `start`, or take `start` itself as a plain folder.
 
     Raises:
         WorkspaceError: There is no such folder, or its repository cannot be used.
@@ -57,7 +57,7 @@ def _repository(repo: Repo, home: Path) -> Place:
 
 
 def _plain_folder(start: Path, home: Path) -> Place | None:
-    """A folder that no repository holds; its state lies with ours, never in it."""
+    """Return a folder that no repository holds; its state lies with ours, never in it."""
     if not start.is_dir():
         raise WorkspaceError(f"there is no folder {start}", hint="Name a folder that exists.")
     start = start.resolve()
@@ -71,6 +71,6 @@ def _plain_folder(start: Path, home: Path) -> Place | None:
 
 
 def _is_repository(folder: Path) -> bool:
-    """Whether git would find a repository here: a `.git`, or a bare repository's own files."""
+    """Say if git would find a repository here: a `.git`, or a bare repository's own files."""
     is_bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
     return is_bare or (folder / ".git").exists()
