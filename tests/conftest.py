@@ -32,10 +32,10 @@ _COMMIT = {"transaction", "append", "_next"}
 _MAY_BLOCK = (
     # A fact is journalled before anything is done about it: one commit to a write-ahead log takes
     # a tenth of a millisecond, less than the way to a thread and back.
-    ("sqlite3.Connection.execute", "engine/store/database.py", _COMMIT),
-    ("sqlite3.Connection.execute", "engine/store/run_store.py", _COMMIT),
-    ("sqlite3.Connection.executemany", "engine/store/run_store.py", _COMMIT),
-    ("sqlite3.Cursor.fetchone", "engine/store/run_store.py", _COMMIT),
+    ("sqlite3.Connection.execute", "engine/store/sqlite/database.py", _COMMIT),
+    ("sqlite3.Connection.execute", "engine/store/sqlite/run_store.py", _COMMIT),
+    ("sqlite3.Connection.executemany", "engine/store/sqlite/run_store.py", _COMMIT),
+    ("sqlite3.Cursor.fetchone", "engine/store/sqlite/run_store.py", _COMMIT),
     # anyio itself looks what lies where a socket is to be bound, once in an engine's life.
     ("os.stat", "anyio/_core/_sockets.py", {"setup_unix_local_socket"}),
 )

@@ -162,7 +162,8 @@ class Engine:
                 place, layout=place.layout, shelter=shelter, clock=clock, seeds=seeds
             ),
             layout=place.layout,
-            bus=Bus(partial(read_told, place.layout)),
+            store=place.store,
+            bus=Bus(partial(read_told, place.store)),
             clock=clock,
             project=place.project,
             workspaces=place.workspaces,

@@ -21,8 +21,9 @@ from engine.ids import RunId
 from engine.messages.diffs import ChangeDiff
 from engine.messages.logs import LogChunk, newest
 from engine.messages.questions import A, Ask, ListRuns, ReadDiff, ReadLog, ReadRun
+from engine.run.journal import Journal
 from engine.store.codec import from_json, to_json
-from engine.store.run_store import RunStore
+from engine.store.sqlite import open_copy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from engine.messages.results import RunView
     from engine.port.port import EnginePort
+    from engine.store.store import Store
 
     Logs = Mapping[tuple[str, int], LogChunk]
     """The log of every attempt, by worker and number."""
@@ -39,36 +41,36 @@ REPLAY_FILE = "replay.db"
 
 
 def exported_file(name: str | PathLike[str]) -> Path | None:
-    """The file that a name means to be played: itself, or the one in an exported folder."""
+    """Return the file that a name means to be played: itself, or the one in an exported folder."""
     path = Path(name)
     inside = path / REPLAY_FILE
     return next((one for one in (path, inside) if one.is_file()), None)
 
 
 async def replay_file(
-    port: EnginePort, repository: str, view: RunView, *, journal: Path, logs: Logs
+    port: EnginePort, repository: str, view: RunView, *, store: Store, logs: Logs
 ) -> bytes:
-    """A run as the bytes of one file that can be played."""
+    """Return a run as the bytes of one file that can be played."""
     kept = {"run": view.run, "repository": repository}
     for (name, number), chunk in logs.items():
         kept[f"log/{name}/{number}"] = to_json(chunk)
     for name in (worker.worker for worker in view.workers):
         with suppress(EngineError):  # it changed nothing, or that was cleaned away since
             kept[f"diff/{name}"] = to_json(await port.ask(ReadDiff(view.run, name)))
-    return await anyio.to_thread.run_sync(partial(_packed, journal, kept))
+    return await anyio.to_thread.run_sync(partial(_packed, store, kept))
 
 
-def _packed(journal: Path, kept: Mapping[str, str]) -> bytes:
+def _packed(store: Store, kept: Mapping[str, str]) -> bytes:
     with TemporaryDirectory(prefix="plait-") as folder:
         path = Path(folder, REPLAY_FILE)
-        with RunStore.open(journal, read_only=True) as store:
-            store.copy(path, kept)
+        with store.run(RunId(kept["run"]), read_only=True) as journal:
+            journal.copy(path, kept)
         return path.read_bytes()
 
 
 @asynccontextmanager
 async def open_exported(path: str | PathLike[str]) -> AsyncIterator[Replay]:
-    """A run that was exported, to be played again.
+    """Open a run that was exported, to be played again.
 
     Raises:
         StoreError: The file was not written by `plait export`, or not by a plait like this one.
@@ -77,20 +79,20 @@ async def open_exported(path: str | PathLike[str]) -> AsyncIterator[Replay]:
 
 
 def _opened(path: Path) -> Replay:
-    with RunStore.open(path, read_only=True) as store:
-        kept = store.kept()
-    if not {"run", "repository"} <= kept.keys():
-        raise StoreError(
-            f"{path} is no run that was exported",
-            hint="`plait export` writes one; a run of this repository is named by its id.",
-        )
-    states, told = read_journal(RunId(kept["run"]), path)
+    with open_copy(path) as copy:
+        kept = copy.kept()
+        if not {"run", "repository"} <= kept.keys():
+            raise StoreError(
+                f"{path} is no run that was exported",
+                hint="`plait export` writes one; a run of this repository is named by its id.",
+            )
+        states, told = read_journal(Journal(RunId(kept["run"]), copy))
     port: Any = _Exported(kept)
     return Replay(port, kept["repository"], states, told)
 
 
 class _Exported:
-    """What an exported run can be asked that its journal does not hold; no engine is behind it."""
+    """The part of an exported run that its journal does not hold; no engine is behind it."""
 
     def __init__(self, kept: Mapping[str, str]) -> None:
         self._kept = kept

@@ -21,7 +21,7 @@ from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.questions import ReadLog, ReadReport, ReadRun
 from engine.port.public import event_json, report_json, view_json
 from engine.run.journal import Journal
-from engine.site.place import find_place
+from engine.site.place import Place, find_place
 from engine.work.replay import output_bytes
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from engine.messages.results import RunView, WorkerView
     from engine.port.port import EnginePort
     from engine.store.layout import Layout
+    from engine.store.store import Store
 
 
 async def export_run(
@@ -60,36 +61,32 @@ async def export_run(
         view = await port.ask(ReadRun(run))
         report = await port.ask(ReadReport(view.run))
         name = RunId(view.run)
-        journal = place.layout.run_db(name)
         logs = await _read_logs(port, view)
-        played = await replay_file(port, place.project.name, view, journal=journal, logs=logs)
+        played = await replay_file(port, place.project.name, view, store=place.store, logs=logs)
     files = {"run.json": _json(view_json(view)), "report.json": _json(report_json(report))}
     files[REPLAY_FILE] = played
-    read = partial(_read_events, name, journal)
+    read = partial(_read_events, name, place.store)
     files["events.ndjson"] = await anyio.to_thread.run_sync(read)
     for worker in view.workers:
         files |= await anyio.to_thread.run_sync(partial(_logs, place.layout, view, worker))
         if place.repo:
             files |= await _patch(place.repo, worker)
     if with_casts:
-        files |= await anyio.to_thread.run_sync(partial(_casts, place.layout, name, logs))
+        files |= await anyio.to_thread.run_sync(partial(_casts, place, name, logs))
     if not is_raw:
-        clear = partial(_without_secrets, name, journal, files)
+        clear = partial(_without_secrets, name, place.store, files)
         files = await anyio.to_thread.run_sync(clear)
     return view.run, files
 
 
-def _without_secrets(run: RunId, path: Path, files: dict[str, bytes]) -> dict[str, bytes]:
-    journal = Journal.open(run, path, read_only=True)
-    try:
+def _without_secrets(run: RunId, store: Store, files: dict[str, bytes]) -> dict[str, bytes]:
+    with Journal.open(run, store, read_only=True) as journal:
         plan = journal.plan
-    finally:
-        journal.close()
     return without_secrets(files, redactor_for(plan, environ))
 
 
 async def _read_logs(port: EnginePort, view: RunView) -> Logs:
-    """The log of every attempt of every worker."""
+    """Return the log of every attempt of every worker."""
     return {
         (worker.worker, number): await port.ask(ReadLog(view.run, worker.worker, number))
         for worker in view.workers
@@ -97,17 +94,14 @@ async def _read_logs(port: EnginePort, view: RunView) -> Logs:
     }
 
 
-def _casts(layout: Layout, run: RunId, logs: Logs) -> dict[str, bytes]:
-    journal = Journal.open(run, layout.run_db(run), read_only=True)
-    try:
+def _casts(place: Place, run: RunId, logs: Logs) -> dict[str, bytes]:
+    with Journal.open(run, place.store, read_only=True) as journal:
         state = journal.replay()
-    finally:
-        journal.close()
     files: dict[str, bytes] = {}
     for (name, number), chunk in logs.items():
         worker = WorkerId.parse(name)
         agent = state.agent_of(worker)
-        path = layout.recording(AttemptId(run, worker, number))
+        path = place.layout.recording(AttemptId(run, worker, number))
         has_terminal = agent is not None and is_set(agent, "terminal") and path.exists()
         cast = cast_of_terminal(path) if has_terminal else cast_of_log(chunk.lines)
         files[f"casts/{name.replace('/', '.')}.attempt_{number}.cast"] = cast
@@ -118,12 +112,9 @@ def _json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def _read_events(run: RunId, path: Path) -> bytes:
-    journal = Journal.open(run, path, read_only=True)
-    try:
+def _read_events(run: RunId, store: Store) -> bytes:
+    with Journal.open(run, store, read_only=True) as journal:
         lines = [json.dumps(event_json(told), ensure_ascii=False) for told in journal.events()]
-    finally:
-        journal.close()
     return "".join(f"{line}\n" for line in lines).encode()
 
 

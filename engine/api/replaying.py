@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from engine.port.port import EnginePort
+    from engine.store.store import Store
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0)
 _TICK_S = 0.1
@@ -69,7 +70,7 @@ class Replay:
     # The player.
 
     def now(self) -> float:
-        """The moment that is shown, in wall-clock seconds of then."""
+        """Return the moment that is shown, in wall-clock seconds of then."""
         if self._since is None:
             return self._at
         return min(self._at + (time.monotonic() - self._since) * self.speed, self.end)
@@ -100,7 +101,7 @@ class Replay:
         self.go_to(self._starts[later] if later < len(self._starts) else self.end)
 
     def faster(self, by: int) -> None:
-        """So many gears faster, or slower."""
+        """Go so many gears faster, or slower."""
         at = self.now()
         gear = min(range(len(SPEEDS)), key=lambda index: abs(SPEEDS[index] - self.speed)) + by
         self.speed = SPEEDS[max(min(gear, len(SPEEDS) - 1), 0)]
@@ -113,7 +114,7 @@ class Replay:
     # The port.
 
     async def command(self, command: Command) -> Reply:
-        """Nothing can be done about the past."""
+        """Refuse: nothing can be done about the past."""
         del command
         return Refused(reason="this is a replay; nothing in it can be changed")
 
@@ -154,7 +155,7 @@ class Replay:
         return newest(lines, question.after, question.most)
 
     async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """What happened, when its time comes; between, that time goes on."""
+        """Yield what happened, when its time comes; between, that time goes on."""
         del run
         told = [one for one in self._told if (one.seq or 0) > after_seq]
         while True:
@@ -186,7 +187,7 @@ class Replay:
 
 @asynccontextmanager
 async def open_replay(folder: str | PathLike[str] = ".", run: str = "") -> AsyncIterator[Replay]:
-    """A run of a folder's repository, the latest where none is named, to be played again.
+    """Open a run of a folder's repository to be played again; the latest where none is named.
 
     Raises:
         NoSuchRun: There is none of that name.
@@ -195,23 +196,24 @@ async def open_replay(folder: str | PathLike[str] = ".", run: str = "") -> Async
     place = await find_place(Path(folder), dict(environ))
     async with reach(folder) as (port, _):
         name = RunId((await port.ask(ReadRun(run))).run)
-        read = partial(read_journal, name, place.layout.run_db(name))
+        read = partial(_read_run, name, place.store)
         states, told = await anyio.to_thread.run_sync(read)
         yield Replay(port, str(place.project), states, told)
 
 
-def read_journal(run: RunId, path: Path) -> tuple[list[tuple[float, RunState]], list[Told]]:
-    """Every state of a run that has begun, when each began, and every event.
+def _read_run(run: RunId, store: Store) -> tuple[list[tuple[float, RunState]], list[Told]]:
+    """Return what `read_journal` does, of a run in a store."""
+    with Journal.open(run, store, read_only=True) as journal:
+        return read_journal(journal)
+
+
+def read_journal(journal: Journal) -> tuple[list[tuple[float, RunState]], list[Told]]:
+    """Return every state of a run that has begun, when each began, and every event.
 
     Raises:
         StoreError: It cannot be replayed, or it has not begun.
     """
-    journal = Journal.open(run, path, read_only=True)
-    try:
-        states = [(at, state) for at, state in journal.states() if state.started_at]
-        told = list(journal.events())
-    finally:
-        journal.close()
+    states = [(at, state) for at, state in journal.states() if state.started_at]
     if not states:
-        raise StoreError(f"nothing has happened in the run {run}")
-    return states, told
+        raise StoreError(f"nothing has happened in the run {journal.run}")
+    return states, list(journal.events())

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Self
 
 import anyio.to_thread
@@ -10,47 +9,53 @@ import anyio.to_thread
 from engine.core.advance import advance
 from engine.core.facts import Fact, LandPrepared
 from engine.core.state import RunState, initial_state
-from engine.errors import EngineBug, StoreError
+from engine.errors import EngineBug, NoSuchRun, StoreError
 from engine.ids import RunId
 from engine.messages.events import MustArrive, Told
 from engine.plan.model import Plan
 from engine.store.codec import from_json, to_json
-from engine.store.database import PAGE_ROWS
-from engine.store.layout import Layout
-from engine.store.run_store import RunStore
+from engine.store.store import RunJournal, Store
 
 CORE_VERSION = 2
 """Grows when the same facts lead to another state; an older journal is then only read."""
+_MOST_TOLD = 1_000
+"""Events that are read at once for a subscriber who is late."""
 
 
 class Journal:
-    """What happened to one run, on disk before anything is done about it."""
+    """The facts and events of one run, on disk before anything is done about them."""
 
-    def __init__(self, run: RunId, store: RunStore) -> None:
+    def __init__(self, run: RunId, kept: RunJournal) -> None:
         self.run = run
-        self._store = store
-        self.plan = from_json(Plan, store.plan_json)
-        self.meta: Mapping[str, str] = store.meta
+        self._kept = kept
+        self.plan = from_json(Plan, kept.plan_json)
+        self.meta: Mapping[str, str] = kept.meta
 
     @classmethod
-    def create(cls, run: RunId, path: Path, plan: Plan, meta: Mapping[str, str]) -> Self:
+    def create(cls, run: RunId, store: Store, plan: Plan, meta: Mapping[str, str]) -> Self:
         """Begin the journal of a new run."""
-        store = RunStore.create(path, plan_json=to_json(plan), core_version=CORE_VERSION, meta=meta)
-        return cls(run, store)
+        plan_json = to_json(plan)
+        kept = store.create(run, plan_json=plan_json, core_version=CORE_VERSION, meta=meta)
+        return cls(run, kept)
 
     @classmethod
-    def open(cls, run: RunId, path: Path, *, read_only: bool = False) -> Self:
-        """Go on with a journal."""
-        return cls(run, RunStore.open(path, read_only=read_only))
+    def open(cls, run: RunId, store: Store, *, read_only: bool = False) -> Self:
+        """Go on with a journal, or only read it.
+
+        Raises:
+            NoSuchRun: There is no run of that name.
+            StoreError: It cannot be read.
+        """
+        return cls(run, store.run(run, read_only=read_only))
 
     @property
     def is_replayable(self) -> bool:
-        """These facts lead where they led when they were written."""
-        return self._store.core_version == CORE_VERSION
+        """Say if these facts lead where they led when they were written."""
+        return self._kept.core_version == CORE_VERSION
 
     def append(self, fact: Fact, events: Sequence[MustArrive], *, at: float) -> list[Told]:
-        """Keep a fact and the events it caused, and say under which numbers."""
-        seqs = self._store.append(
+        """Keep a fact and the events it caused, and return them with their numbers."""
+        seqs = self._kept.append(
             [(type(fact).__name__, to_json(fact))],
             [(type(event).__name__, to_json(event)) for event in events],
             at=at,
@@ -62,13 +67,13 @@ class Journal:
         ]
 
     def events(self) -> Iterator[Told]:
-        """Every event so far."""
-        for entry in self._store.events():
+        """Yield every event so far."""
+        for entry in self._kept.events():
             event = from_json(MustArrive, entry.json)
             yield Told(run=self.run, at=entry.at, event=event, seq=entry.seq)
 
     def replay(self) -> RunState:
-        """The state its facts lead to.
+        """Return the state its facts lead to.
 
         Raises:
             StoreError: they cannot be replayed; the events can still be read.
@@ -79,7 +84,7 @@ class Journal:
         return state
 
     def states(self) -> Iterator[tuple[float, RunState]]:
-        """Every state its facts lead through, and when each began.
+        """Yield every state its facts lead through, and when each began.
 
         Raises:
             StoreError: they cannot be replayed; the events can still be read.
@@ -88,28 +93,33 @@ class Journal:
             raise StoreError(f"the run {self.run} was written by another version of plait")
         state = initial_state(self.run, self.plan)
         try:
-            for entry in self._store.facts():
+            for entry in self._kept.facts():
                 state, _ = advance(state, from_json(Fact, entry.json))
                 yield entry.at, state
         except EngineBug as error:
             raise StoreError(f"the journal of {self.run} contradicts itself: {error}") from error
 
     def close(self) -> None:
-        """Give the file back."""
-        self._store.close()
+        """Give it back."""
+        self._kept.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-async def read_told(layout: Layout, run: str, after: int, until: int) -> list[Told]:
-    """Some of the events of a run behind one number, up to and with another."""
-    return await anyio.to_thread.run_sync(_told_between, layout.run_db(RunId(run)), after, until)
+async def read_told(store: Store, run: str, after: int, until: int) -> list[Told]:
+    """Return some of the events of a run behind one number, up to and with another."""
+    return await anyio.to_thread.run_sync(_told_between, store, RunId(run), after, until)
 
 
-def _told_between(path: Path, after: int, until: int) -> list[Told]:
+def _told_between(store: Store, run: RunId, after: int, until: int) -> list[Told]:
     try:
-        with RunStore.open(path, read_only=True) as store:
-            entries = list(islice(store.events(after), min(PAGE_ROWS, until - after)))
-    except StoreError:  # it was cleaned away: nobody can be told any more
+        with store.run(run, read_only=True) as kept:
+            entries = list(islice(kept.events(after), min(_MOST_TOLD, until - after)))
+    except (NoSuchRun, StoreError):  # it was cleaned away: nobody can be told any more
         return []
-    run = RunId(path.parent.name)
     events = ((entry, from_json(MustArrive, entry.json)) for entry in entries)
     return [Told(run=run, at=entry.at, event=event, seq=entry.seq) for entry, event in events]

@@ -63,7 +63,7 @@ class LiveRun:
         self._unwritten: StoreError | None = None
         self._egress: dict[AttemptId, EgressLog] = {}
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
-        self._remarks = Remarks(partial(tools.layout.agent_db, state.run), self._activities.aside)
+        self._remarks = Remarks(partial(tools.store.agent, state.run), self._activities.aside)
         self._early: dict[tuple[WorkerId, int], list[Remark]] = {}
         self._found = {(w.id, w.ran) for w in state.workers.values() if w.ran > w.collected}
         self.on_change: Callable[[], None] = lambda: None

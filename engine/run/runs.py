@@ -5,11 +5,10 @@ A run that no engine works on is read from its journal.
 
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -18,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
-from engine.errors import EngineError, NoSuchRun, WorkspaceError
+from engine.errors import EngineError, WorkspaceError
 from engine.host.threads import REPORT
 from engine.ids import RunId, WorkerId
 from engine.messages import commands as c
@@ -36,12 +35,10 @@ from engine.run.view import run_view
 from engine.site.in_thread import has_threads
 from engine.speaking import speaker, this_process
 from engine.store.codec import to_json
-from engine.store.history import list_runs
+from engine.store.store import Store
 from engine.work.tools import Tools
 
 _AT_WORK = HOLDING | {Phase.QUEUED, Phase.BACKING_OFF, Phase.LANDING}
-_Written = tuple[tuple[int, int], ...]
-"""What tells a journal from what it was before: the sizes and times of its files."""
 
 
 class Runs:
@@ -67,7 +64,7 @@ class Runs:
         self.tasks = tasks
         self._runs: dict[RunId, LiveRun] = {}
         self._radars: dict[RunId, Radar] = {}
-        self._read: tuple[RunId, _Written, RunState] | None = None
+        self._read: tuple[RunId, Hashable, RunState] | None = None
         self._guests = set() if guests is None else guests
         self._cap = cap
         self._let_go: set[RunId] = set()
@@ -100,14 +97,12 @@ class Runs:
         plan = admitted(await self.tools.workshop.begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
-        layout = self.tools.layout
-        await anyio.to_thread.run_sync(partial(layout.make, layout.run(run)))
         meta = {
             "project": str(self.tools.project),
             "started": str(self.tools.clock.now()),
             "by": to_json(speaker()),
         }
-        create = partial(Journal.create, run, layout.run_db(run), plan, meta)
+        create = partial(Journal.create, run, self.tools.store, plan, meta)
         with anyio.CancelScope(shield=True):  # a journal that nobody works on would be taken up
             journal = await anyio.to_thread.run_sync(create)
             state = await anyio.to_thread.run_sync(journal.replay)
@@ -125,8 +120,8 @@ class Runs:
         async with self._taking_up:  # two consoles at once must not make two runs of one journal
             if run in self._runs:
                 return self._runs[run]
-            path = await self._journal_path(run)
-            journal = await anyio.to_thread.run_sync(partial(Journal.open, run, path))
+            open_journal = partial(Journal.open, run, self.tools.store)
+            journal = await anyio.to_thread.run_sync(open_journal)
             try:
                 state = await anyio.to_thread.run_sync(journal.replay)
                 told = await anyio.to_thread.run_sync(lambda: list(journal.events()))
@@ -219,7 +214,7 @@ class Runs:
 
     async def summaries(self) -> list[RunSummary]:
         """Return every run of the repository at a glance, newest first."""
-        return await anyio.to_thread.run_sync(list_runs, self.tools.layout)
+        return await anyio.to_thread.run_sync(self.tools.store.runs)
 
     async def name_of(self, run: str) -> str:
         """Return a run's name; the newest run's if none is named, or nothing if there is none."""
@@ -262,25 +257,16 @@ class Runs:
         at = self.tools.clock.now()
         live.feed(f.CommandTaken(command=command, worker=worker, by=speaker(), at=at))
 
-    async def _journal_path(self, run: RunId) -> Path:
-        try:
-            path = self.tools.layout.run_db(run)
-        except ValueError:
-            raise NoSuchRun(run) from None
-        if not await anyio.to_thread.run_sync(path.is_file):
-            raise NoSuchRun(run)
-        return path
-
     async def read_state(self, run: str) -> RunState:
         """Return a run's state from its journal; the newest run where none is named."""
         name = RunId(await self.name_of(run))
-        path = await self._journal_path(name)
-        written = await anyio.to_thread.run_sync(_written, path)
+        store = self.tools.store
+        stamp = await anyio.to_thread.run_sync(store.stamp, name)
         # Whoever asks about one worker mostly asks about the next: a journal is replayed once.
-        if self._read is not None and self._read[:2] == (name, written):
+        if self._read is not None and self._read[:2] == (name, stamp):
             return self._read[2]
-        state = await anyio.to_thread.run_sync(_replayed, name, path)
-        self._read = (name, written, state)
+        state = await anyio.to_thread.run_sync(_replayed, name, store)
+        self._read = (name, stamp, state)
         return state
 
 
@@ -288,18 +274,9 @@ def _began(live: LiveRun) -> float:
     return math.inf if live.state.started_at is None else live.state.started_at
 
 
-def _written(path: Path) -> _Written:
-    files = (path, path.with_name(f"{path.name}-wal"))
-    found = [file.stat() for file in files if file.exists()]
-    return tuple((stat.st_size, stat.st_mtime_ns) for stat in found)
-
-
-def _replayed(run: RunId, path: Path) -> RunState:
-    journal = Journal.open(run, path, read_only=True)
-    try:
+def _replayed(run: RunId, store: Store) -> RunState:
+    with Journal.open(run, store, read_only=True) as journal:
         return journal.replay()
-    finally:
-        journal.close()
 
 
 def _meant(state: RunState, name: str) -> Worker:

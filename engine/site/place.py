@@ -1,4 +1,4 @@
-"""Where an engine works: the project, and where its state and its workspaces lie."""
+"""The place an engine works at: the project, its state and its workspaces."""
 
 import hashlib
 import os
@@ -12,6 +12,7 @@ from engine.errors import WorkspaceError
 from engine.git.runner import Repo
 from engine.private import private_folder
 from engine.store.layout import Layout, state_home, workspace_root
+from engine.store.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,9 +24,16 @@ class Place:
     workspaces: Path
     repo: Repo | None
 
+    @property
+    def store(self) -> Store:
+        """The store of its runs. No other module chooses which kind of store it is."""
+        from engine.store.sqlite import SqliteStore  # noqa: PLC0415 - a place costs no database
+
+        return SqliteStore(self.layout)
+
 
 async def find_place(start: Path, environ: Mapping[str, str]) -> Place:
-    """The repository that holds `start`, or `start` itself as a plain folder.
+    """Find the repository that holds `start`, or take `start` itself as a plain folder.
 
     Raises:
         WorkspaceError: There is no such folder, or its repository cannot be used.
@@ -49,7 +57,7 @@ def _repository(repo: Repo, home: Path) -> Place:
 
 
 def _plain_folder(start: Path, home: Path) -> Place | None:
-    """A folder that no repository holds; its state lies with ours, never in it."""
+    """Return a folder that no repository holds; its state lies with ours, never in it."""
     if not start.is_dir():
         raise WorkspaceError(f"there is no folder {start}", hint="Name a folder that exists.")
     start = start.resolve()
@@ -63,6 +71,6 @@ def _plain_folder(start: Path, home: Path) -> Place | None:
 
 
 def _is_repository(folder: Path) -> bool:
-    """Whether git would find a repository here: a `.git`, or a bare repository's own files."""
+    """Say if git would find a repository here: a `.git`, or a bare repository's own files."""
     is_bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
     return is_bare or (folder / ".git").exists()

@@ -69,7 +69,7 @@ class EngineLock:
 
     @classmethod
     def take(cls, path: Path, *, socket: str) -> Self:
-        """The lock, if nobody holds it; `socket` tells others where this engine listens.
+        """Take the lock, if nobody holds it; `socket` tells others where this engine listens.
 
         Raises:
             LockHeld: somebody does; it says who.
@@ -84,7 +84,7 @@ class EngineLock:
             raise StoreError(f"{path} cannot be locked: {error.strerror}") from error
 
     def _is_taken_for(self, socket: str) -> bool:
-        """Whether it is ours now; False if the file was exchanged under us, so try again."""
+        """Say if it is ours now; False if the file was exchanged under us, so try again."""
         assert self._number is not None  # noqa: S101 - it was opened a moment ago
         try:
             fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -135,7 +135,7 @@ os.register_at_fork(after_in_child=_drop_in_child)
 
 
 def _is_at(number: int, path: Path) -> bool:
-    """Whether the opened file still is the one at `path`."""
+    """Say if the opened file still is the one at `path`."""
     ours = os.fstat(number)
     try:
         there = path.stat()
@@ -149,7 +149,7 @@ def _holder(socket: str) -> bytes:
 
 
 def _read_holder(number: int) -> "_Holder":
-    """Who wrote the lock file; nothing is known of one who took it this very moment."""
+    """Return who wrote the lock file; nothing is known of one who took it this very moment."""
     try:
         found = json.loads(os.pread(number, 4096, 0))
         return {"pid": int(found["pid"]), "socket": str(found["socket"])}

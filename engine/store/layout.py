@@ -1,4 +1,4 @@
-"""Where everything of plait's lies: one place that knows the paths.
+"""The paths of everything that plait keeps: one place that knows them.
 
 Pure path logic, and the making of folders that only their owner may enter. It knows neither what
 the files hold nor whether they are there.
@@ -33,61 +33,61 @@ class Layout:
         self.engine_key = self.root / "engine.key"
 
     def run(self, run: RunId) -> Path:
-        """A run's folder."""
+        """Return a run's folder."""
         if not _RUN_ID.fullmatch(run):
             raise ValueError(f"not a run's name: {run!r}")
         return self.runs / run
 
     def check(self, run: RunId) -> Path:
-        """What a run's checks of whole trees need, beside its steps: no step is called so."""
+        """Return the folder of a run's checks of whole trees; no step is called so."""
         return self.run(run) / _CHECK
 
     def clean_rooms(self, run: RunId) -> Path:
-        """The HOME and the like of the check that runs on an exact tree now; gone after it."""
+        """Return the HOME and the like of the check that runs on an exact tree now."""
         return self.check(run) / "rooms"
 
     def radar(self, run: RunId) -> Path:
-        """What was seen of a run's workers, likewise."""
+        """Return the folder of what was seen of a run's workers, beside its steps too."""
         return self.run(run) / ".radar"
 
     def plan_json(self, run: RunId) -> Path:
-        """A run's plan, for people."""
+        """Return the file of a run's plan, for people."""
         return self.run(run) / "plan.json"
 
     def run_db(self, run: RunId) -> Path:
-        """A run's journal."""
+        """Return the file of a run's journal."""
         return self.run(run) / "run.db"
 
     def worker(self, run: RunId, worker: WorkerId) -> Path:
-        """A worker's folder."""
+        """Return a worker's folder."""
         return self.run(run) / worker.step / worker.short
 
     def agent_db(self, run: RunId, worker: WorkerId) -> Path:
-        """A worker's own database."""
+        """Return the file of a worker's own database."""
         return self.worker(run, worker) / "agent.db"
 
     def home(self, run: RunId, worker: WorkerId) -> Path:
-        """A worker's HOME, kept over its attempts."""
+        """Return a worker's HOME, kept over its attempts."""
         return self.worker(run, worker) / "home"
 
     def attempt(self, attempt: AttemptId) -> Path:
-        """An attempt's folder."""
+        """Return an attempt's folder."""
         return self.runs / attempt.path
 
     def recording(self, attempt: AttemptId) -> Path:
-        """What came out of and went into an attempt, byte by byte."""
+        """Return the file of all that came out of and went into an attempt, byte by byte."""
         return self.attempt(attempt) / "recording"
 
     def keeper_json(self, attempt: AttemptId) -> Path:
-        """Who keeps an attempt."""
+        """Return the file that says who keeps an attempt."""
         return self.attempt(attempt) / "keeper.json"
 
     def exit_json(self, attempt: AttemptId) -> Path:
-        """How an attempt ended."""
+        """Return the file that says how an attempt ended."""
         return self.attempt(attempt) / "exit.json"
 
     def git(self, attempt: AttemptId) -> Path:
-        """An attempt's private repository."""
+        """Return an attempt's private repository."""
         return self.attempt(attempt) / "git"
 
     def make(self, folder: Path | None = None) -> Path:
@@ -101,7 +101,7 @@ class Layout:
 
 
 def make_private(folder: Path, *, below: Path) -> Path:
-    """The folder with all missing ones between it and `below`, each with mode 0700.
+    """Make a folder and all missing ones between it and `below`, each with mode 0700.
 
     Raises:
         StoreError: one of them cannot be made, or is no folder.
@@ -142,7 +142,7 @@ def make_state_home(environment: Mapping[str, str]) -> Path:
 
 
 def state_home(environment: Mapping[str, str]) -> Path:
-    """Where plait keeps what is neither the user's nor the repository's.
+    """Return the folder for what is neither the user's nor the repository's.
 
     Raises:
         StoreError: PLAIT_STATE_HOME depends on the folder a command is typed in.
@@ -160,12 +160,12 @@ def state_home(environment: Mapping[str, str]) -> Path:
 
 
 def check_root(workspaces: Path, run: RunId) -> Path:
-    """Where the trees of a run's checks lie among its workspaces: no step is called so."""
+    """Return the folder of a run's checked trees among its workspaces; no step is called so."""
     return workspaces / run / _CHECK
 
 
 def workspace_root(common_dir: Path, home: Path) -> Path:
-    """Where the worktrees of a repository lie below `home`: outside of the user's own tree.
+    """Return the folder of a repository's worktrees below `home`, outside of the user's own tree.
 
     The name is for people; the hash keeps two repositories of one name apart.
     """
@@ -177,5 +177,5 @@ def workspace_root(common_dir: Path, home: Path) -> Path:
 
 
 def workspace(root: Path, attempt: AttemptId) -> Path:
-    """One attempt's worktree below a workspace root."""
+    """Return one attempt's worktree below a workspace root."""
     return root / attempt.path

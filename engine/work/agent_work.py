@@ -124,7 +124,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         parser=parser,
         request=request,
         logbook=logbook,
-        notebook=Notebook(tools.layout.agent_db(state.run, w.id), w.attempt),
+        notebook=Notebook(tools.store.agent(state.run, w.id), w.attempt),
         clock=tools.clock,
         limits=state.limits_of(w.id),
         feed=run.feed,

@@ -4,30 +4,26 @@ Everything in it comes from the recording, so it may lag behind: it is written i
 rows at a time, and never holds the event loop up.
 """
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 import anyio.to_thread
 
 from engine.agents import agent_events as a
 from engine.errors import StoreError
 from engine.limits import Usage
-from engine.store.agent_store import AgentRow, Table, write_down
 from engine.store.codec import to_json
+from engine.store.store import AgentLog, AgentRow, Table
 
 _BATCH = 64
-WRITING = threading.Lock()
-"""Held by whoever writes a worker's database: one connection at a time does."""
 
 
 @dataclass
 class Notebook:
     """Writes one attempt's rows; what was written before is not written again."""
 
-    path: Path
+    log: AgentLog
     attempt: int
     _rows: list[AgentRow] = field(default_factory=list)
 
@@ -61,15 +57,8 @@ class Notebook:
 
     async def _write(self, parsed_offset: int) -> None:
         rows, self._rows = self._rows, []
-        write = partial(_record, self.path, self.attempt, parsed_offset, rows)
+        write = partial(self.log.record, self.attempt, parsed_offset, rows)
         try:
             await anyio.to_thread.run_sync(write)
         except StoreError:  # a full disk must end no agent; the rows are tried again with the next
             self._rows = [*rows, *self._rows]
-
-
-def _record(path: Path, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]) -> None:
-    # The end of one attempt may be written down while the next of its worker already runs, and a
-    # log that two connections write at once is not safe with every SQLite.
-    with WRITING:
-        write_down(path, attempt, parsed_offset, rows)

@@ -1,4 +1,4 @@
-"""What this engine itself put into the logs of its agents: no recording holds it.
+"""The lines that this engine itself put into the logs of its agents: no recording holds them.
 
 Remarks are few, so each is kept at once, in the database of its worker, and found again by whoever
 reads the log anew: a later engine that takes the attempt up, or a human when all has long ended.
@@ -7,7 +7,6 @@ reads the log anew: a later engine that takes the attempt up, or a human when al
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -15,9 +14,8 @@ import anyio.to_thread
 from engine.errors import StoreError
 from engine.ids import WorkerId
 from engine.messages.logs import LogKind
-from engine.store.agent_store import AgentRow, AgentStore, Table, write_down
+from engine.store.store import AgentLog, AgentRow, Table
 from engine.work.logbook import Remark
-from engine.work.notebook import WRITING
 
 
 class Remarks:
@@ -25,10 +23,10 @@ class Remarks:
 
     def __init__(
         self,
-        path_of: Callable[[WorkerId], Path],
+        log_of: Callable[[WorkerId], AgentLog],
         aside: Callable[[Callable[[], Awaitable[None]]], None],
     ) -> None:
-        self._path_of, self._aside = path_of, aside
+        self._log_of, self._aside = log_of, aside
         self._waiting: list[tuple[WorkerId, int, Remark]] = []
 
     def keep(self, worker: WorkerId, attempt: int, remark: Remark) -> None:
@@ -41,29 +39,27 @@ class Remarks:
         with anyio.CancelScope(shield=True):
             while self._waiting:
                 worker, attempt, remark = self._waiting[0]
-                write = partial(_record, self._path_of(worker), attempt, remark)
+                write = partial(_record, self._log_of(worker), attempt, remark)
                 await anyio.to_thread.run_sync(write)
                 self._waiting.pop(0)
 
     async def found(self, worker: WorkerId, attempt: int) -> list[Remark]:
-        """What was remarked of an attempt by engines before this one."""
-        return await anyio.to_thread.run_sync(remarks_of, self._path_of(worker), attempt)
+        """Return the remarks of engines before this one on an attempt."""
+        return await anyio.to_thread.run_sync(remarks_of, self._log_of(worker), attempt)
 
 
-def remarks_of(path: Path, attempt: int) -> list[Remark]:
-    """What was remarked of an attempt, in order."""
+def remarks_of(log: AgentLog, attempt: int) -> list[Remark]:
+    """Return the remarks on an attempt, in order."""
     try:
-        with AgentStore.open(path, read_only=True) as store:
-            rows = list(store.rows(Table.NOTES, attempt=attempt))
-    except StoreError:  # there is no such file: nothing was ever remarked, or it was cleaned away
+        rows = log.rows(Table.NOTES, attempt=attempt)
+    except StoreError:  # nothing was ever kept of the worker, or it was cleaned away
         return []
     return [Remark(row.at, LogKind(row.kind), json.loads(row.json)) for row in rows]
 
 
-def _record(path: Path, attempt: int, remark: Remark) -> None:
+def _record(log: AgentLog, attempt: int, remark: Remark) -> None:
     row = AgentRow(table=Table.NOTES, at=remark.at, kind=remark.kind, json=json.dumps(remark.text))
     try:
-        with WRITING:
-            write_down(path, attempt, 0, [row])
+        log.record(attempt, 0, [row])
     except StoreError:  # a full disk must end no agent; the remark is seen now, and lost later
         return

@@ -16,6 +16,7 @@ from engine.errors import EngineError
 from engine.ids import AttemptId
 from engine.keeper.recording import ERR, IN, NOTE, OUT, TRUNCATED, began_at, parse
 from engine.messages.logs import KEPT_LINES, LogChunk, LogKind, LogLines
+from engine.store.store import AgentLog
 from engine.work.agent_work import parser_for
 from engine.work.briefing import story_of, wants_story
 from engine.work.logbook import AT_ITS_CAP, Logbook, raw_text
@@ -28,12 +29,12 @@ _STREAMS = {OUT: "out", ERR: "err", IN: "in"}
 async def read_log(
     tools: Tools, state: RunState, attempt: AttemptId, *, most: float = KEPT_LINES
 ) -> Logbook:
-    """The log of one attempt, made anew from its recording; of so many lines at the most."""
+    """Return the log of one attempt, read from its recording again; its newest `most` lines."""
     worker = state.workers[attempt.worker]
     parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
     started = state.workers[attempt.worker].attempt_since or 0.0
     logbook = Logbook(attempt.number, most)
-    notes = tools.layout.agent_db(attempt.run, attempt.worker)
+    notes = tools.store.agent(attempt.run, attempt.worker)
     path = tools.layout.recording(attempt)
     read = partial(_read, path, parser, logbook, started, notes=notes)
     return await anyio.to_thread.run_sync(read)
@@ -42,7 +43,7 @@ async def read_log(
 async def log_from(
     kept: Logbook, after: int, most: int | None, read: Callable[..., Awaitable[Logbook]]
 ) -> LogChunk:
-    """The lines of a log that are asked for; what is no longer kept of it is read once more."""
+    """Return the lines of a log that are asked for; those no longer kept are read once more."""
     rest = kept.read(after, most=most)
     first = min(max(after, 0 if most is None else kept.next - most), rest.first)
     if first == rest.first:
@@ -53,7 +54,7 @@ async def log_from(
 
 
 async def story_before(tools: Tools, state: RunState, w: Worker) -> str:
-    """What the attempt before did, for an agent that goes on in its place and remembers nothing."""
+    """Tell the attempt before, for an agent that goes on in its place and remembers nothing."""
     if not wants_story(w) or w.next.previous is None:
         return ""
     attempt = AttemptId(state.run, w.id, w.next.previous)
@@ -65,7 +66,7 @@ async def story_before(tools: Tools, state: RunState, w: Worker) -> str:
 
 
 def _read(
-    path: Path, parser: StreamParser, logbook: Logbook, started: float, *, notes: Path
+    path: Path, parser: StreamParser, logbook: Logbook, started: float, *, notes: AgentLog
 ) -> Logbook:
     logbook.recall(remarks_of(notes, logbook.attempt))
     try:
@@ -98,7 +99,7 @@ def _write(logbook: Logbook, events: Sequence[a.AgentEvent], at: float) -> None:
 
 
 def output_bytes(path: Path) -> bytes:
-    """What an attempt wrote on stdout and stderr, in the order in which it came."""
+    """Return the output of an attempt, stdout and stderr in the order in which they came."""
     try:
         frames, _ = parse(path.read_bytes())
     except FileNotFoundError:

@@ -40,7 +40,7 @@ async def run_in_thread(
         parser=OwnStream(request, speaks=True),
         request=request,
         logbook=run.new_logbook(w.id, w.attempt),
-        notebook=Notebook(tools.layout.agent_db(state.run, w.id), w.attempt),
+        notebook=Notebook(tools.store.agent(state.run, w.id), w.attempt),
         clock=tools.clock,
         limits=state.limits_of(w.id),
         feed=run.feed,

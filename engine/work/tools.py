@@ -17,6 +17,7 @@ from engine.site.attempts import Starter
 from engine.site.ports import Ports
 from engine.site.seeds import Seeds
 from engine.store.layout import Layout
+from engine.store.store import Store
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
 from engine.work.trouble import storage_trouble
@@ -30,6 +31,7 @@ class Tools:
     starter: Starter
     workshop: Workshop
     layout: Layout
+    store: Store
     bus: Bus
     clock: Clock
     project: Path

@@ -40,6 +40,8 @@ from engine.messages.results import Change
 from engine.phases import Phase
 from engine.policies import MergeMode
 from engine.run.journal import Journal
+from engine.store.layout import Layout
+from engine.store.sqlite import SqliteStore
 from tests.support.measuring import Row
 from tests.support.plans import a_plan, a_step
 
@@ -303,9 +305,9 @@ async def rest() -> list[Row]:
 
 async def resume() -> list[Row]:
     with tempfile.TemporaryDirectory(dir=FOLDER, prefix="plait-bench-") as folder:
-        path = Path(folder, "run.db")
-        facts = await to_thread.run_sync(_write_journal, path)
-        journal = await to_thread.run_sync(partial(Journal.open, RunId("r"), path))
+        store = SqliteStore(Layout(Path(folder)))
+        facts = await to_thread.run_sync(_write_journal, store)
+        journal = await to_thread.run_sync(partial(Journal.open, RunId("r"), store))
         began = time.perf_counter()
         state = await to_thread.run_sync(journal.replay)
         replayed = time.perf_counter() - began
@@ -316,10 +318,10 @@ async def resume() -> list[Row]:
     return [Row("reading a long run again", replayed, 3, "s", note=note)]
 
 
-def _write_journal(path: Path) -> int:
+def _write_journal(store: SqliteStore) -> int:
     """A run of many workers of one step, told by the facts that one of each makes."""
     plan = a_plan(a_step("a", FACTS // 3, merge=MergeMode.EACH), max_concurrent_workers=AT_ONCE)
-    journal = Journal.create(RunId("r"), path, plan, {})
+    journal = Journal.create(RunId("r"), store, plan, {})
     state, count = initial_state(RunId("r"), plan), 0
 
     def feed(fact: f.Fact) -> None:

@@ -16,7 +16,7 @@ from engine.ids import RunId
 from engine.run.journal import Journal
 from engine.run.view import view_of
 from engine.store.codec import dump
-from engine.store.run_store import RunStore
+from engine.store.sqlite.run_store import RunStore
 
 FOLDER = Path(__file__).with_name("journals")
 Row = dict[str, Any]
@@ -52,8 +52,8 @@ def last_report(state: RunState) -> Flat:
 
 def save(kept: Path, path: Path, tmp: Path) -> None:
     """Write a journal as text; the folder it was made in is named `/frozen`."""
-    journal = Journal.open(RunId(path.parent.name), path, read_only=True)
     with RunStore.open(path, read_only=True) as store:
+        journal = Journal(RunId(path.parent.name), store)
         rows: list[Row] = [
             {"plan": store.plan_json, "core": store.core_version, "run": path.parent.name}
         ]
@@ -64,8 +64,7 @@ def save(kept: Path, path: Path, tmp: Path) -> None:
             gone = [key for key in before if key not in view]
             rows.append({"fact": [entry.at, entry.kind, entry.json], "view": changed, "gone": gone})
             before = view
-    rows.append({"report": last_report(journal.replay())})
-    journal.close()
+        rows.append({"report": last_report(journal.replay())})
     text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
     for found, said in ((str(tmp), "/frozen"), (os.environ.get("HOME", "/nowhere"), "/home/me")):
         text = text.replace(json.dumps(found)[1:-1], said)

@@ -6,6 +6,7 @@ import pytest
 
 from engine.ids import RunId
 from engine.run.journal import Journal
+from engine.store.sqlite.run_store import RunStore
 from tests.frozen.kept import FOLDER, Flat, last_report, load, restore, views
 from tests.frozen.scenarios import SCENARIOS
 
@@ -29,7 +30,7 @@ def test_every_scenario_is_kept():
 def test_a_frozen_run_replays_to_the_views_and_the_report_of_its_day(kept: Path, tmp_path: Path):
     rows = load(kept)
     path = restore(rows, tmp_path)
-    journal = Journal.open(RunId(path.parent.name), path, read_only=True)
+    journal = Journal(RunId(path.parent.name), RunStore.open(path, read_only=True))
     frozen: dict[str, object] = {}
     steps = [row for row in rows if "fact" in row]
     for row, now in zip(steps, views(journal), strict=True):
@@ -43,7 +44,7 @@ def test_a_frozen_run_replays_to_the_views_and_the_report_of_its_day(kept: Path,
 def test_the_events_of_a_frozen_run_can_still_be_read(kept: Path, tmp_path: Path):
     rows = load(kept)
     path = restore(rows, tmp_path)
-    journal = Journal.open(RunId(path.parent.name), path, read_only=True)
+    journal = Journal(RunId(path.parent.name), RunStore.open(path, read_only=True))
     told = [type(each.event).__name__ for each in journal.events()]
     assert told == [row["event"][1] for row in rows if "event" in row]
     journal.close()

@@ -74,7 +74,7 @@ async def test_an_agent_whose_rows_cannot_be_kept_works_on(
     def fails(*_: Any) -> None:
         raise StoreError("agent.db: database or disk is full")
 
-    monkeypatch.setattr("engine.work.notebook._record", fails)
+    monkeypatch.setattr("engine.store.sqlite.agent_store.AgentStore.record", fails)
     agent = scripted({"repeat": {"times": 100, "steps": [{"think": "{i}"}]}}, {"result": "done"})
     async with place.engine() as engine:
         report = await (await engine.start(manifest({"name": "a", "agent": agent}))).wait()

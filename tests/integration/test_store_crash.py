@@ -10,13 +10,13 @@ from random import Random
 
 import pytest
 
-from engine.store.run_store import RunStore
+from engine.store.sqlite.run_store import RunStore
 from tests.support.needs import need
 
 WRITER = """
 import itertools, sys
 from pathlib import Path
-from engine.store.run_store import RunStore
+from engine.store.sqlite.run_store import RunStore
 
 store = RunStore.open(Path(sys.argv[1]))
 batch = sum(1 for _ in store.facts()) // 3
@@ -58,7 +58,7 @@ import json, os, resource, sys
 from pathlib import Path
 from engine.errors import StoreError
 from engine.store.files import write_atomically
-from engine.store.run_store import RunStore
+from engine.store.sqlite.run_store import RunStore
 
 folder, how = Path(sys.argv[1]), sys.argv[2]
 small = folder / "exit.json"

@@ -1,18 +1,15 @@
-import json
 import os
 from pathlib import Path
 
 import pytest
 
 from engine.ids import RunId
-from engine.messages.events import RunFinished, RunStarted, RunWaiting, WorkerMoved
-from engine.messages.questions import Standing
-from engine.messages.results import Outcome, RunReport
-from engine.phases import Phase
+from engine.messages.events import RunStarted
+from engine.messages.questions import RunSummary, Standing
 from engine.store.codec import to_json
-from engine.store.history import list_runs
 from engine.store.layout import Layout
-from engine.store.run_store import SCHEMA, STANDING, RunStore
+from engine.store.sqlite import SqliteStore
+from engine.store.sqlite.run_store import SCHEMA, STANDING, RunStore
 
 
 @pytest.fixture
@@ -20,6 +17,10 @@ def layout(tmp_path: Path) -> Layout:
     layout = Layout(tmp_path)
     layout.make()
     return layout
+
+
+def list_runs(layout: Layout) -> list[RunSummary]:
+    return SqliteStore(layout).runs()
 
 
 def make(layout: Layout, name: str, *events: object, at: float) -> None:
@@ -32,34 +33,6 @@ def make(layout: Layout, name: str, *events: object, at: float) -> None:
 
 def began() -> RunStarted:
     return RunStarted(name="fix", steps=("a",), workers=("a/worker_1",), cap=1)
-
-
-def moved() -> WorkerMoved:
-    return WorkerMoved(worker="a/worker_1", attempt=1, before=Phase.WAITING, after=Phase.QUEUED)
-
-
-def report(outcome: Outcome) -> RunReport:
-    return RunReport(run="r", name="fix", outcome=outcome, steps={})
-
-
-def test_runs_are_listed_newest_first_with_how_they_stand(layout: Layout):
-    done = RunFinished(report=report(Outcome.SUCCESS))
-    waits = RunWaiting(report=report(Outcome.PENDING))
-    make(layout, "done", began(), moved(), waits, moved(), done, at=100)
-    make(layout, "waits", began(), moved(), waits, at=200)
-    make(layout, "goes-on", began(), waits, moved(), at=300)
-    make(layout, "retried", began(), done, moved(), at=400)
-    make(layout, "new", began(), at=500)
-    runs = list_runs(layout)
-    assert [(run.id, run.started, run.standing, run.verdict) for run in runs] == [
-        ("new", 500, Standing.UNFINISHED, None),
-        ("retried", 400, Standing.UNFINISHED, "success"),
-        ("goes-on", 300, Standing.UNFINISHED, "pending"),
-        ("waits", 200, Standing.WAITING, "pending"),
-        ("done", 100, Standing.FINISHED, "success"),
-    ]
-    assert {run.name for run in runs} == {"fix"}
-    assert runs[-1].last == 104
 
 
 def test_a_run_that_cannot_be_read_hides_no_other(layout: Layout):
@@ -87,15 +60,6 @@ def test_a_run_that_cannot_be_read_hides_no_other(layout: Layout):
 
 def test_no_runs_are_no_problem(tmp_path: Path):
     assert list_runs(Layout(tmp_path)) == []
-
-
-def test_a_living_run_is_listed_too(layout: Layout):
-    path = layout.run_db(RunId("live"))
-    layout.make(path.parent)
-    with RunStore.create(path, plan_json="{}", core_version=1, meta={}) as store:
-        store.append([], [("RunStarted", json.dumps({"name": "x"}))], at=5)
-        (run,) = list_runs(layout)
-    assert (run.started, run.name, run.standing) == (5, "x", Standing.UNFINISHED)
 
 
 def test_a_long_run_is_summed_up_from_the_index(layout: Layout):

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from engine.errors import StoreError
-from engine.store.database import Database, Schema
-from engine.store.run_store import RunStore
+from engine.store.sqlite.database import Database, Schema
+from engine.store.sqlite.run_store import RunStore
 
 
 @pytest.fixture
@@ -94,7 +94,8 @@ def test_a_closed_journal_can_be_read_in_a_folder_that_may_not_be_written(
     store.append(pairs("Fact", 1), [], at=1)
     store.close()
     script = (
-        "import os, sys; from pathlib import Path; from engine.store.run_store import RunStore\n"
+        "import os, sys; from pathlib import Path\n"
+        "from engine.store.sqlite.run_store import RunStore\n"
         "os.geteuid() or os.setuid(65534)\n"
         "store = RunStore.open(Path(sys.argv[1]), read_only=True)\n"
         "print([fact.json for fact in store.facts()])\n"
@@ -136,7 +137,7 @@ def test_two_writers_number_without_gaps(store: RunStore, path: Path):
 def test_a_writer_that_is_kept_waiting_says_why(
     store: RunStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("engine.store.database.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("engine.store.sqlite.database.BUSY_SECONDS", 0.05)
     with RunStore.open(path) as other:
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")

@@ -46,7 +46,7 @@ ALLOWED = {
     "engine/sandbox/probe_cgroups.py": PROBE,
     "engine/sandbox/trials.py": PROBE,
     "engine/spec/reference.py": TRUSTED,
-    "engine/store/database.py": ENGINE_STATE,
+    "engine/store/sqlite/database.py": ENGINE_STATE,
     "engine/work/asking.py": ENGINE_STATE,
     "engine/work/checking.py": ENGINE_STATE,
     "engine/review/comparing.py": ENGINE_STATE,

@@ -11,8 +11,7 @@ from engine.messages.questions import Ask, LeaveEngine, answer_type, question_ki
 from engine.port.client import RemoteEngine
 from engine.port.port import EnginePort
 from engine.run.answers import ANSWERS
-from engine.store.codec import dump
-from engine.store.codec_types import codec_of
+from engine.store.codec import codec_of, dump
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, imports, io_py
 
 KINDS = sorted(question_kinds().values(), key=lambda kind: kind.__name__)

@@ -15,6 +15,7 @@ from engine.messages.events import StepSettled, Told
 from engine.messages.results import Outcome
 from engine.run.journal import Journal, read_told
 from engine.store.layout import Layout
+from engine.store.sqlite import SqliteStore
 from tests.support.plans import a_plan, a_step
 
 pytestmark = pytest.mark.anyio
@@ -27,13 +28,11 @@ class Stream:
     """Two runs that tell by turns, their journals, and a bus that keeps few."""
 
     def __init__(self, root: Path) -> None:
-        layout = Layout(root)
+        store = SqliteStore(Layout(root))
         self.journals = []
         for run in RUNS:
-            layout.make(layout.run(run))
-            path = layout.run_db(run)
-            self.journals.append(Journal.create(run, path, a_plan(a_step("a")), {}))
-        self.bus = Bus(lambda run, after, until: read_told(layout, run, after, until), kept=KEPT)
+            self.journals.append(Journal.create(run, store, a_plan(a_step("a")), {}))
+        self.bus = Bus(lambda run, after, until: read_told(store, run, after, until), kept=KEPT)
 
     def tell(self, count: int) -> None:
         for n in range(count):

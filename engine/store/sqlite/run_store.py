@@ -8,10 +8,11 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from engine.errors import StoreError
-from engine.store.database import Database, Schema, numbered
+from engine.store.sqlite.database import Database, Schema, numbered
+from engine.store.store import Entry
 
 STANDING = "kind IN ('RunStarted', 'RunWaiting', 'RunFinished')"
 """The events that tell how a run stands."""
@@ -37,22 +38,13 @@ SCHEMA = Schema(
 _LAST = "SELECT (SELECT max(seq) FROM fact), (SELECT max(seq) FROM event)"
 
 
-class Entry(NamedTuple):
-    """One fact or event as it is kept; `seq` counts from 1 without gaps, each kind for itself."""
-
-    seq: int
-    at: float
-    kind: str
-    json: str
-
-
 class RunStore:
     """The journal of one run, open.
 
     Attributes:
-        plan_json: the plan, as it was when the run was created.
-        core_version: the version of the rules that wrote the facts.
-        meta: whatever the creator noted.
+        plan_json: The plan, as it was when the run was created.
+        core_version: The version of the rules that wrote the facts.
+        meta: Notes of the creator.
     """
 
     def __init__(self, database: Database) -> None:
@@ -68,10 +60,10 @@ class RunStore:
     def create(
         cls, path: Path, *, plan_json: str, core_version: int, meta: Mapping[str, str]
     ) -> Self:
-        """A new journal; its folder must exist.
+        """Make a new journal; its folder must exist.
 
         Raises:
-            StoreError: there is one already, or it cannot be written.
+            StoreError: There is one already, or it cannot be written.
         """
 
         def fill(connection: sqlite3.Connection) -> None:
@@ -82,10 +74,10 @@ class RunStore:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Self:
-        """An existing journal, to go on with or (beside its writer, too) only to read.
+        """Open an existing journal, to go on with or (beside its writer, too) only to read.
 
         Raises:
-            StoreError: it is missing, damaged, foreign, or of a newer plait.
+            StoreError: It is missing, damaged, foreign, or of a newer plait.
         """
         database = Database.open(path, SCHEMA, read_only=read_only)
         try:
@@ -102,16 +94,16 @@ class RunStore:
         at: float,
         durable: bool = False,
     ) -> list[int]:
-        """Keep facts and the events they caused, all of them or none; the events' numbers.
+        """Keep facts and the events they caused, all of them or none; return the events' numbers.
 
         Args:
-            facts: kind and JSON text of each.
-            events: likewise.
-            at: when, in wall-clock seconds.
-            durable: return only when a power cut could not take it any more.
+            facts: Kind and JSON text of each.
+            events: Likewise.
+            at: The moment, in wall-clock seconds.
+            durable: Return only when a power cut could not take it any more.
 
         Raises:
-            StoreError: they could not be written, and nothing of them is kept.
+            StoreError: They could not be written, and nothing of them is kept.
         """
         with self._database.transaction(durable=durable) as connection:
             fact, event = connection.execute(_LAST).fetchone()
@@ -125,21 +117,21 @@ class RunStore:
         return list(range(next_event, next_event + len(events)))
 
     def facts(self) -> Iterator[Entry]:
-        """Every fact, in order."""
+        """Yield every fact, in order."""
         return self._entries("SELECT * FROM fact WHERE seq > ? ORDER BY seq LIMIT ?", 0)
 
     def events(self, after: int = 0) -> Iterator[Entry]:
-        """Every event behind number `after`, in order."""
+        """Yield every event behind number `after`, in order."""
         return self._entries("SELECT * FROM event WHERE seq > ? ORDER BY seq LIMIT ?", after)
 
     def _entries(self, query: str, after: int) -> Iterator[Entry]:
         return map(Entry._make, self._database.paged(query, after=after))
 
     def copy(self, path: Path, kept: Mapping[str, str]) -> None:
-        """Write a copy, by names with what is to be carried along with it; nothing lies there yet.
+        """Write a copy and some named texts into one file; nothing lies there yet.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: It cannot be written.
         """
         self._database.rows("VACUUM INTO ?", str(path))
         # Not opened as a journal is: the copy is one plain file, with no log beside it.
@@ -148,7 +140,7 @@ class RunStore:
             connection.executemany("INSERT INTO kept VALUES (?, ?)", kept.items())
 
     def kept(self) -> dict[str, str]:
-        """What a copy carries along, by its names; nothing where it is no copy."""
+        """Return the texts that a copy carries along, by their names; none where it is no copy."""
         has_any = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'kept'"
         if not self._database.rows(has_any):
             return {}

@@ -24,7 +24,7 @@ PAGE_ROWS = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """What kind of file it is: its name in messages, its mark, and how it grew.
+    """One kind of file: its name in messages, its mark, and how it grew.
 
     `migrations[n]` holds the statements that lead from version n to n + 1; once released they are
     never edited, only followed by others.
@@ -62,7 +62,7 @@ class Database:
     def create(
         cls, path: Path, schema: Schema, fill: Callable[[sqlite3.Connection], object]
     ) -> Self:
-        """A new file with what `fill` writes, all of it durable or none of it there.
+        """Make a file with what `fill` writes, all of it durable or none of it there.
 
         A file whose creation was cut off is completed; anything else in its place is refused.
         """
@@ -84,7 +84,7 @@ class Database:
     def lay_down(
         cls, path: Path, schema: Schema, fill: Callable[[sqlite3.Connection], object]
     ) -> None:
-        """A new file with what `fill` writes, closed again; for what is derived.
+        """Make a file with what `fill` writes, and close it; for what is derived.
 
         Made in memory and put in its place whole, which takes a tenth of the time: most workers
         write one row in all their life.
@@ -109,7 +109,7 @@ class Database:
 
     @classmethod
     def open(cls, path: Path, schema: Schema, *, read_only: bool = False) -> Self:
-        """An existing file of this kind, brought to this program's version if it may be written."""
+        """Open a file of this kind, and bring it to this program's version if it may be written."""
         if not path.exists():
             raise StoreError(f"there is no {schema.what} at {path}")
         opened = cls(path, schema, mode=_read_mode(path) if read_only else "rw")
@@ -135,7 +135,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """All that is written in the block, or nothing of it.
+        """Write all that is written in the block, or nothing of it.
 
         What was committed survives any crash of this process. A power cut may take the last
         commits, never one in the middle; `durable` returns only when all are on disk.
@@ -156,14 +156,15 @@ class Database:
                     self._connection.execute("PRAGMA synchronous=NORMAL")
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """All rows of a small query."""
+        """Return all rows of a small query."""
         with self._lock, self._as_store_error():
             return self._connection.execute(query, values).fetchall()
 
     def paged(self, query: str, *values: object, after: int = 0) -> Iterator[Any]:
-        """The rows of a long query, which ends in `… > ? ORDER BY … LIMIT ?` by its first column.
+        """Yield the rows of a long query, which ends in `… > ? ORDER BY … LIMIT ?`.
 
-        Page by page, because a query left open holds the log back from being checkpointed.
+        It is ordered by its first column. It goes page by page, because a query left open holds the
+        log back from being checkpointed.
         """
         while True:
             page = self.rows(query, *values, after, PAGE_ROWS)
@@ -180,7 +181,7 @@ class Database:
             self._connection.execute("PRAGMA journal_size_limit=4194304")
 
     def _identified(self) -> int:
-        """The file's version, if it is one of ours and not of a newer program."""
+        """Return the file's version, if it is one of ours and not of a newer program."""
         schema, version = self._schema, self._pragma("user_version")
         mark = self._pragma("application_id")
         if mark != schema.application_id:
@@ -206,7 +207,7 @@ class Database:
             )
 
     def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
-        """Within a transaction, so that a half migrated file cannot be."""
+        """Run the missing statements, in a transaction so that no file is left half migrated."""
         for statements in self._schema.migrations[version:]:
             for statement in statements:
                 connection.execute(statement)
@@ -241,7 +242,7 @@ class Database:
 _LAID_DOWN: dict[Schema, bytes] = {}
 """A file of each kind with nothing in it."""
 _WRITE_VERSION, _READ_VERSION, _WRITE_AHEAD = 18, 19, 2
-"""Where the header of a file says that it has a write-ahead log, and how."""
+"""The bytes of a file's header that say that it has a write-ahead log, and their value."""
 
 _HINTS = {
     sqlite3.SQLITE_FULL: "Free some disk space; what was committed is safe.",
@@ -255,7 +256,7 @@ _HINTS = {
 
 
 def is_blank(path: Path) -> bool:
-    """Whether nothing is there, or no more than a creation leaves that was cut off."""
+    """Say if nothing is there, or no more than a creation leaves that was cut off."""
     if not path.exists():
         return True
     with closing(sqlite3.connect(_uri(path, "ro"), uri=True)) as connection:
@@ -266,7 +267,7 @@ def is_blank(path: Path) -> bool:
 
 
 def _read_mode(path: Path) -> str:
-    """How to open for reading: beside a log SQLite must write, where it may not there is none."""
+    """Return the mode for reading: beside a log SQLite must write, else there is none."""
     log = path.with_name(f"{path.name}-wal")
     may_write = os.access(path.parent, os.W_OK)
     return "ro" if may_write or log.exists() else "ro&immutable=1"
@@ -282,5 +283,5 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 
 def numbered(rows: Sequence[tuple[str, str]], first: int, at: float) -> list[Any]:
-    """Pairs of kind and JSON as rows with numbers from `first` on, all of one moment."""
+    """Return pairs of kind and JSON as rows numbered from `first` on, all of one moment."""
     return [(number, at, kind, text) for number, (kind, text) in enumerate(rows, first)]
