@@ -120,9 +120,9 @@ async def test_a_worktree_that_somebody_deleted_is_forgotten(place: MergingPlace
     shutil.rmtree(path)
     assert str(path) in place.built.worktrees()
     async with place.engine() as engine:
-        assert await engine.port.ask(CleanUp(dry_run=True)) == []
+        assert await engine.port.ask(CleanUp(dry_run=True)) == ()
         assert str(path) in place.built.worktrees()
-        assert await engine.port.ask(CleanUp()) == []
+        assert await engine.port.ask(CleanUp()) == ()
     assert place.built.worktrees() == [str(place.built.path)]
 
 

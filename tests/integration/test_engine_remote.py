@@ -32,6 +32,7 @@ from engine.port.client import (
 )
 from engine.port.protocol import VERSION, ProtocolError
 from engine.port.spawn import _is_hopeless, spawn_engine
+from engine.run.answers import ANSWERS
 from engine.site.place import find_place
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_worker
 
@@ -224,7 +225,9 @@ async def test_a_client_that_asks_for_nonsense_is_told_so_and_may_go_on(place: P
         await asking(engine)
         text = b""
         async with raw(engine) as stream:
-            await stream.send(b'{"id": 7, "do": "dance"}\n{"id": 8, "do": "history"}\n')
+            await stream.send(
+                b'{"id": 7, "do": "dance"}\n{"id": 8, "do": "ask", "question": {"type": "ListRuns"}}\n'
+            )
             while text.count(b"\n") < 2:
                 text += await stream.receive()
         replies = {reply["id"]: reply for reply in map(json.loads, text.splitlines())}
@@ -235,13 +238,13 @@ async def test_a_client_that_asks_for_nonsense_is_told_so_and_may_go_on(place: P
 async def test_what_goes_wrong_in_answering_is_told_and_ends_nobody(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
-    async def fail() -> None:
+    async def fail(*_: object) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(anyio.Path("/nowhere").read_bytes)
 
     async with place.engine() as engine:
         await asking(engine)
-        monkeypatch.setattr(engine._coordinator, "history", fail)
+        monkeypatch.setitem(ANSWERS, ListRuns, fail)  # type: ignore[arg-type]
         async with client(engine) as remote:
             with pytest.raises(EngineError, match="No such file"):
                 await remote.ask(ListRuns())

@@ -26,6 +26,7 @@ MINE, THEIRS = changed(3, "mine"), changed(3, "theirs")
 _DECIDES = """
 import sys, anyio
 from engine.messages import commands as c
+from engine.messages.merging import DecideConflict
 from engine.api import Engine
 
 async def main(project, run, worker):
@@ -34,7 +35,7 @@ async def main(project, run, worker):
             text = f"decision {number}\\n"
             action = c.WriteHunk(path="code", hunk=0, text=text)
             await engine.resume(run)
-            await engine.port.resolve(run, worker, action)
+            await engine.ask(DecideConflict(run, worker, action))
             print(number, flush=True)
 
 anyio.run(main, *sys.argv[1:])
@@ -176,7 +177,7 @@ async def test_two_who_decide_at_once_both_count(place: MergingPlace):
         async with anyio.create_task_group() as tasks:
             for number in range(2):
                 action = c.ChooseHunk(path="code", hunk=number, choice="target")
-                tasks.start_soon(engine.port.resolve, run.id, WHO, action)
+                tasks.start_soon(engine.ask, DecideConflict(run.id, WHO, action))
         assert (await engine.port.ask(ReadConflicts(run.id, WHO))).is_resolved
 
 

@@ -129,7 +129,7 @@ async def test_what_has_settled_is_off_the_radar_and_known_trees_are_not_merged_
     monkeypatch.setattr(radar.Merger, "preview", counted)
     async with place.engine() as engine:
         run = await reviewed(engine, place.workers(changed(3, "a"), changed(3, "b")))
-        (found,) = engine.port._radars.values()
+        (found,) = engine.port.runs._radars.values()
         await found.look()
         assert (await engine.view(run.id)).worker("s1/worker_1").clashes
         count = sum(merged)
@@ -148,7 +148,7 @@ async def test_an_agent_that_says_nothing_is_looked_at_all_the_same(place: Mergi
     )
     async with place.engine() as engine:
         run = await engine.start(place.manifest(*steps, isolation_strategy="worktree"))
-        (found,) = engine.port._radars.values()
+        (found,) = engine.port.runs._radars.values()
         await wait_worker(engine, run, "s2/worker_1", lambda w: w.phase is Phase.RUNNING)
         await wait_view(engine, run, lambda _: len(found._pictures) == 2)
         assert not (await engine.view(run.id)).worker("s1/worker_1").clashes
