@@ -21,9 +21,9 @@ from engine.git import (
     land,
     prepare_landing,
     read_blobs,
-    standing,
 )
 from engine.git.composition import Composed
+from engine.git.plumbing import standing
 from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
 from tests.support.repositories import RepositoryBuilder

@@ -294,14 +294,14 @@ _LOOK = """
 import json, sys
 from pathlib import Path
 from engine.sandbox.holes import hole_paths, hole_sockets, missing_holes
-from engine.sandbox.request import ConfineRequest, Holes
+from engine.sandbox.request import ConfineRequest, SandboxHoles
 from engine.sandbox.toolchains import _INSTALLERS, find_toolchains
 inner, good, here, shown = sys.argv[1], sys.argv[2], Path("/"), []
 for variable in ["PATH", *(name for name, _ in _INSTALLERS)]:
     env = {"HOME": good, "PATH": good, "SSH_AUTH_SOCK": inner, "DOCKER_HOST": f"unix://{inner}"}
     env[variable] = f"{inner}:{good}" if variable == "PATH" else inner
     found = find_toolchains(env, [Path("/usr")])
-    holes = Holes(paths=(inner,), docker=True, ssh_agent=True)
+    holes = SandboxHoles(paths=(inner,), docker=True, ssh_agent=True)
     request = ConfineRequest(name="x", workspace=here, home=here, env=env, holes=holes)
     opened = [*map(str, hole_paths(request)), *hole_sockets(request)]
     is_named = any(value == inner for _, value in found.variables) or inner in found.path
