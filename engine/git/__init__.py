@@ -25,7 +25,7 @@ _HOMES = {
     "composition": "Composed LandRequest Style compose",
     "diff": "Distance FileChange FilePatch Hunk Line changed_files distance file_patch file_patches"
     " is_ancestor is_patch_cut merge_base patch_bytes",
-    "landing": "LandPrepared LandRefused Landed Refusal land let_go prepare_landing"
+    "landing": "LandPrepared LandRefused Landed RefusalReason land let_go prepare_landing"
     " recover_landing",
     "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",
     "names": "PREFIX RefNames check_prefix",

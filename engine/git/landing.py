@@ -41,7 +41,7 @@ from engine.git.worktrees import Checkout, checkouts
 _SAY = "plait: land"
 
 
-class Refusal(StrEnum):
+class RefusalReason(StrEnum):
     """Why a target was left as it was."""
 
     MOVED = "the target has moved"
@@ -97,7 +97,7 @@ class Landed:
 class LandRefused:
     """The target is as it was."""
 
-    reason: Refusal
+    reason: RefusalReason
     detail: str = ""
     trashed: tuple[Trashed, ...] = ()
 
@@ -129,7 +129,7 @@ async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandRefused:
         DirtyTarget: Something there is not what the plan expects.
     """
     if not await stands_at(repo, plan.target, plan.old):
-        return LandRefused(reason=Refusal.MOVED)
+        return LandRefused(reason=RefusalReason.MOVED)
     found = await checkout_of(repo, plan.target)
     if isinstance(found, LandRefused):
         return found
@@ -170,12 +170,13 @@ async def checkout_of(repo: Repo, target: str) -> Checkout | LandRefused | None:
     every = await checkouts(repo)
     held = [place for place in every if target in place.held]
     if held:
-        return LandRefused(reason=Refusal.UNDER_WAY, detail=held[0].path)
+        return LandRefused(reason=RefusalReason.UNDER_WAY, detail=held[0].path)
     here = [place for place in every if place.branch == target]
     if len(here) > 1:
-        return LandRefused(reason=Refusal.TWICE, detail=", ".join(place.path for place in here))
+        places = ", ".join(place.path for place in here)
+        return LandRefused(reason=RefusalReason.TWICE, detail=places)
     if here and here[0].under_way:
-        return LandRefused(reason=Refusal.UNDER_WAY, detail=here[0].path)
+        return LandRefused(reason=RefusalReason.UNDER_WAY, detail=here[0].path)
     return here[0] if here else None
 
 
@@ -239,18 +240,18 @@ async def _land(repo: Repo, prepared: LandPrepared) -> Landed | LandRefused:
     if prepared.worktree is None:
         place = await checkout_of(repo, prepared.target)
         if place is not None:
-            return LandRefused(reason=Refusal.CHECKED_OUT)
+            return LandRefused(reason=RefusalReason.CHECKED_OUT)
         return await _swap(repo, prepared, HERE)
     found = await checkout_of(repo, prepared.target)
     if isinstance(found, LandRefused):
         return found
     if found is None or found.git_dir != prepared.git_dir:
-        return LandRefused(reason=Refusal.CHECKED_OUT)
+        return LandRefused(reason=RefusalReason.CHECKED_OUT)
     moves = await _moves(repo, prepared)
     async with locked_index(repo, found, prepared.name) as guard:
         seen = await to_thread.run_sync(_look, repo, prepared, found, moves)
         if not (seen.stands or await stands_at(repo, prepared.target, prepared.old)):
-            return LandRefused(reason=Refusal.MOVED)
+            return LandRefused(reason=RefusalReason.MOVED)
         await _prove_clean(repo, prepared, seen, moves)
         return await _write(repo, prepared, (seen.place, guard), moves)
 
@@ -295,7 +296,7 @@ async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> Landed | La
         if at == prepared.new:  # a git that was killed had done it before
             await let_go(repo, prepared)
             return Landed(target=prepared.target, commit=at)
-        return LandRefused(reason=Refusal.MOVED, detail=moved.stderr.strip())
+        return LandRefused(reason=RefusalReason.MOVED, detail=moved.stderr.strip())
     return Landed(target=prepared.target, commit=prepared.new)
 
 
@@ -322,7 +323,7 @@ async def recover_landing(repo: Repo, prepared: LandPrepared, trash: Path) -> La
             return Landed(target=prepared.target, commit=at)
         if at != prepared.old:
             if not guard.was_left:
-                return LandRefused(reason=Refusal.MOVED)
+                return LandRefused(reason=RefusalReason.MOVED)
             return await _go_back(repo, place, moves, trash)
         strangers = await _strangers(repo, place, moves)
         if not guard.was_left:
@@ -363,4 +364,4 @@ async def _go_back(repo: Repo, place: Checkout, moves: Moves, trash: Path) -> La
     trashed = await to_thread.run_sync(keep_copies, place.path, strangers & written, trash)
     if written:
         await write_files(repo, place, moves.reversed)
-    return LandRefused(reason=Refusal.MOVED, trashed=trashed)
+    return LandRefused(reason=RefusalReason.MOVED, trashed=trashed)

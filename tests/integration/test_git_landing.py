@@ -15,7 +15,7 @@ from engine.git import (
     LandRequest,
     MergedTrees,
     Merger,
-    Refusal,
+    RefusalReason,
     Style,
     Wording,
     compose,
@@ -208,7 +208,7 @@ async def test_landing_refuses_a_target_that_moved(tmp_path: Path):
     refused = await land(repo, plan)
 
     assert isinstance(refused, LandRefused)
-    assert refused.reason is Refusal.MOVED
+    assert refused.reason is RefusalReason.MOVED
     assert target.built.rev("main") == moved
     assert target.built.status() == ""
 
@@ -241,22 +241,22 @@ UNDER_WAY = {
             "git checkout -q -b c main~1; echo x > src/a.py; git commit -qam c;"
             "git checkout -q main; echo y > src/a.py; git commit -qam d; git merge c || true"
         ),
-        Refusal.UNDER_WAY,
+        RefusalReason.UNDER_WAY,
     ),
-    "a bisect of the target": ("git bisect start main main~2", Refusal.UNDER_WAY),
+    "a bisect of the target": ("git bisect start main main~2", RefusalReason.UNDER_WAY),
     "a rebase of the target": (
         (
             "git branch up main~1; echo z > src/a.py; git commit -qam z; git checkout -q up;"
             "echo q > src/a.py; git commit -qam q; git checkout -q main; git rebase up || true"
         ),
-        Refusal.UNDER_WAY,
+        RefusalReason.UNDER_WAY,
     ),
 }
 
 
 @pytest.mark.parametrize(("state", "reason"), UNDER_WAY.values(), ids=UNDER_WAY)
 async def test_landing_waits_for_what_is_under_way(
-    tmp_path: Path, state: str, reason: Refusal | None
+    tmp_path: Path, state: str, reason: RefusalReason | None
 ):
     target = Target(tmp_path)
     target.built.shell(state)
@@ -285,7 +285,7 @@ async def test_landing_refuses_a_target_checked_out_twice(tmp_path: Path):
     refused = await prepare_landing(repo, await target.composed(repo))
 
     assert isinstance(refused, LandRefused)
-    assert refused.reason is Refusal.TWICE
+    assert refused.reason is RefusalReason.TWICE
 
 
 async def test_landing_reaches_a_target_checked_out_in_a_linked_worktree(tmp_path: Path):
