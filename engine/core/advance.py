@@ -50,7 +50,7 @@ def _tell_worker(turn: Turn, fact: f.WorkerFact) -> None:
     w = turn.state.workers.get(fact.worker)
     if w is None:
         raise IllegalTransition(f"{turn.fact} speaks of {fact.worker}, who is not in this run")
-    if fact.attempt != w.attempt or turn.fact in QUIET.get(w.phase, frozenset()):
+    if fact.attempt != w.attempt.number or turn.fact in QUIET.get(w.phase, frozenset()):
         turn.drop()
         return
     if turn.fact in _MOVING and turn.fact not in TOLD[w.phase] and turn.fact not in _EVERY_PHASE:
@@ -159,12 +159,12 @@ def _tell_observers(turn: Turn) -> None:
         own = turn.state.steps[step.name]
         outcome = step_outcome(turn.state, step)
         if outcome is not own.told:
-            own = turn.change_step(step.name, told=outcome)
+            own = turn.change_step(step.name, replace(own, told=outcome))
             if outcome is not Outcome.PENDING:
                 turn.publish(StepSettled(step=step.name, outcome=outcome))
         able = candidates(turn.state, step) if is_choice_due(turn.state, step) else ()
         if able != own.choice_told:
-            turn.change_step(step.name, choice_told=able)
+            turn.change_step(step.name, replace(own, choice_told=able))
             if able:
                 turn.publish(ChoiceWanted(step=step.name, candidates=tuple(map(str, able))))
     _tell_end(turn)

@@ -44,7 +44,7 @@ def _passed_over(state: RunState, step: PlannedStep) -> int:
     if not step.has_candidates or step.policy.kind is PolicyKind.FIRST:
         return 0
     discarded = state.crew.standing((Phase.DISCARDED,), step.name)
-    return sum(w.cause is StopCause.USER and not w.is_conflict_of_base for w in discarded)
+    return sum(w.cause is StopCause.USER and not w.review.is_conflict_of_base for w in discarded)
 
 
 def _needed(step: PlannedStep, total: int) -> int:
@@ -93,21 +93,22 @@ def is_to_be_retried(state: RunState, worker: Worker) -> bool:
     has_ended = worker.phase is Phase.FAILED or (
         worker.phase is Phase.CANCELLED and worker.cause in LOST
     )
-    return has_ended and not worker.is_given_up and may_retry(state, worker)
+    return has_ended and not worker.history.is_given_up and may_retry(state, worker)
 
 
 def may_retry(state: RunState, worker: Worker) -> bool:
     """Whether a failed worker has an attempt left that the rules allow."""
     rule = state.plan.step(worker.id.step).retry
     own = state.steps[worker.id.step]
-    if (own.has_failed_fast and not worker.is_by_hand) or state.stop is not None:
+    if (own.has_failed_fast and not worker.history.is_by_hand) or state.stop is not None:
         return False
     if worker.cause in _NEVER_RETRIED:
         return False
     if worker.cause in LOST:
         # A machine that dies takes all its workers at once, so each counts its own losses alone.
-        return _recent(state, worker.losses, rule) < rule.restarts
-    return _recent(state, own.restarts, rule) < rule.restarts and worker.tries < rule.attempts
+        return _recent(state, worker.history.losses, rule) < rule.restarts
+    has_try = worker.history.tries < rule.attempts
+    return has_try and _recent(state, own.restarts, rule) < rule.restarts
 
 
 def _recent(state: RunState, restarts: Sequence[float], rule: RetryRule) -> int:
@@ -161,9 +162,9 @@ def offers(state: RunState, step: PlannedStep) -> Bases | None:
         return None
     if step.has_candidates:
         chosen = chosen_of(state, step)
-        return None if chosen is None else ((chosen, state.workers[chosen].attempt),)
+        return None if chosen is None else ((chosen, state.workers[chosen].attempt.number),)
     return tuple(
-        (worker.id, worker.attempt)
+        (worker.id, worker.attempt.number)
         for worker in state.workers_of(step.name)
         if worker.outcome is Outcome.SUCCESS
     )
@@ -196,7 +197,7 @@ def must_land_first(state: RunState, worker: WorkerId) -> tuple[WorkerId, ...]:
     """The upstream changes that this one is stacked on and that are not on the target yet."""
     return tuple(
         base
-        for base, _ in state.workers[worker].bases
+        for base, _ in state.workers[worker].attempt.bases
         if state.plan.step(base.step).merge is not MergeMode.NONE
         and has_commit(state.workers[base])
         and state.workers[base].phase is not Phase.LANDED
@@ -220,11 +221,13 @@ def run_outcome(state: RunState) -> Outcome:
 def is_despite_check(state: RunState, w: Worker) -> bool:
     """Tell whether a human overruled a red check: the flag counts only where nothing is proved."""
     has_check = state.plan.step(w.id.step).check is not None
-    is_proved = w.check is not None and w.check.passed and w.check.is_clean
-    return has_check and not is_proved and w.land is not None and w.land.is_despite_check
+    check, wish = w.review.check, w.landing.wish
+    is_proved = check is not None and check.passed and check.is_clean
+    return has_check and not is_proved and wish is not None and wish.is_despite_check
 
 
 def verdict(w: Worker) -> Verdict | None:
     """Return how far a worker's success is proved."""
-    has_claimed = w.ended is not None and w.ended.ok
-    return verdict_of(w.check, is_stale=w.is_check_stale, has_claimed=has_claimed)
+    ended = w.attempt.ended
+    has_claimed = ended is not None and ended.ok
+    return verdict_of(w.review.check, is_stale=w.review.is_check_stale, has_claimed=has_claimed)

@@ -1,10 +1,9 @@
 """What it does to a run that a composite was woven from a step's candidates."""
 
 from dataclasses import replace
-from typing import Any
 
 from engine.core import facts as f
-from engine.core.state import Worker
+from engine.core.state import Reviewed, Worker
 from engine.core.turn import Turn
 from engine.messages.events import ReviewWanted
 from engine.messages.results import Badge, Outcome
@@ -23,7 +22,7 @@ def woven(turn: Turn, fact: f.CompositeWoven) -> None:
         return
     if old is None:
         _plan(turn, fact)
-    turn.change(worker, **_fields(turn, fact))
+    turn.change(_woven(turn.worker(worker), fact))
     turn.publish(
         ReviewWanted(
             worker=str(worker),
@@ -49,23 +48,14 @@ def _plan(turn: Turn, fact: f.CompositeWoven) -> None:
     )
 
 
-def _fields(turn: Turn, fact: f.CompositeWoven) -> dict[str, Any]:
-    old = turn.worker(fact.planned.id)
-    gone = {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED}
-    return {
-        "attempt": fact.attempt,
-        "attempt_since": fact.at,
-        "bases": fact.bases,
-        "base": fact.change.base,
-        "branch": fact.branch,
-        "change": fact.change,
-        "whole": None,
-        "left_out": (),
-        "check": fact.check,
-        "is_check_stale": False,
-        "badges": old.badges - gone,
-        "error": None,
-        "land": None,
-        "resolved": None,
-        "resolved_onto": None,
-    }
+def _woven(w: Worker, fact: f.CompositeWoven) -> Worker:
+    return replace(
+        w,
+        attempt=replace(w.attempt, number=fact.attempt, bases=fact.bases),
+        begun=replace(w.begun, at=fact.at, base=fact.change.base, branch=fact.branch),
+        change=fact.change,
+        review=Reviewed(check=fact.check),
+        landing=replace(w.landing, wish=None),
+        error=None,
+        badges=w.badges - {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED},
+    )

@@ -180,7 +180,7 @@ class Proof:
     def _noted(self, state: RunState, known: Known, question: _Question) -> Asked | Found:
         """How things were; of an attempt, if what was noted of them is still there."""
         _, worker, before, note = question
-        tree = state.workers[worker].workspace
+        tree = state.workers[worker].begun.workspace
         if note is not None and tree is not None:  # from now on nobody has business there
             known.trees.add(worker, tree)
         try:

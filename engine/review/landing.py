@@ -217,7 +217,7 @@ class Landings:
 
         Nor is a red one that a human overrules: it was seen, and is known to be of this very tree.
         """
-        known = state.workers[effect.worker].check
+        known = state.workers[effect.worker].review.check
         if known is not None and known.speaks_for(composed.tree):
             if known.passed and known.batch is None:
                 return replace(known, is_exact=True)
@@ -380,7 +380,7 @@ def _named(paths: Sequence[bytes]) -> str:
 
 
 def _landing_message(state: RunState, w: Worker) -> str:
-    words = w.prompt or state.plan.step(w.id.step).run or ""
+    words = w.begun.prompt or state.plan.step(w.id.step).run or ""
     first = next((line.strip() for line in words.splitlines() if line.strip()), "")
     subject = f"{w.id}: {legible_line(first)}" if first else f"{w.id}"
     return f"{subject[:72]}\n"
@@ -390,10 +390,10 @@ def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
     rows: list[tuple[str, str]] = [
         ("Plait-Run", state.run),
         ("Plait-Worker", str(w.id)),
-        ("Plait-Attempt", str(w.attempt)),
+        ("Plait-Attempt", str(w.attempt.number)),
     ]
-    if w.left_out:
-        rows.append(("Plait-Left-Out", str(len(w.left_out))))
+    if w.review.left_out:
+        rows.append(("Plait-Left-Out", str(len(w.review.left_out))))
     check = state.plan.step(w.id.step).check
     if check is not None:  # a commit whose tree then fails the check never lands
         rows.append((_CHECK, f"passed: {check}"))
@@ -404,7 +404,7 @@ def _with_verdict(
     state: RunState, effect: e.Land, rows: tuple[tuple[str, str], ...], *, tree: str
 ) -> tuple[tuple[str, str], ...]:
     """Say where the tree lands for another reason than a check that passed on it alone."""
-    known = state.workers[effect.worker].check
+    known = state.workers[effect.worker].review.check
     if known is None or not known.speaks_for(tree):
         return rows
     found = dict(rows)
@@ -417,5 +417,5 @@ def _with_verdict(
 
 def _is_overruled(state: RunState, effect: e.Land, found: CheckResult) -> bool:
     """Tell whether a human lands a tree although they know that its check is red."""
-    is_known = found == state.workers[effect.worker].check
+    is_known = found == state.workers[effect.worker].review.check
     return effect.is_despite_check and is_known and not found.passed

@@ -58,7 +58,7 @@ def judge(
         return found
     if not is_seen(found, getattr(command, "seen", None)):
         return refused_unseen(found)
-    base = {"worker": found.id, "attempt": found.attempt, "at": at}
+    base = {"worker": found.id, "attempt": found.attempt.number, "at": at}
     verdict = _WORKER_COMMANDS[type(command)](state, found, command, base)
     if isinstance(command, c.RetryWorker) and isinstance(verdict, Ruling):
         return _from_moment(verdict, command, moments)
@@ -109,7 +109,7 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
         agent=agent,
         is_alone=True,
     )
-    note = f"attempt {w.attempt + 1}, {command.mode}{_of_siblings(state, w.id)}"
+    note = f"attempt {w.attempt.number + 1}, {command.mode}{_of_siblings(state, w.id)}"
     return Ruling((fact,), note)
 
 
@@ -174,10 +174,10 @@ def _merged(old: Limits, new: Limits | None) -> Limits | None:
 
 
 def _answer(_: RunState, w: Worker, command: c.Answer, base: dict[str, Any]) -> Verdict:
-    if not w.questions:
+    if not w.attempt.questions:
         return _not_now(w, "it asks nothing")
-    wanted = command.question or w.questions[0].id
-    if all(q.id != wanted for q in w.questions):
+    wanted = command.question or w.attempt.questions[0].id
+    if all(q.id != wanted for q in w.attempt.questions):
         return c.Refused(f"{w.id} no longer asks that", hint="Look at what it asks now.")
     fact = f.HumanAnswered(
         **base, question=wanted, answer=command.answer, is_for_run=command.is_for_run
@@ -249,8 +249,9 @@ def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> 
         )
     if Badge.VIOLATION in w.badges:
         return c.Refused(
-            f"{w.id} reached outside its tree: {', '.join(w.violations)}",
-            hint=f"See what changed there. Its work is on {w.branch}, for you to merge by hand.",
+            f"{w.id} reached outside its tree: {', '.join(w.attempt.violations)}",
+            hint=f"See what changed there. Its work is on {w.begun.branch}, for you to merge"
+            " by hand.",
         )
     fact = f.Approved(
         **base,
@@ -265,14 +266,14 @@ def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> 
 
 def _undo(state: RunState, w: Worker, command: c.UndoLanding, base: dict[str, Any]) -> Verdict:
     del command
-    if w.is_undone:
+    if w.landing.is_undone:
         return Ruling((), f"the landing of {w.id} is undone already")
-    if w.phase is not Phase.LANDED or w.prepared is None:
+    if w.phase is not Phase.LANDED or w.landing.prepared is None:
         return _not_now(w, "there is no landing to undo")
     above = [
         str(other.id)
         for other in state.workers.values()
-        if other.phase is Phase.LANDED and (w.id, w.attempt) in other.bases
+        if other.phase is Phase.LANDED and (w.id, w.attempt.number) in other.attempt.bases
     ]
     if above:
         names = ", ".join(above)
@@ -297,7 +298,7 @@ def _resume(state: RunState, command: c.Resume, at: float) -> Verdict:
     is_held = state.is_paused or state.stop is not None
     facts: tuple[f.Fact, ...] = (f.ResumeRequested(at=at),) if is_held else ()
     facts += tuple(
-        f.BackoffElapsed(worker=w.id, attempt=w.attempt, at=at)
+        f.BackoffElapsed(worker=w.id, attempt=w.attempt.number, at=at)
         for w in state.workers.values()
         if _wants_login(w)
     )
@@ -383,7 +384,7 @@ def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:
         str(w.id)
         for above in dependents(state.plan, step.name)
         for w in state.workers_of(above.name)
-        if w.phase in HOLDING or (w.phase is Phase.BACKING_OFF and w.ran)
+        if w.phase in HOLDING or (w.phase is Phase.BACKING_OFF and w.history.ran)
     ]
     if not at_work:
         return None

@@ -125,17 +125,17 @@ class Merges(ABC):
             raise WorkspaceError(f"{w.id} is {w.phase}: there is no finished work to check")
         if live.state.plan.step(w.id.step).check is None:
             raise WorkspaceError(f"{w.id.step} has no check", hint="Give its step a `check:`.")
-        checking = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt))
+        checking = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt.number))
         async with self._tools.landing:
             found = await self._tools.workshop.check_again(live.state, w, checking, is_own=is_own)
         if isinstance(found, Refusal):
             raise WorkspaceError(found.reason)
-        checked = c.Seen(tree=(w.change.tree or "") if w.change else "", attempt=w.attempt)
+        checked = c.Seen(tree=(w.change.tree or "") if w.change else "", attempt=w.attempt.number)
         require_seen(live.state.workers[w.id], checked)  # else it says nothing of what is there now
         live.feed(
             f.Rechecked(
                 worker=w.id,
-                attempt=w.attempt,
+                attempt=w.attempt.number,
                 check=found,
                 is_for_landing=not is_own,
                 at=self._tools.clock.now(),
@@ -165,7 +165,7 @@ class Merges(ABC):
         if not fits or commands == {None}:
             return BatchCheck(fits=fits, tree=batch.tree or None)
         w = live.state.workers[ids[0]]
-        checker = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt))
+        checker = Checking(live, self._tools, e.RunCheck(worker=w.id, attempt=w.attempt.number))
         async with self._tools.landing:
             check = await self._tools.workshop.check_commit(
                 live.state, batch.commit, batch.tree, checker
@@ -178,7 +178,7 @@ class Merges(ABC):
             own = replace(
                 check, tree=tree, batch=None if is_exact else batch.tree, is_exact=is_exact
             )
-            attempt = live.state.workers[worker].attempt
+            attempt = live.state.workers[worker].attempt.number
             live.feed(
                 f.Rechecked(worker=worker, attempt=attempt, check=own, at=self._tools.clock.now())
             )
@@ -262,7 +262,7 @@ class Merges(ABC):
         self._note_command(live, "Weave", "")
         check: CheckResult | None = None
         if planned.check is not None:
-            effect = e.RunCheck(worker=first.id, attempt=first.attempt)
+            effect = e.RunCheck(worker=first.id, attempt=first.attempt.number)
             checker = Checking(live, self._tools, effect)
             async with self._tools.landing:
                 found = await self._tools.workshop.check_commit(
@@ -334,5 +334,5 @@ class _Blips:
         self._live.mention(event)
 
     def spoke_at(self, worker: WorkerId) -> float | None:
-        logbook = self._live.logbooks.get((worker, self._live.state.workers[worker].attempt))
+        logbook = self._live.logbooks.get((worker, self._live.state.workers[worker].attempt.number))
         return logbook.last_output_at if logbook else None

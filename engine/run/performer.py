@@ -104,10 +104,10 @@ class Performer:
         """Say that an effect could not be performed, unless its end has been told already."""
         if isinstance(effect, (e.StartAgent, e.StopActivity)):
             w = self._worker(effect)
-            if w.attempt != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
+            if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
                 return
             # An agent whose output cannot be followed must not work on behind its own retry.
-            await self._tools.starter.end(AttemptId(self._run.state.run, w.id, w.attempt))
+            await self._tools.starter.end(AttemptId(self._run.state.run, w.id, w.attempt.number))
         if isinstance(effect, e.PrepareWorkspace):
             await self._abandon(effect)
         fact = _failure(effect, error, at=self._tools.clock.now())
@@ -147,7 +147,7 @@ class Performer:
         if isinstance(made, BaseClash):
             self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
             return
-        if made.path != self._worker(effect).workspace:
+        if made.path != self._worker(effect).begun.workspace:
             error = await self._set_up(effect, made)
             if error is not None:
                 await self._abandon(effect)
@@ -174,7 +174,7 @@ class Performer:
 
     async def _abandon(self, effect: e.EntryEffect) -> None:
         """Take away a workspace that no agent has come to: nobody would know of it again."""
-        if self._worker(effect).ran < effect.attempt:
+        if self._worker(effect).history.ran < effect.attempt:
             with suppress(EngineError, OSError):
                 await self._tools.workshop.abandon(self._run.state, effect)
 
@@ -229,7 +229,7 @@ class Performer:
         w = self._worker(effect)
         tree = w.change.tree if w.change else None
         checker = Checking(self._run, self._tools, effect)
-        result = await checker.check(w.workspace or "", tree or "")
+        result = await checker.check(w.begun.workspace or "", tree or "")
         fact = f.CheckPassed if result.passed else f.CheckFailed
         self._run.feed(fact(**self._base(effect), check=result))
 
@@ -237,7 +237,7 @@ class Performer:
         if effect.is_for_login:
             w = self._worker(effect)
             agent = self._run.state.agent_of(w.id)
-            await self._tools.logins.wait_renewed(agent, since=w.attempt_since or 0.0)
+            await self._tools.logins.wait_renewed(agent, since=w.begun.at or 0.0)
         else:
             await self._tools.clock.sleep_until(effect.until)
         if self._worker(effect).phase is Phase.BACKING_OFF:  # else a human was quicker
@@ -248,14 +248,14 @@ class Performer:
         self._tools.ports.release(f"{self._run.state.run}/{w.id}")
         with suppress(EngineError, OSError):
             has_teardown = self._run.state.plan.workspace.teardown is not None
-            if has_teardown and w.workspace and await anyio.Path(w.workspace).is_dir():
-                await Checking(self._run, self._tools, effect).teardown(w.workspace)
+            if has_teardown and w.begun.workspace and await anyio.Path(w.begun.workspace).is_dir():
+                await Checking(self._run, self._tools, effect).teardown(w.begun.workspace)
             await self._tools.workshop.release(self._run.state, effect)
 
     async def put_away(self, activity: Activity) -> None:
         """Give a workspace back that nothing works in, whatever its work still waits for."""
         w = self._worker(activity.effect)
-        effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt)
+        effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
             with suppress(EngineError, OSError):
                 await self._tools.workshop.put_away(self._run.state, effect)
@@ -263,13 +263,13 @@ class Performer:
     async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:
         """End what runs for a worker; an agent reports its own end, the rest is reported here."""
         w = self._worker(effect)
-        if w.attempt != effect.attempt:
+        if w.attempt.number != effect.attempt:
             return
         if w.phase is not Phase.STOPPING:
             if activity is not None:
                 await activity.end()
             return
-        if w.ran == w.attempt and w.collected < w.attempt:
+        if w.history.ran == w.attempt.number and w.history.collected < w.attempt.number:
             await self._stop_agent(effect, activity)
             return
         if activity is not None:

@@ -93,9 +93,9 @@ class Questions(Merges, ABC):
             WorkspaceError: There is no such worker, or no such attempt of it.
         """
         state, found = await self._seen(run, worker)
-        if not 0 <= (attempt or 0) <= found.attempt:
+        if not 0 <= (attempt or 0) <= found.attempt.number:
             raise WorkspaceError(f"{found.id} has had no attempt {attempt}")
-        if not (number := attempt or found.attempt):
+        if not (number := attempt or found.attempt.number):
             return LogChunk(next_offset=after)
         read = partial(read_log, self._tools, state, AttemptId(state.run, found.id, number))
         kept = live.logbooks if (live := self._runs.get(state.run)) else {}
@@ -122,7 +122,7 @@ class Questions(Merges, ABC):
             WorkspaceError: There is no such worker, or nothing of it to compare.
         """
         state, found = await self._seen(run, worker)
-        wanted = Wanted(attempt=attempt or found.attempt, against=against, context=context)
+        wanted = Wanted(attempt=attempt or found.attempt.number, against=against, context=context)
         return await self._tools.workshop.diff(state, found, wanted)
 
     async def enter(self, run: str, worker: str) -> Entrance:

@@ -24,14 +24,14 @@ def stall_facts(w: Worker, watch: Watch, *, stall_s: float) -> list[f.Fact]:
     if w.phase is not Phase.RUNNING:
         return []
     now = watch.clock.monotonic()
-    own = [q.id for q in w.questions if is_stall_question(q.id)]
+    own = [q.id for q in w.attempt.questions if is_stall_question(q.id)]
     moved_at = watch.logbook.moved_at
-    is_held = Badge.PAUSED in w.badges or len(w.questions) > len(own)
+    is_held = Badge.PAUSED in w.badges or len(w.attempt.questions) > len(own)
     if moved_at is None or is_held:
         watch.logbook.last_progress = now
         return []
     still = now - moved_at
-    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": watch.clock.now()}
+    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt.number, "at": watch.clock.now()}
     is_shown = Badge.STALLED in w.badges
     if still < stall_s:
         gone: list[f.Fact] = [f.QuestionWithdrawn(**base, question=q) for q in own]
@@ -44,9 +44,9 @@ def stall_facts(w: Worker, watch: Watch, *, stall_s: float) -> list[f.Fact]:
 
 
 def _question(w: Worker, still_s: float, at: float) -> Question:
-    asked = sum(is_stall_question(said.question or "") for said in w.said)
+    asked = sum(is_stall_question(said.question or "") for said in w.attempt.said)
     return Question(
-        id=f"{_PREFIX}{w.attempt}-{asked + 1}",
+        id=f"{_PREFIX}{w.attempt.number}-{asked + 1}",
         text=f"nothing has moved for {still_s / 60:.0f} minutes: wait, or stop it?",
         choices=("wait", "stop"),
         asked_at=at,

@@ -171,8 +171,9 @@ class Story:
         return f.AttemptEnded(**base, **ended)
 
     def _stopped(self, w: Worker, base: dict[str, Any]) -> f.Fact:
-        if w.ran == w.attempt and w.collected < w.attempt:
-            return f.AttemptEnded(**base, ok=False, cause=w.stop.cause if w.stop else None)
+        if w.history.ran == w.attempt.number and w.history.collected < w.attempt.number:
+            stop = w.attempt.stop
+            return f.AttemptEnded(**base, ok=False, cause=stop.cause if stop else None)
         return f.ActivityEnded(**base)
 
     def _checked(self, base: dict[str, Any]) -> f.Fact:
@@ -235,16 +236,16 @@ class Story:
         fact = self.dice.choice(self.journal)
         if not isinstance(fact, f.WorkerFact):
             return None
-        return fact if fact.attempt < self.state.workers[fact.worker].attempt else None
+        return fact if fact.attempt < self.state.workers[fact.worker].attempt.number else None
 
     def _worker_wishes(self, w: Worker) -> Iterator[f.Fact]:
-        base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": self.clock}
+        base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt.number, "at": self.clock}
         yield f.StopRequested(**base, is_kill=self._is(0.3))
         if w.phase is Phase.RUNNING:
             yield f.AgentAsked(**base, question=Question(id="q1", text="?"))
             yield f.WorkerPaused(**base)
-        if w.questions:
-            yield f.HumanAnswered(**base, question=w.questions[0].id, answer="allow")
+        if w.attempt.questions:
+            yield f.HumanAnswered(**base, question=w.attempt.questions[0].id, answer="allow")
         yield from self._review_wishes(w, base)
 
     def _review_wishes(self, w: Worker, base: dict[str, Any]) -> Iterator[f.Fact]:

@@ -39,7 +39,7 @@ class FolderWorkshop:
         return Made(path=str(path), notes=tuple(notes))
 
     def _fill(self, state: RunState, effect: e.PrepareWorkspace, notes: list[str]) -> Path:
-        previous = state.workers[effect.worker].workspace
+        previous = state.workers[effect.worker].begun.workspace
         if effect.mode is RetryMode.RESUME and previous and Path(previous).is_dir():
             return Path(previous)
         attempt = AttemptId(state.run, effect.worker, effect.attempt)
@@ -75,7 +75,7 @@ class FolderWorkshop:
         return await anyio.to_thread.run_sync(self._keep, state, effect.worker, effect.attempt)
 
     def _keep(self, state: RunState, worker: WorkerId, number: int) -> Kept:
-        folder = state.workers[worker].workspace
+        folder = state.workers[worker].begun.workspace
         if folder is None or not Path(folder).is_dir():
             return Kept(error=f"the workspace {folder} is gone")
         kept = artifacts_folder(self._layout, AttemptId(state.run, worker, number))
@@ -138,7 +138,7 @@ class FolderWorkshop:
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Only an empty folder is provably not needed."""
-        folder = state.workers[effect.worker].workspace
+        folder = state.workers[effect.worker].begun.workspace
         if folder is None:
             return ()
         held = await anyio.to_thread.run_sync(_count, Path(folder))
@@ -147,7 +147,7 @@ class FolderWorkshop:
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Likewise."""
-        folder = state.workers[effect.worker].workspace
+        folder = state.workers[effect.worker].begun.workspace
         if folder is not None:
             await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
 
@@ -163,7 +163,7 @@ class FolderWorkshop:
         del state, wanted
         raise WorkspaceError(
             f"{w.id} works in a plain folder: there is no base to compare with",
-            hint=f"Look into {w.workspace}.",
+            hint=f"Look into {w.begun.workspace}.",
         )
 
     def merging(self, state: RunState) -> MergeDesk:

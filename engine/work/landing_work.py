@@ -101,7 +101,7 @@ class LandingWork:
 
     def _tell_proved(self, effect: e.Land, ready: ReadyToLand) -> None:
         """Journal the result that this landing stands on, unless it is known."""
-        if ready.check is not None and ready.check != self._worker(effect).check:
+        if ready.check is not None and ready.check != self._worker(effect).review.check:
             self._run.feed(f.Rechecked(**self._base(effect), check=ready.check))
 
     def _record(self, effect: e.Land, ready: ReadyToLand) -> ReadyToLand | None:
@@ -121,16 +121,16 @@ class LandingWork:
                 )
             )
         w = self._worker(effect)
-        is_ours = w.attempt == effect.attempt and w.phase is Phase.LANDING
-        return ready if is_ours and w.prepared == ready.detail else None
+        is_ours = w.attempt.number == effect.attempt and w.phase is Phase.LANDING
+        return ready if is_ours and w.landing.prepared == ready.detail else None
 
     async def undo(self, effect: e.UndoLanding) -> None:
         """Take a landing back, or say why it stays; once, however often it was asked for."""
         async with self._tools.landing:
             landed = self._worker(effect)
-            if landed.phase is not Phase.LANDED or landed.prepared != effect.prepared:
+            if landed.phase is not Phase.LANDED or landed.landing.prepared != effect.prepared:
                 return
-            message = f"Undo {landed.id}, attempt {landed.attempt}\n"
+            message = f"Undo {landed.id}, attempt {landed.attempt.number}\n"
             with anyio.CancelScope(shield=True):
                 self._run.feed(await self._undone(effect, message))
 

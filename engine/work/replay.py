@@ -31,7 +31,7 @@ async def read_log(
     """The log of one attempt, made anew from its recording; of so many lines at the most."""
     worker = state.workers[attempt.worker]
     parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
-    started = state.workers[attempt.worker].attempt_since or 0.0
+    started = state.workers[attempt.worker].begun.at or 0.0
     logbook = Logbook(attempt.number, most)
     notes = tools.layout.agent_db(attempt.run, attempt.worker)
     path = tools.layout.recording(attempt)

@@ -295,8 +295,8 @@ class Watch:
 
         Only now the number of messages is known that the agent has had, so nothing goes out before.
         """
-        if is_adopted or worker.questions or worker.said:
-            await self.host.hold_clock(self.attempt, held=bool(worker.questions))
+        if is_adopted or worker.attempt.questions or worker.attempt.said:
+            await self.host.hold_clock(self.attempt, held=bool(worker.attempt.questions))
         if Badge.PAUSED in worker.badges:
             await self.host.freeze(self.attempt)
         elif is_adopted:
@@ -312,7 +312,7 @@ class Watch:
 
     async def _repeat(self, worker: Worker) -> None:
         """Say what was answered, and what was said before there was a watch to pass it on."""
-        for said in worker.said:
+        for said in worker.attempt.said:
             if said.question is not None:
                 await self.answer(said.question, said.text)
             elif not said.is_heard and self.logbook.hears in {Steering.NOW, Steering.AFTER_TURN}:

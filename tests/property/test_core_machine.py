@@ -79,7 +79,7 @@ def steps(draw: st.DrawFn, name: str, known: list[str]) -> PlannedStep:
 
 def _ends(w: Worker, base: dict[str, Any]) -> list[f.Fact]:
     """How an agent may end: by itself, by a limit, by losing its keeper or its vendor's favour."""
-    base = {**base, "usage": Usage(usd=0.25 * w.attempt, input_tokens=w.attempt)}
+    base = {**base, "usage": Usage(usd=0.25 * w.attempt.number, input_tokens=w.attempt.number)}
     well = [f.AttemptEnded(**base, ok=True), f.AttemptEnded(**base, ok=True, needs_proof=True)]
     badly = [f.AttemptEnded(**base, ok=False, cause=cause) for cause in CAUSES]
     return [*well, *badly, f.AttemptEnded(**base, ok=False, retry_at=base["at"] + 60)]
@@ -87,7 +87,7 @@ def _ends(w: Worker, base: dict[str, Any]) -> list[f.Fact]:
 
 def _stops(w: Worker, base: dict[str, Any]) -> list[f.Fact]:
     """An agent that is stopped may still end in any way; the rest just ends."""
-    is_agent = w.ran == w.attempt and w.collected < w.attempt
+    is_agent = w.history.ran == w.attempt.number and w.history.collected < w.attempt.number
     return _ends(w, base) if is_agent else [f.ActivityEnded(**base)]
 
 
@@ -179,7 +179,7 @@ class Core(RuleBasedStateMachine):
         """What a human retries is stopped by a human or its own end, and restarts nobody else."""
         for worker in sorted(self.by_hand):
             w = self.state.workers[worker]
-            cause = w.stop.cause if w.stop else w.cause
+            cause = w.attempt.stop.cause if w.attempt.stop else w.cause
             if w.phase.is_settled or w.phase is Phase.REVIEWING:
                 self.by_hand.discard(worker)
             assert cause is not StopCause.FAIL_FAST, "a sibling's failure stopped a human's retry"
@@ -204,7 +204,7 @@ class Core(RuleBasedStateMachine):
 
     @staticmethod
     def base(w: Worker) -> dict[str, Any]:
-        return {"worker": w.id, "attempt": w.attempt}
+        return {"worker": w.id, "attempt": w.attempt.number}
 
     # ---------------------------------------------------------------- the world
 
@@ -227,7 +227,7 @@ class Core(RuleBasedStateMachine):
             fact
             for fact in self.journal
             if isinstance(fact, f.WorkerFact)
-            and fact.attempt < self.state.workers[fact.worker].attempt
+            and fact.attempt < self.state.workers[fact.worker].attempt.number
         ]
         if old:
             before = self.state
@@ -304,7 +304,7 @@ class Core(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def reply(self, data: st.DataObject) -> None:
-        if (w := self.some(data, Phase.RUNNING)) and w.questions:
+        if (w := self.some(data, Phase.RUNNING)) and w.attempt.questions:
             self.feed(f.HumanAnswered(**self.base(w), question="q", answer="x"))
 
     @rule(is_paused=st.booleans())
@@ -315,7 +315,7 @@ class Core(RuleBasedStateMachine):
     def stop_all(self, stops_landings: bool) -> None:  # noqa: FBT001  drawn
         self.feed(f.RunStopRequested(at=self.at, stops_landings=stops_landings))
         landing = [w for w in self.state.workers.values() if w.phase is Phase.LANDING]
-        assert not stops_landings or all(w.prepared is not None for w in landing)
+        assert not stops_landings or all(w.landing.prepared is not None for w in landing)
 
     @rule(cap=st.integers(1, 4))
     def set_cap(self, cap: int) -> None:
@@ -346,7 +346,7 @@ class Core(RuleBasedStateMachine):
 
     def waits_for_slots(self) -> bool:
         """Only frozen or asking workers hold what others wait for."""
-        return any(w.questions for w in self.state.workers.values())
+        return any(w.attempt.questions for w in self.state.workers.values())
 
     @invariant()
     def a_report_counts_every_attempt(self) -> None:

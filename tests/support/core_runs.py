@@ -70,7 +70,7 @@ class Told:
 
     def base(self, name: str) -> dict[str, Any]:
         worker = self.worker(name)
-        return {"worker": worker.id, "attempt": worker.attempt, "at": self.at}
+        return {"worker": worker.id, "attempt": worker.attempt.number, "at": self.at}
 
     # -------------------------------------------------------------------- the world's words
 
@@ -94,7 +94,7 @@ class Told:
         self.feed(f.CheckFailed(**self.base(name), check=FAILED))
 
     def wait_over(self, name: str) -> None:
-        self.at = max(self.at, self.worker(name).not_before or 0.0)
+        self.at = max(self.at, self.worker(name).next.not_before or 0.0)
         self.feed(f.BackoffElapsed(**self.base(name)))
 
     def landed(self, name: str) -> None:
@@ -133,8 +133,13 @@ class Told:
     def is_stopped(self, name: str) -> None:
         """The end that a stop leads to, whatever it stopped."""
         worker = self.worker(name)
-        if worker.ran == worker.attempt and worker.collected < worker.attempt:
-            self.ended(name, ok=False, cause=worker.stop.cause if worker.stop else None)
+        if (
+            worker.history.ran == worker.attempt.number
+            and worker.history.collected < worker.attempt.number
+        ):
+            self.ended(
+                name, ok=False, cause=worker.attempt.stop.cause if worker.attempt.stop else None
+            )
             self.collected(name)
         else:
             self.feed(f.ActivityEnded(**self.base(name)))

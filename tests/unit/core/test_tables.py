@@ -1,5 +1,6 @@
 """The tables of phases: complete, as intended, and drawn as they are in ARCHITECTURE.md."""
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -104,8 +105,8 @@ def test_each_phase_has_one_entry_effect_or_waits(phase: Phase):
     } | dict.fromkeys(SETTLED, "ReleaseWorkspace")
     told = a_run(a_step("a"))
     worker = told.worker("a")
-    object.__setattr__(worker, "phase", phase)
-    object.__setattr__(worker, "stop", Stop(cause=StopCause.USER))
+    attempt = replace(worker.attempt, stop=Stop(cause=StopCause.USER))
+    worker = replace(worker, phase=phase, attempt=attempt)
     effect = entry_effect(told.state, worker)
     assert (type(effect).__name__ if effect else None) == names.get(phase)
 
