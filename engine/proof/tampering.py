@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import anyio
 import anyio.to_thread
 
+from engine.core.facts import ViolationSeen
 from engine.core.feed import RunFeed
 from engine.core.state import RunState
-from engine.core.talk_facts import ViolationSeen
 from engine.git.objects import refs_below
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import OutsideChanged
