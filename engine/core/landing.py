@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from engine.core import facts as f
 from engine.core.effects import UndoLanding
+from engine.core.lifecycle import want_review
 from engine.core.outcome import is_despite_check
 from engine.core.state import Conflict, Landing, ResolvedTree, Reviewed, Worker
 from engine.core.turn import Turn
@@ -14,7 +15,6 @@ from engine.messages.events import (
     Landed,
     LandingDelayed,
     LandingUndone,
-    ReviewWanted,
     UndoRefused,
 )
 from engine.messages.results import Badge, Outcome
@@ -171,16 +171,7 @@ def hunks_left_out(turn: Turn, w: Worker, fact: f.HunksLeftOut) -> None:
         error=None,
         badges=w.badges - {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED},
     )
-    turn.change(after)
-    turn.publish(
-        ReviewWanted(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            files=fact.change.files,
-            insertions=fact.change.insertions,
-            deletions=fact.change.deletions,
-        )
-    )
+    want_review(turn, turn.change(after))
 
 
 def undo_requested(turn: Turn, w: Worker, fact: f.UndoRequested) -> None:

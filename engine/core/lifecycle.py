@@ -234,6 +234,11 @@ def review_or_finish(turn: Turn, w: Worker) -> None:
         turn.tell(w, Phase.FINISHED)
         return
     turn.tell(w, Phase.REVIEWING)
+    want_review(turn, w)
+
+
+def want_review(turn: Turn, w: Worker) -> None:
+    """Tell observers what waits for review."""
     change = w.change
     if change is not None:
         turn.publish(

@@ -6,10 +6,10 @@ from typing import get_args
 import pytest
 
 from engine.core import facts as f
+from engine.core.advance import TELLERS
 from engine.core.entry import entry_effect
 from engine.core.phase import FINDS_ACTIVITY, QUIET, RULED, STOPPED_BY_POLICY, TOLD
 from engine.core.state import Stop
-from engine.core.told import TELLERS
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
 from tests.support.core_runs import a_run, who
 from tests.support.diagram import PAGE, phases_diagram, with_diagram
