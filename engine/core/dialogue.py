@@ -76,9 +76,7 @@ def _answer_the_same(turn: Turn, text: str, fact: f.HumanAnswered) -> None:
 
 def _answer_by_run(turn: Turn, w: Worker, question: str, *, answer: str, at: float) -> None:
     """What a human said of this permission once holds for it now."""
-    fact = f.HumanAnswered(
-        worker=w.id, attempt=w.attempt.number, at=at, question=question, answer=answer, by="run"
-    )
+    fact = f.HumanAnswered(**w.about(at), question=question, answer=answer, by="run")
     human_answered(turn, w, fact)
 
 

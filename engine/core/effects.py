@@ -6,6 +6,7 @@ attempt that runs, or events to be told.
 
 from dataclasses import dataclass
 
+from engine.core.facts import About
 from engine.ids import WorkerId
 from engine.limits import Limits
 from engine.messages.events import MustArrive
@@ -18,6 +19,10 @@ from engine.plan.model import RetryMode
 class _WorkerEffect:
     worker: WorkerId
     attempt: int
+
+    def about(self, at: float) -> About:
+        """Return the beginning of a fact about what it was performed for."""
+        return About(worker=self.worker, attempt=self.attempt, at=at)
 
 
 @dataclass(frozen=True, kw_only=True)

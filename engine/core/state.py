@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.core.crew import Crew
-from engine.core.facts import Approved, AttemptEnded
+from engine.core.facts import About, Approved, AttemptEnded
 from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, Limits, Usage
 from engine.messages.events import Delivery
@@ -239,6 +239,10 @@ class Worker:
     session: Session = Session()
     limits: Limits | None = None
     agent: AgentChoice | None = None
+
+    def about(self, at: float) -> About:
+        """Return the beginning of a fact about its newest attempt."""
+        return About(worker=self.id, attempt=self.attempt.number, at=at)
 
 
 def usages_of(w: Worker, now: Usage | None = None) -> tuple[Usage, ...]:

@@ -1,7 +1,5 @@
 """Noticing that nothing moves: first a badge, and after twice the time a question."""
 
-from typing import Any
-
 from engine.core import facts as f
 from engine.core.state import Worker
 from engine.messages.results import Badge, Question
@@ -31,15 +29,15 @@ def stall_facts(w: Worker, watch: Watch, *, stall_s: float) -> list[f.Fact]:
         watch.logbook.last_progress = now
         return []
     still = now - moved_at
-    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt.number, "at": watch.clock.now()}
+    about = w.about(watch.clock.now())
     is_shown = Badge.STALLED in w.badges
     if still < stall_s:
-        gone: list[f.Fact] = [f.QuestionWithdrawn(**base, question=q) for q in own]
-        return [*gone, f.StallSeen(**base, is_stalled=False)] if is_shown else gone
+        gone: list[f.Fact] = [f.QuestionWithdrawn(**about, question=q) for q in own]
+        return [*gone, f.StallSeen(**about, is_stalled=False)] if is_shown else gone
     if not is_shown:
-        return [f.StallSeen(**base)]
+        return [f.StallSeen(**about)]
     if still >= 2 * stall_s and not own:
-        return [f.AgentAsked(**base, question=_question(w, still, watch.clock.now()))]
+        return [f.AgentAsked(**about, question=_question(w, still, watch.clock.now()))]
     return []
 
 

@@ -1,7 +1,6 @@
 """An agent's attempt from launch to end: adapter, surroundings and watch put together."""
 
 from functools import partial
-from typing import Any
 
 import anyio.to_thread
 
@@ -98,21 +97,21 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     state = run.state
     w = state.workers[effect.worker]
     attempt = AttemptId(state.run, w.id, w.attempt.number)
-    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt.number, "at": tools.clock.now()}
+    about = w.about(tools.clock.now())
     request = launch_request(tools, state, w)
     if is_in_thread(state, w.id):
         await run_in_thread(tools, run, activity, request, adopt=adopt)
         return
     if adopt and not await tools.starter.is_known(attempt):
         cause = w.attempt.stop.cause if w.attempt.stop else None
-        run.feed(f.AttemptEnded(**base, ok=False, cause=cause))
+        run.feed(f.AttemptEnded(**about, ok=False, cause=cause))
         return
     try:
         launch, parser = await _launched(tools, state, w, request)
     except EngineError as error:
         if await tools.trouble_behind(error) is not None:
             raise
-        run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
+        run.feed(f.AttemptEnded(**about, ok=False, error=f"{error} {error.hint}".strip()))
         return
     if (agent := state.agent_of(w.id)) is not None:
         await tools.ledger.share([agent])

@@ -4,7 +4,6 @@ It knows in which order things happen and what is told; how a target is moved th
 """
 
 from dataclasses import replace
-from typing import Any
 
 import anyio
 
@@ -36,14 +35,14 @@ class LandingWork:
     def _worker(self, effect: e.Land | e.UndoLanding) -> Worker:
         return self._run.state.workers[effect.worker]
 
-    def _base(self, effect: e.Land | e.UndoLanding) -> dict[str, Any]:
-        return {"worker": effect.worker, "attempt": effect.attempt, "at": self._tools.clock.now()}
+    def _about(self, effect: e.Land | e.UndoLanding) -> f.About:
+        return effect.about(self._tools.clock.now())
 
     async def land(self, effect: e.Land) -> None:
         """Land it, at once or as soon as the user's edits are out of the way, or say why not."""
         while (paths := await self._try(effect)) is not None:
             effect = replace(effect, prepared=None)
-            self._run.feed(f.LandDelayed(**self._base(effect), in_the_way=paths))
+            self._run.feed(f.LandDelayed(**self._about(effect), in_the_way=paths))
             workshop = self._tools.workshop
             while await workshop.is_in_the_way(self._run.state, effect, paths):
                 await self._tools.clock.sleep(_LOOK_AGAIN_S)
@@ -64,12 +63,12 @@ class LandingWork:
                         self._tell_landed(effect, ready)
                         return None
                 why, effect = moved, replace(effect, prepared=None)
-            self._run.feed(f.LandRefused(**self._base(effect), reason=why or ""))
+            self._run.feed(f.LandRefused(**self._about(effect), reason=why or ""))
             return None
 
     def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
         landed = f.Landed(
-            **self._base(effect),
+            **self._about(effect),
             target=ready.target,
             old=ready.old,
             new=ready.new,
@@ -82,38 +81,38 @@ class LandingWork:
         has_check = state.plan.step(effect.worker.step).check is not None
         checker = Checking(self._run, self._tools, effect) if has_check else None
         found = await self._tools.workshop.prepare_landing(state, effect, checker)
-        base = self._base(effect)
+        about = self._about(effect)
         match found:
             case ReadyToLand():
                 self._tell_proved(effect, found)
                 return self._record(effect, found)
             case Conflicted():
-                met = f.ConflictsFound(**base, paths=found.paths, reason=found.reason)
+                met = f.ConflictsFound(**about, paths=found.paths, reason=found.reason)
                 self._run.feed(met)
             case Refusal() if found.in_the_way and effect.edits == c.Edits.WAIT:
                 return found.in_the_way
             case Refusal():
-                refused = f.LandRefused(**base, reason=found.reason, in_the_way=found.in_the_way)
+                refused = f.LandRefused(**about, reason=found.reason, in_the_way=found.in_the_way)
                 self._run.feed(refused)
             case CheckResult():
-                self._run.feed(f.CheckFailed(**base, check=found))
+                self._run.feed(f.CheckFailed(**about, check=found))
         return None
 
     def _tell_proved(self, effect: e.Land, ready: ReadyToLand) -> None:
         """Journal the result that this landing stands on, unless it is known."""
         if ready.check is not None and ready.check != self._worker(effect).review.check:
-            self._run.feed(f.Rechecked(**self._base(effect), check=ready.check))
+            self._run.feed(f.Rechecked(**self._about(effect), check=ready.check))
 
     def _record(self, effect: e.Land, ready: ReadyToLand) -> ReadyToLand | None:
         """Journal that the target is about to move; None if the landing was stopped meanwhile."""
         if Badge.VIOLATION in self._worker(effect).badges:  # by its check, on the tree to be landed
             why = "its check changed what is not its own"
-            self._run.feed(f.LandRefused(**self._base(effect), reason=why))
+            self._run.feed(f.LandRefused(**self._about(effect), reason=why))
             return None
         if effect.prepared is None:
             self._run.feed(
                 f.LandPrepared(
-                    **self._base(effect),
+                    **self._about(effect),
                     target=ready.target,
                     old=ready.old,
                     new=ready.new,
@@ -140,8 +139,8 @@ class LandingWork:
             done = await self._tools.workshop.undo(effect.prepared, message=message)
         except EngineError as error:
             done = f"{error} {error.hint}".strip()
-        base = self._base(effect)
+        about = self._about(effect)
         if isinstance(done, str):
-            return f.UndoRefused(**base, reason=done)
+            return f.UndoRefused(**about, reason=done)
         self._tools.proof.moved(done.target)
-        return f.LandingUndone(**base, target=done.target, new=done.at, is_added=done.is_added)
+        return f.LandingUndone(**about, target=done.target, new=done.at, is_added=done.is_added)

@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 
@@ -63,7 +62,7 @@ async def run_in_thread(
 
 
 def _gone(tools: Tools, w: Worker) -> f.AttemptEnded:
-    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt.number, "at": tools.clock.now()}
+    about = w.about(tools.clock.now())
     cause = w.attempt.stop.cause if w.attempt.stop else None
     error = "the function ran in the engine's own process, and ended with it"
-    return f.AttemptEnded(**base, ok=False, cause=cause, error=error)
+    return f.AttemptEnded(**about, ok=False, cause=cause, error=error)

@@ -619,7 +619,7 @@ def test_siblings_stay_as_they_are_while_another_has_failed():
     told = policy(PolicyKind.ALL)
     broken(told, "a2")
     told.ended("a3", ok=False, cause=StopCause.MEMORY)
-    told.feed(f.Collected(**told.base("a3"), change=None))
+    told.feed(f.Collected(**told.about("a3"), change=None))
     told.is_stopped("a1")
     assert told.phases("a1", "a2", "a3") == [Phase.CANCELLED, Phase.FAILED, Phase.CANCELLED]
     retried(told, "a2", "a3")
