@@ -14,6 +14,7 @@ from engine.core.effects import (
     StopActivity,
 )
 from engine.core.state import RunState, Worker
+from engine.messages.commands import LandWish
 from engine.messages.results import Badge
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
@@ -53,18 +54,12 @@ def _stop(_: RunState, worker: Worker) -> StopActivity:
 
 
 def _land(_: RunState, worker: Worker) -> Land:
-    wish, resolution = worker.landing.wish, worker.review.resolution
     return Land(
         worker=worker.id,
         attempt=worker.attempt.number,
-        to=wish.to if wish else None,
-        style=wish.style if wish else None,
-        is_despite_check=wish is not None and wish.is_despite_check,
-        resolved=resolution.tree if resolution else None,
-        resolved_onto=resolution.onto if resolution else None,
+        wish=worker.landing.wish or LandWish(),
+        resolution=worker.review.resolution,
         prepared=worker.landing.prepared,
-        edits=wish.edits if wish else "refuse",
-        result=wish.result if wish else None,
     )
 
 

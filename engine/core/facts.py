@@ -5,10 +5,11 @@ Facts stand in journals field by field: a new field has a default, and none is r
 """
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Self, TypedDict
 
 from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
+from engine.messages.commands import Edits, LandWish
 from engine.messages.results import Change, CheckResult, Moment, Question
 from engine.messages.roles import Speaker
 from engine.phases import StopCause
@@ -116,17 +117,36 @@ class CheckFailed(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Approved(WorkerFactBase):
-    """A human wants the change landed; `edits` says what is done about edits in its way.
-
-    Attributes:
-        result: The only tree that may land, because the human looked at it; None for any.
-    """
+    """A human wants the change landed; journals hold each part of the wish by itself."""
 
     to: str | None = None
     style: str | None = None
     is_despite_check: bool = False
-    edits: str = "refuse"
+    edits: Edits = Edits.REFUSE
     result: str | None = None
+
+    @classmethod
+    def of(cls, wish: LandWish, about: About) -> Self:
+        """Return the fact that a human has this wish."""
+        return cls(
+            **about,
+            to=wish.to,
+            style=wish.style,
+            is_despite_check=wish.is_despite_check,
+            edits=wish.edits,
+            result=wish.result,
+        )
+
+    @property
+    def wish(self) -> LandWish:
+        """Return how the human wants it landed."""
+        return LandWish(
+            to=self.to,
+            style=self.style,
+            is_despite_check=self.is_despite_check,
+            edits=self.edits,
+            result=self.result,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from engine.core.outcome import is_despite_check
 from engine.core.state import Conflict, Landing, ResolvedTree, Reviewed, Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
+from engine.messages.commands import LandWish
 from engine.messages.events import (
     CheckFinished,
     ConflictsFound,
@@ -24,7 +25,7 @@ from engine.phases import Phase, StopCause
 def approved(turn: Turn, w: Worker, fact: f.Approved) -> None:
     """A human wants it on the target."""
     badges = (w.badges | {Badge.APPROVED}) - {Badge.CHECK_FAILED, Badge.LAND_REFUSED}
-    after = replace(w, landing=Landing(wish=fact), error=None, badges=badges)
+    after = replace(w, landing=Landing(wish=fact.wish), error=None, badges=badges)
     turn.tell(after, Phase.LANDING)
 
 
@@ -117,9 +118,8 @@ def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
     A check that was overruled before was another tree's: what counts is what is said of this one.
     """
     is_of_base = w.review.is_conflict_of_base
-    wish = w.landing.wish or f.Approved(worker=w.id, attempt=w.attempt.number)
     wish = replace(
-        wish,
+        w.landing.wish or LandWish(),
         is_despite_check=fact.is_despite_check,
         result=fact.tree if fact.is_seen else None,
     )

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.core.facts import Approved
 from engine.core.lifecycle import is_mergeable
 from engine.core.outcome import (
     LOST,
@@ -26,6 +25,7 @@ from engine.core.phase import STOPPED_BY_POLICY_WHILE_COLLECTING
 from engine.core.state import Bases, Worker
 from engine.core.stopping import stop
 from engine.core.turn import Turn, requeued
+from engine.messages.commands import LandWish
 from engine.messages.results import Badge, Outcome
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
 from engine.plan.model import Backoff, ChooseBy, PlannedStep, PolicyKind, RetryMode, RetryRule
@@ -280,8 +280,7 @@ def land_by_itself(turn: Turn) -> None:
         for w in turn.state.crew.standing(_UNSETTLED, step.name):
             if not _may_land_by_itself(turn, step, w):
                 return
-            wish = Approved(worker=w.id, attempt=w.attempt.number)
-            landing = replace(w.landing, wish=wish, prepared=None)
+            landing = replace(w.landing, wish=LandWish(), prepared=None)
             turn.rule(replace(w, landing=landing), Phase.LANDING)
             return
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.core.crew import Crew
-from engine.core.facts import About, Approved, AttemptEnded
+from engine.core.facts import About, AttemptEnded
 from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, Limits, Usage
+from engine.messages.commands import LandWish
 from engine.messages.events import Delivery
 from engine.messages.results import Badge, Change, CheckResult, Moment, Outcome, Question
 from engine.phases import Phase, StopCause
@@ -202,7 +203,7 @@ class Landing:
         in_the_way: The user's own files that its last landing met with edits in them.
     """
 
-    wish: Approved | None = None
+    wish: LandWish | None = None
     prepared: str | None = None
     landed: str | None = None
     is_undone: bool = False

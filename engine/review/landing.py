@@ -102,7 +102,7 @@ class Landings:
         composed = await self._compose(state, effect)
         if not isinstance(composed, Composed):
             return composed
-        if effect.result not in {None, composed.tree}:
+        if effect.wish.result not in {None, composed.tree}:
             return Refusal(reason=_MOVED)
         try:
             prepared = await self._prove(state, effect, composed)
@@ -132,7 +132,7 @@ class Landings:
         except DirtyTarget as dirty:
             author = self._repo.settings.sign(int(self._clock.now()))
             wording = Wording(message=_edits_message(state, effect), author=author)
-            match effect.edits:
+            match effect.wish.edits:
                 case c.Edits.CARRY:
                     prepared = await prepare_carrying(self._repo, self._merger, composed, wording)
                 case c.Edits.COMMIT:
@@ -151,13 +151,13 @@ class Landings:
 
     async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
         """Whether edits of the user's in these files still keep a landing from its target."""
-        target = effect.to or state.plan.runtime.target or ""
+        target = effect.wish.to or state.plan.runtime.target or ""
         wanted = [os.fsencode(path) for path in paths]
         return bool(await edited_paths(self._repo, f"refs/heads/{target}", wanted))
 
     async def _compose(self, state: RunState, effect: e.Land) -> Composed | Conflicted | Refusal:
         w = state.workers[effect.worker]
-        change, target = w.change, effect.to or state.plan.runtime.target
+        change, target = w.change, effect.wish.to or state.plan.runtime.target
         if change is None or change.head is None or change.base is None or target is None:
             return Refusal(reason=f"{w.id} has nothing that could be landed")
         signature = self._repo.settings.sign(int(self._clock.now()))
@@ -169,7 +169,7 @@ class Landings:
             target=target,
             base=change.base,
             head=change.head,
-            style=Style(effect.style or state.plan.runtime.land_style),
+            style=Style(effect.wish.style or state.plan.runtime.land_style),
             message=_landing_message(state, w),
             author=signature,
             committer=signature,
@@ -199,13 +199,14 @@ class Landings:
         On a target that has moved since, that tree would take back what came in between: the
         merge is made again, and the decisions kept wherever they still fit.
         """
-        if effect.resolved is None or old == effect.resolved_onto:
-            return effect.resolved
+        resolution = effect.resolution
+        if resolution is None or old == resolution.onto:
+            return resolution.tree if resolution else None
         w = state.workers[effect.worker]
         again = await self._resolutions.again(state, w, target=target)
         if not isinstance(again, str):
             return Conflicted(paths=again, reason=_MOVED)
-        if effect.result not in {None, again}:
+        if effect.wish.result not in {None, again}:
             paths = await self._resolutions.paths(state, w)
             return Conflicted(paths=paths, reason=_MOVED)
         return again
@@ -221,7 +222,7 @@ class Landings:
         if known is not None and known.speaks_for(composed.tree):
             if known.passed and known.batch is None:
                 return replace(known, is_exact=True)
-            if known.passed or effect.is_despite_check:
+            if known.passed or effect.wish.is_despite_check:
                 return known
         result = await self.check_commit(state, composed.new, composed.tree, check)
         return result if isinstance(result, Refusal) else replace(result, is_exact=True)
@@ -418,4 +419,4 @@ def _with_verdict(
 def _is_overruled(state: RunState, effect: e.Land, found: CheckResult) -> bool:
     """Tell whether a human lands a tree although they know that its check is red."""
     is_known = found == state.workers[effect.worker].review.check
-    return effect.is_despite_check and is_known and not found.passed
+    return effect.wish.is_despite_check and is_known and not found.passed

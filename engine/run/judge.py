@@ -253,14 +253,7 @@ def _land(state: RunState, w: Worker, command: c.Land, about: f.About) -> Verdic
             hint=f"See what changed there. Its work is on {w.begun.branch}, for you to merge"
             " by hand.",
         )
-    fact = f.Approved(
-        **about,
-        to=command.to,
-        style=command.style,
-        is_despite_check=command.is_despite_check,
-        edits=str(command.edits),
-        result=command.seen.result if command.seen else None,
-    )
+    fact = f.Approved.of(command.wish, about)
     return Ruling((fact,), "merging, checking, then moving the target")
 
 

@@ -89,7 +89,7 @@ class LandingWork:
             case Conflicted():
                 met = f.ConflictsFound(**about, paths=found.paths, reason=found.reason)
                 self._run.feed(met)
-            case Refusal() if found.in_the_way and effect.edits == c.Edits.WAIT:
+            case Refusal() if found.in_the_way and effect.wish.edits is c.Edits.WAIT:
                 return found.in_the_way
             case Refusal():
                 refused = f.LandRefused(**about, reason=found.reason, in_the_way=found.in_the_way)

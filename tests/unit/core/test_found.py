@@ -8,7 +8,8 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import offers
 from engine.core.report import report
-from engine.core.state import Attempt
+from engine.core.state import Attempt, ResolvedTree
+from engine.messages.commands import LandWish
 from engine.messages.results import Badge, Moment, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import ChooseBy, MergeMode, Policy, PolicyKind, RetryMode, RetryRule
@@ -75,10 +76,8 @@ def test_the_tree_that_resolved_a_base_is_never_landed_as_the_work():
         e.Land(
             worker=who("b"),
             attempt=1,
-            to=None,
-            style=None,
-            is_despite_check=False,
-            resolved=None,
+            wish=LandWish(),
+            resolution=None,
             prepared=None,
         )
     ]
@@ -304,7 +303,7 @@ def test_a_landing_that_lost_its_race_forgets_what_it_had_prepared():
     told.tell(f.Resolved, "a", tree="t")
     (land,) = told.acts
     assert isinstance(land, e.Land)
-    assert (land.resolved, land.prepared) == ("t", None)
+    assert (land.resolution, land.prepared) == (ResolvedTree(tree="t"), None)
 
 
 def test_tries_go_on_from_the_moment_that_a_human_named_until_another_is_asked_for():

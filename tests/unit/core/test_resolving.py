@@ -5,6 +5,7 @@ from dataclasses import replace
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import candidates
+from engine.core.state import ResolvedTree
 from engine.ids import WOVEN, WorkerId
 from engine.messages.events import CheckFinished, ReviewWanted
 from engine.messages.results import Badge, Change, CheckResult
@@ -26,7 +27,7 @@ def test_a_landing_is_told_what_its_resolution_was_made_against():
     told.tell(f.Resolved, "a", tree="t", onto="c")
     (land,) = told.acts
     assert isinstance(land, e.Land)
-    assert (land.resolved, land.resolved_onto) == ("t", "c")
+    assert land.resolution == ResolvedTree(tree="t", onto="c")
 
 
 def test_a_check_run_again_is_kept_and_told_and_moves_nobody():
@@ -102,7 +103,7 @@ def test_a_resolution_whose_check_failed_is_decided_anew_and_not_landed_again():
     told.tell(f.Approved, "a")
     (land,) = told.acts
     assert isinstance(land, e.Land)
-    assert (land.resolved, land.resolved_onto) == (None, None)
+    assert land.resolution is None
 
 
 def test_a_change_that_loses_hunks_is_another_one_until_all_are_back():
