@@ -38,7 +38,15 @@ from engine.messages.results import CheckResult
 from engine.phases import Phase
 from engine.private import private_folder
 from engine.review.conflicts import conflict_paths
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.review.names import short
 from engine.review.questions import landing_question
 from engine.review.sessions import Resolutions
@@ -286,7 +294,7 @@ class Landings:
         await to_thread.run_sync(restore)
         return filled.borrowed
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Go back to where the target was, or add the opposite where others landed since."""
         landed = from_json(LandPrepared, prepared)
         undone = partial(Undone, target=short(landed.target) or landed.target)
@@ -301,12 +309,12 @@ class Landings:
                 return undone(at=at)
             if isinstance(back, MergedTrees):
                 paths = _named([one.path for one in back.conflicts])
-                return f"what landed since conflicts with taking it back: {paths}"
+                return Refusal(reason=f"what landed since conflicts with taking it back: {paths}")
             done = back if isinstance(back, LandRefused) else await self._go_back(back)
         except DirtyTarget as dirty:
-            return f"{dirty}. {_WAYS_BACK}"
+            return Refusal(reason=f"{dirty}. {_WAYS_BACK}")
         if isinstance(done, LandRefused):
-            return f"{done.reason} {done.detail}".strip()
+            return Refusal(reason=f"{done.reason} {done.detail}".strip())
         return undone(at=done.commit, is_added=done.commit != landed.old)
 
     async def _go_back(self, back: LandPrepared) -> Landed | LandRefused:
@@ -322,7 +330,7 @@ class Landings:
         await to_thread.run_sync(forget)
         return done
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
         """Move the target by compare-and-swap, its checkout along with it."""
         prepared = from_json(LandPrepared, ready.detail)
         try:
@@ -331,10 +339,10 @@ class Landings:
             else:
                 done = await recover_landing(self._repo, prepared, self._layout.trash)
         except DirtyTarget as dirty:
-            return f"{dirty}. {dirty.hint}"
+            return TryAgain(why=f"{dirty}. {dirty.hint}")
         if isinstance(done, Landed):
-            return None
-        return f"{done.reason} {done.detail}".strip()
+            return Moved()
+        return TryAgain(why=f"{done.reason} {done.detail}".strip())
 
 
 def _set_aside(place: CheckTree, trash: Path) -> None:

@@ -48,6 +48,18 @@ class ReadyToLand:
     note: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """The target is where the landing wanted it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryAgain:
+    """The target stands elsewhere than the landing was prepared for, and was not moved."""
+
+    why: str
+
+
 class CleanChecker(Protocol):
     """Runs commands in a tree to be proved, in surroundings that no agent had a hand in."""
 

@@ -17,7 +17,15 @@ from engine.plan.model import Plan, RetryMode
 from engine.private import private_folder
 from engine.review.comparing import Wanted
 from engine.review.desk import MergeDesk
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.site.artifacts import artifacts_folder, give_all, keep_artifacts
 from engine.site.shelter import GitPlaces
 from engine.store.layout import Layout, workspace
@@ -110,19 +118,19 @@ class FolderWorkshop:
         del state, tree, check
         return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
         """Never reached: nothing is ever ready."""
         del ready
-        return f"{effect.worker} works in a plain folder"
+        return TryAgain(why=f"{effect.worker} works in a plain folder")
 
     async def begin(self, plan: Plan) -> Plan:
         """Plain folders need nothing pinned."""
         return plan
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Never reached: nothing lands here."""
         del prepared, message
-        return "nothing lands from a plain folder"
+        return Refusal(reason="nothing lands from a plain folder")
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Only an empty folder is provably not needed."""

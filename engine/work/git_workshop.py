@@ -39,7 +39,15 @@ from engine.review.comparing import Comparisons, Wanted
 from engine.review.conflicts import conflict_paths
 from engine.review.desk import MergeDesk
 from engine.review.landing import Landings
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.review.names import short
 from engine.review.questions import beneath
 from engine.review.target import target_of
@@ -334,11 +342,11 @@ class GitWorkshop:
         """The check on a commit's files, in a tree that is warm from the checks before."""
         return await self._landings.check_commit(state, commit, tree, check)
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
         """Move the target by compare-and-swap, its checkout along with it."""
         return await self._landings.land(effect, ready)
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Take a landing back, or say why it stays."""
         return await self._landings.undo(prepared, message=message)
 

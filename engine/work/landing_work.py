@@ -14,7 +14,14 @@ from engine.errors import EngineError
 from engine.messages import commands as c
 from engine.messages.results import Badge, CheckResult
 from engine.phases import Phase
-from engine.review.landing_results import Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.work.checking import Checking
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
@@ -40,31 +47,32 @@ class LandingWork:
 
     async def land(self, effect: e.Land) -> None:
         """Land it, at once or as soon as the user's edits are out of the way, or say why not."""
-        while (paths := await self._try(effect)) is not None:
+        while paths := await self._try(effect):
             effect = replace(effect, prepared=None)
             self._run.feed(f.LandDelayed(**self._about(effect), in_the_way=paths))
             workshop = self._tools.workshop
             while await workshop.is_in_the_way(self._run.state, effect, paths):
                 await self._tools.clock.sleep(_LOOK_AGAIN_S)
 
-    async def _try(self, effect: e.Land) -> tuple[str, ...] | None:
-        """Land it or tell why not; only if it is to wait, the files that it has to wait for."""
+    async def _try(self, effect: e.Land) -> tuple[str, ...]:
+        """Land it or tell why not; if it is to wait, return the files that it has to wait for."""
         async with self._tools.landing:
-            why: str | None = None
+            why = ""
             for _ in range(_TRIES):
                 ready = await self._ready(effect)
                 if not isinstance(ready, ReadyToLand):
                     return ready
                 with anyio.CancelScope(shield=True):
-                    moved = await self._tools.workshop.land(effect, ready)
-                    if moved is None:
+                    done = await self._tools.workshop.land(effect, ready)
+                    if isinstance(done, Moved):
                         self._tools.proof.moved(ready.target)
-                    if moved is None and not ready.leads_on:
-                        self._tell_landed(effect, ready)
-                        return None
-                why, effect = moved, replace(effect, prepared=None)
-            self._run.feed(f.LandRefused(**self._about(effect), reason=why or ""))
-            return None
+                        if not ready.leads_on:
+                            self._tell_landed(effect, ready)
+                            return ()
+                why = done.why if isinstance(done, TryAgain) else ""
+                effect = replace(effect, prepared=None)
+            self._run.feed(f.LandRefused(**self._about(effect), reason=why))
+            return ()
 
     def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
         landed = f.Landed(
@@ -76,7 +84,8 @@ class LandingWork:
         )
         self._run.feed(landed)
 
-    async def _ready(self, effect: e.Land) -> ReadyToLand | tuple[str, ...] | None:
+    async def _ready(self, effect: e.Land) -> ReadyToLand | tuple[str, ...]:
+        """Return what can land, or the files it has to wait for: none where its end is told."""
         state = self._run.state
         has_check = state.plan.step(effect.worker.step).check is not None
         checker = Checking(self._run, self._tools, effect) if has_check else None
@@ -85,7 +94,7 @@ class LandingWork:
         match found:
             case ReadyToLand():
                 self._tell_proved(effect, found)
-                return self._record(effect, found)
+                return found if self._record(effect, found) else ()
             case Conflicted():
                 met = f.ConflictsFound(**about, paths=found.paths, reason=found.reason)
                 self._run.feed(met)
@@ -96,19 +105,19 @@ class LandingWork:
                 self._run.feed(refused)
             case CheckResult():
                 self._run.feed(f.CheckFailed(**about, check=found))
-        return None
+        return ()
 
     def _tell_proved(self, effect: e.Land, ready: ReadyToLand) -> None:
         """Journal the result that this landing stands on, unless it is known."""
         if ready.check is not None and ready.check != self._worker(effect).review.check:
             self._run.feed(f.Rechecked(**self._about(effect), check=ready.check))
 
-    def _record(self, effect: e.Land, ready: ReadyToLand) -> ReadyToLand | None:
-        """Journal that the target is about to move; None if the landing was stopped meanwhile."""
+    def _record(self, effect: e.Land, ready: ReadyToLand) -> bool:
+        """Journal that the target is about to move, unless the landing was stopped meanwhile."""
         if Badge.VIOLATION in self._worker(effect).badges:  # by its check, on the tree to be landed
             why = "its check changed what is not its own"
             self._run.feed(f.LandRefused(**self._about(effect), reason=why))
-            return None
+            return False
         if effect.prepared is None:
             self._run.feed(
                 f.LandPrepared(
@@ -121,7 +130,7 @@ class LandingWork:
             )
         w = self._worker(effect)
         is_ours = w.attempt.number == effect.attempt and w.phase is Phase.LANDING
-        return ready if is_ours and w.landing.prepared == ready.detail else None
+        return is_ours and w.landing.prepared == ready.detail
 
     async def undo(self, effect: e.UndoLanding) -> None:
         """Take a landing back, or say why it stays; once, however often it was asked for."""
@@ -134,13 +143,13 @@ class LandingWork:
                 self._run.feed(await self._undone(effect, message))
 
     async def _undone(self, effect: e.UndoLanding, message: str) -> f.LandingUndone | f.UndoRefused:
-        done: Undone | str
+        done: Undone | Refusal
         try:
             done = await self._tools.workshop.undo(effect.prepared, message=message)
         except EngineError as error:
-            done = f"{error} {error.hint}".strip()
+            done = Refusal(reason=f"{error} {error.hint}".strip())
         about = self._about(effect)
-        if isinstance(done, str):
-            return f.UndoRefused(**about, reason=done)
+        if isinstance(done, Refusal):
+            return f.UndoRefused(**about, reason=done.reason)
         self._tools.proof.moved(done.target)
         return f.LandingUndone(**about, target=done.target, new=done.at, is_added=done.is_added)

@@ -12,7 +12,15 @@ from engine.messages.results import Change, CheckResult
 from engine.plan.model import Plan
 from engine.review.comparing import Wanted
 from engine.review.desk import MergeDesk
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.site.shelter import GitPlaces
 
 
@@ -79,10 +87,10 @@ class Workshop(Protocol):
     ) -> CheckResult | Refusal:
         """The check on a commit's files, in a tree that is warm from the checks before."""
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
-        """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
+        """Move the target, or roll a prepared move forward."""
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Take a landing back, or say why it stays."""
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
