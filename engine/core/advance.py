@@ -91,7 +91,7 @@ TELLERS: Mapping[type[f.WorkerFactBase], Callable[..., None]] = dict(
 
 
 def advance(state: RunState, fact: f.Fact) -> tuple[RunState, list[Effect]]:
-    """The state after a fact, and what is to be done because of it."""
+    """Return the state after a fact, and what is to be done because of it."""
     now = max(state.now, fact.at)
     turn = Turn(replace(state, now=now), type(fact).__name__)
     if isinstance(fact, f.WorkerFact):
@@ -289,5 +289,5 @@ def _count_time(turn: Turn, *, is_resting: bool) -> None:
 
 
 def is_idle(state: RunState) -> bool:
-    """Nothing goes on by itself: every worker has settled, or a human is awaited."""
+    """Return whether every worker has settled, or a human is awaited."""
     return state.is_finished_told or state.is_waiting_told

@@ -20,7 +20,7 @@ from engine.phases import Phase
 
 
 def agent_asked(turn: Turn, w: Worker, fact: f.AgentAsked) -> None:
-    """A human is awaited: the clocks stand still."""
+    """Await a human: the clocks stand still."""
     asked = w.attempt.questions
     known = {q.id for q in asked} | {said.question for said in w.attempt.said}
     if w.phase is not Phase.RUNNING or fact.question.id in known:
@@ -36,7 +36,7 @@ def agent_asked(turn: Turn, w: Worker, fact: f.AgentAsked) -> None:
 
 
 def human_answered(turn: Turn, w: Worker, fact: f.HumanAnswered) -> None:
-    """The agent is told, and its clocks go on; others too, where the answer is for the run."""
+    """Tell the agent, and let its clocks go on; others too, where the answer is for the run."""
     asked = next((q for q in w.attempt.questions if q.id == fact.question), None)
     if asked is None:
         return
@@ -75,13 +75,13 @@ def _answer_the_same(turn: Turn, text: str, fact: f.HumanAnswered) -> None:
 
 
 def _answer_by_run(turn: Turn, w: Worker, question: str, *, answer: str, at: float) -> None:
-    """What a human said of this permission once holds for it now."""
+    """Give the answer that a human once gave to this permission for the whole run."""
     fact = f.HumanAnswered(**w.about(at), question=question, answer=answer, by="run")
     human_answered(turn, w, fact)
 
 
 def question_withdrawn(turn: Turn, w: Worker, fact: f.QuestionWithdrawn) -> None:
-    """Nobody needs to answer any more."""
+    """Drop a question that nobody needs to answer any more."""
     _withdraw(turn, w, fact.question)
 
 
@@ -96,7 +96,7 @@ def _withdraw(turn: Turn, w: Worker, question: str) -> Worker:
 
 
 def agent_steered(turn: Turn, w: Worker, fact: f.AgentSteered) -> None:
-    """The words go to the agent while it runs."""
+    """Send the words to the agent while it runs."""
     if w.phase is not Phase.RUNNING:
         return
     said = (*w.attempt.said, Said(text=fact.text))
@@ -106,7 +106,7 @@ def agent_steered(turn: Turn, w: Worker, fact: f.AgentSteered) -> None:
 
 
 def steer_heard(turn: Turn, w: Worker, fact: f.SteerHeard) -> None:
-    """The words have reached the agent, at once or as part of what this attempt was told."""
+    """Note that the words have reached the agent, at once or in what this attempt was told."""
     delivered = Said(text=fact.text, delivery=Delivery.DELIVERED)
     if _replace(turn, w, delivered):
         _tell_of(turn, w, fact.text, Delivery.DELIVERED)
@@ -118,7 +118,7 @@ def steer_heard(turn: Turn, w: Worker, fact: f.SteerHeard) -> None:
 
 
 def steer_unheard(turn: Turn, w: Worker, fact: f.SteerUnheard) -> None:
-    """The words are kept for the next attempt."""
+    """Keep the words for the next attempt."""
     delivery = Delivery.REFUSED if fact.is_refused else Delivery.QUEUED
     lost = Said(text=fact.text, is_heard=False, delivery=delivery)
     if _replace(turn, w, lost) and fact.is_refused:
@@ -126,14 +126,14 @@ def steer_unheard(turn: Turn, w: Worker, fact: f.SteerUnheard) -> None:
 
 
 def refuse_words(turn: Turn, w: Worker) -> None:
-    """The attempt is over and is not taken up by itself: what it did not hear is for a retry."""
+    """Refuse the words that an attempt which is over did not hear: they are for a retry."""
     for said in w.attempt.said:
         if said.question is None and said.delivery is Delivery.QUEUED:
             _tell_of(turn, w, said.text, Delivery.REFUSED)
 
 
 def _replace(turn: Turn, w: Worker, by: Said) -> bool:
-    """Change how the first of such words stand that wait; whether there were any."""
+    """Change the state of the first of such words that wait; return whether there were any."""
     known = w.attempt.said
     for place, said in enumerate(known):
         waits = said.question is None and said.delivery is not Delivery.DELIVERED
@@ -149,14 +149,14 @@ def _tell_of(turn: Turn, w: Worker, text: str, delivery: Delivery) -> None:
 
 
 def agent_interrupted(turn: Turn, w: Worker, fact: f.AgentInterrupted) -> None:
-    """Its turn is broken off."""
+    """Break off its turn."""
     del fact
     if w.phase is Phase.RUNNING:
         turn.effects.append(SendInterrupt(worker=w.id, attempt=w.attempt.number))
 
 
 def rate_limit_seen(turn: Turn, w: Worker, fact: f.RateLimitSeen) -> None:
-    """A badge, as long as the vendor makes it wait."""
+    """Show a badge as long as the vendor makes it wait."""
     badges = w.badges - {Badge.RATE_LIMITED}
     if fact.until is not None and w.phase is Phase.RUNNING:
         badges |= {Badge.RATE_LIMITED}
@@ -165,21 +165,21 @@ def rate_limit_seen(turn: Turn, w: Worker, fact: f.RateLimitSeen) -> None:
 
 
 def stall_seen(turn: Turn, w: Worker, fact: f.StallSeen) -> None:
-    """A badge, as long as nothing moves."""
+    """Show a badge as long as nothing moves."""
     is_shown = fact.is_stalled and w.phase is Phase.RUNNING
     badges = w.badges | {Badge.STALLED} if is_shown else w.badges - {Badge.STALLED}
     turn.change(replace(w, badges=badges))
 
 
 def violation_seen(turn: Turn, w: Worker, fact: f.ViolationSeen) -> None:
-    """Said loudly, and remembered: such a change does not land by itself."""
+    """Tell it loudly, and remember it: such a change does not land by itself."""
     attempt = replace(w.attempt, violations=(*w.attempt.violations, fact.path))
     turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.VIOLATION}))
     turn.publish(IsolationViolated(worker=str(w.id), attempt=w.attempt.number, path=fact.path))
 
 
 def worker_paused(turn: Turn, w: Worker, fact: f.WorkerPaused) -> None:
-    """Its tree is frozen."""
+    """Freeze its tree."""
     del fact
     if w.phase is Phase.RUNNING:
         turn.change(replace(w, badges=w.badges | {Badge.PAUSED}))
@@ -187,7 +187,7 @@ def worker_paused(turn: Turn, w: Worker, fact: f.WorkerPaused) -> None:
 
 
 def worker_resumed(turn: Turn, w: Worker, fact: f.WorkerResumed) -> None:
-    """Its tree goes on."""
+    """Let its tree go on."""
     del fact
     turn.change(replace(w, badges=w.badges - {Badge.PAUSED}))
     if w.phase is Phase.RUNNING:
@@ -195,7 +195,7 @@ def worker_resumed(turn: Turn, w: Worker, fact: f.WorkerResumed) -> None:
 
 
 def limits_set(turn: Turn, w: Worker, fact: f.LimitsSet) -> None:
-    """From now on, and for later attempts."""
+    """Change the limits from now on, and for later attempts."""
     turn.change(replace(w, limits=fact.limits))
     if w.phase is Phase.RUNNING:
         turn.effects.append(ChangeLimits(worker=w.id, attempt=w.attempt.number, limits=fact.limits))

@@ -21,7 +21,7 @@ from engine.plan.model import RetryMode
 
 
 def entry_effect(state: RunState, worker: Worker) -> EntryEffect | None:
-    """What has to be done because a worker stands where it stands; None while it only waits."""
+    """Return the effect that a worker's phase asks for; None while it only waits."""
     build = _ENTRY.get(worker.phase)
     if build is not None:
         return build(state, worker)
@@ -83,7 +83,7 @@ _ENTRY: Mapping[Phase, Callable[[RunState, Worker], EntryEffect]] = {
 
 
 def current_effects(state: RunState) -> list[EntryEffect]:
-    """The entry effect of every worker: what a recovered engine has to do next, in plan order."""
+    """Return every worker's entry effect, in plan order: what a recovered engine does next."""
     effects = (
         entry_effect(state, state.workers[planned.id])
         for step in state.plan.steps

@@ -17,7 +17,7 @@ from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode
 
 
 class About(TypedDict):
-    """Whom a fact speaks of, and when it was: each fact of a worker begins with `**about`."""
+    """The worker and attempt a fact speaks of, and its time: such facts begin with `**about`."""
 
     worker: WorkerId
     attempt: int
@@ -26,7 +26,7 @@ class About(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerFactBase:
-    """Whom a fact speaks of; one about an older attempt is dropped."""
+    """A fact of one worker's attempt; one about an older attempt is dropped."""
 
     worker: WorkerId
     attempt: int
@@ -95,7 +95,7 @@ class ActivityEnded(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Collected(WorkerFactBase):
-    """What the attempt left is kept on its refs; None where it left nothing to merge."""
+    """The attempt's work is kept on its refs; None where it left nothing to merge."""
 
     change: Change | None = None
     error: str | None = None
@@ -342,14 +342,14 @@ class AgentSteered(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class SteerHeard(WorkerFactBase):
-    """What a human said has reached the agent."""
+    """Words of a human have reached the agent."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class SteerUnheard(WorkerFactBase):
-    """What a human said did not reach the agent: it hears it when its session is taken up again.
+    """Words of a human did not reach the agent: it hears them when its session is resumed.
 
     Attributes:
         is_refused: It hears nothing as long as it works, whatever is taken up.
@@ -487,7 +487,7 @@ class RunStopRequested:
 
 @dataclass(frozen=True, kw_only=True)
 class CapSet:
-    """How many workers of this run may hold a slot from now on.
+    """The number of workers that may hold a slot has changed.
 
     Attributes:
         is_share: What several runs of one engine leave to this one, not what a human asked for.

@@ -23,28 +23,28 @@ from engine.phases import Phase, StopCause
 
 
 def approved(turn: Turn, w: Worker, fact: f.Approved) -> None:
-    """A human wants it on the target."""
+    """Begin to land what a human wants on the target."""
     badges = (w.badges | {Badge.APPROVED}) - {Badge.CHECK_FAILED, Badge.LAND_REFUSED}
     after = replace(w, landing=Landing(wish=fact.wish), error=None, badges=badges)
     turn.tell(after, Phase.LANDING)
 
 
 def approval_noted(turn: Turn, w: Worker, fact: f.ApprovalNoted) -> None:
-    """A badge until it lands."""
+    """Show a badge until it lands."""
     del fact
     if w.phase is Phase.REVIEWING:
         turn.change(replace(w, badges=w.badges | {Badge.APPROVED}))
 
 
 def rejected(turn: Turn, w: Worker, fact: f.Rejected) -> None:
-    """A human gave it up; the change stays on its ref."""
+    """Discard what a human gave up; the change stays on its ref."""
     del fact
     after = replace(w, outcome=Outcome.CANCELLED, cause=StopCause.USER)
     turn.tell(after, Phase.DISCARDED)
 
 
 def chosen(turn: Turn, w: Worker, fact: f.Chosen) -> None:
-    """The step's choice; the joint rules see to the others."""
+    """Make it the step's choice; the joint rules see to the others."""
     del fact
     if w.outcome is not Outcome.SUCCESS:
         raise IllegalTransition(turn.story(w.id))
@@ -53,7 +53,7 @@ def chosen(turn: Turn, w: Worker, fact: f.Chosen) -> None:
 
 
 def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
-    """From here on the landing only goes forward."""
+    """Remember the landing: from here on it only goes forward."""
     if w.phase is Phase.LANDING:
         turn.change(replace(w, landing=replace(w.landing, prepared=fact.detail)))
     else:
@@ -61,7 +61,7 @@ def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
 
 
 def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
-    """It is on the target."""
+    """Settle it as landed."""
     landing = replace(w.landing, in_the_way=(), landed=fact.new)
     turn.tell(replace(w, landing=landing), Phase.LANDED)
     turn.publish(
@@ -78,7 +78,7 @@ def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
 
 
 def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
-    """A human has to merge it with the target."""
+    """Wait for a human to merge it with the target."""
     after = replace(
         w,
         review=replace(w.review, conflict=Conflict(paths=fact.paths), resolution=None),
@@ -90,7 +90,7 @@ def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
 
 
 def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
-    """Nothing was moved; a human sees why."""
+    """Go back to review: nothing was moved, and a human sees why."""
     after = replace(
         w,
         landing=replace(w.landing, wish=None, prepared=None, in_the_way=fact.in_the_way),
@@ -101,7 +101,7 @@ def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
 
 
 def land_delayed(turn: Turn, w: Worker, fact: f.LandDelayed) -> None:
-    """It goes on by itself; a human may stop it until then."""
+    """Note the files in its way; it goes on by itself, and a human may stop it until then."""
     if w.phase is Phase.LANDING:
         turn.change(replace(w, landing=replace(w.landing, in_the_way=fact.in_the_way)))
         told = LandingDelayed(
@@ -113,7 +113,7 @@ def land_delayed(turn: Turn, w: Worker, fact: f.LandDelayed) -> None:
 
 
 def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
-    """Back to where the conflict was met; work on a base waits for a slot again.
+    """Go back to where the conflict was met; work on a base waits for a slot again.
 
     A check that was overruled before was another tree's: what counts is what is said of this one.
     """
@@ -152,7 +152,7 @@ def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
 
 
 def hunks_left_out(turn: Turn, w: Worker, fact: f.HunksLeftOut) -> None:
-    """What waits for review is another change now: whatever was said of the last one is void."""
+    """Review another change now: nothing that was said of the last one holds."""
     if w.phase is not Phase.REVIEWING:
         turn.drop()
         return
@@ -175,7 +175,7 @@ def hunks_left_out(turn: Turn, w: Worker, fact: f.HunksLeftOut) -> None:
 
 
 def undo_requested(turn: Turn, w: Worker, fact: f.UndoRequested) -> None:
-    """The target is moved back; the worker follows once it has been."""
+    """Move the target back; the worker follows once it has been."""
     del fact
     prepared = w.landing.prepared
     if w.phase is Phase.LANDED and prepared is not None:
@@ -185,7 +185,7 @@ def undo_requested(turn: Turn, w: Worker, fact: f.UndoRequested) -> None:
 
 
 def landing_undone(turn: Turn, w: Worker, fact: f.LandingUndone) -> None:
-    """Back to review, where it stays until a human lands it again."""
+    """Go back to review, and stay there until a human lands it again."""
     after = replace(
         w,
         landing=Landing(is_undone=True),
@@ -205,6 +205,6 @@ def landing_undone(turn: Turn, w: Worker, fact: f.LandingUndone) -> None:
 
 
 def undo_refused(turn: Turn, w: Worker, fact: f.UndoRefused) -> None:
-    """It stays landed, and says why."""
+    """Say why it stays landed."""
     turn.change(replace(w, error=fact.reason))
     turn.publish(UndoRefused(worker=str(w.id), attempt=w.attempt.number, reason=fact.reason))

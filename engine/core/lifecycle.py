@@ -19,7 +19,7 @@ _UNTIL_NETWORK_S = 10.0
 
 
 def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
-    """The agent can start."""
+    """Start the agent."""
     begun = Begun(
         at=fact.at,
         workspace=fact.workspace,
@@ -35,7 +35,7 @@ def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
 
 
 def base_conflicted(turn: Turn, w: Worker, fact: f.BaseConflicted) -> None:
-    """A human has to merge what this worker builds on."""
+    """Wait for a human to merge the changes that this worker builds on."""
     conflict = Conflict(paths=fact.paths, is_of_base=True)
     turn.tell(replace(w, review=replace(w.review, conflict=conflict)), Phase.CONFLICTED)
     turn.publish(
@@ -46,12 +46,12 @@ def base_conflicted(turn: Turn, w: Worker, fact: f.BaseConflicted) -> None:
 
 
 def prepare_failed(turn: Turn, w: Worker, fact: f.PrepareFailed) -> None:
-    """No agent ran; the try is counted all the same."""
+    """Count the try, although no agent ran."""
     _failed(turn, w, StopCause.SETUP, fact.error)
 
 
 def attempt_ended(turn: Turn, w: Worker, fact: f.AttemptEnded) -> None:
-    """However it ended, its work is collected."""
+    """Collect its work, however it ended."""
     if fact.limit is not None:
         turn.publish(LimitHitSeen(worker=str(w.id), attempt=w.attempt.number, hit=fact.limit))
     since, used = w.begun.at, w.history.used
@@ -88,7 +88,7 @@ def _session_usage(w: Worker, fact: f.AttemptEnded) -> Usage | None:
 
 
 def activity_ended(turn: Turn, w: Worker, fact: f.ActivityEnded) -> None:
-    """A preparation or a check has stopped: the worker comes to rest."""
+    """Bring a worker to rest whose preparation or check has stopped."""
     del fact
     stop = w.attempt.stop
     cause = stop.cause if stop else StopCause.USER
@@ -96,7 +96,7 @@ def activity_ended(turn: Turn, w: Worker, fact: f.ActivityEnded) -> None:
 
 
 def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
-    """The work is kept; what the worker comes to is decided now."""
+    """Decide what becomes of a worker whose work is kept."""
     history = replace(w.history, collected=w.attempt.number)
     w = turn.change(replace(w, change=fact.change, history=history))
     ended, stop = w.attempt.ended, w.attempt.stop
@@ -141,7 +141,7 @@ def _waiting(turn: Turn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool) -> 
 
 
 def _hold_login(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
-    """Its vendor's limit is that of everybody who works by the same login."""
+    """Hold everybody who works by the login whose limit was met."""
     agent = turn.state.agent_of(w.id)
     if ended.retry_at is not None and agent is not None:
         known = turn.state.holds.get(agent.login)
@@ -150,7 +150,7 @@ def _hold_login(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
 
 
 def _has_unheard_words(w: Worker) -> bool:
-    """A human said something to an agent that hears only when its session is taken up again."""
+    """Return whether a human said something that is heard only in a resumed session."""
     return w.session.id is not None and any(not said.is_heard for said in w.attempt.said)
 
 
@@ -179,14 +179,14 @@ def _ended_well(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
 
 
 def check_passed(turn: Turn, w: Worker, fact: f.CheckPassed) -> None:
-    """The work is proved; now it waits for review, if there is anything to merge."""
+    """Go on to review with proved work, or finish where there is nothing to merge."""
     turn.publish(CheckFinished(worker=str(w.id), attempt=w.attempt.number, check=fact.check))
     review = replace(w.review, check=fact.check)
     review_or_finish(turn, turn.change(replace(w, review=review)))
 
 
 def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
-    """On the worker's own tree it is a failure; on the tree to be landed, a badge."""
+    """Fail the worker for its own tree; show a badge for the tree to be landed."""
     is_landing = w.phase is Phase.LANDING
     turn.publish(
         CheckFinished(
@@ -229,7 +229,7 @@ def _why_not_landed(w: Worker, found: CheckResult) -> str:
 
 
 def review_or_finish(turn: Turn, w: Worker) -> None:
-    """To review if there is a commit that is meant to be merged, else done."""
+    """Wait for review if there is a commit that is meant to be merged, else finish."""
     if not is_mergeable(turn.state, w):
         turn.tell(w, Phase.FINISHED)
         return
@@ -253,5 +253,5 @@ def want_review(turn: Turn, w: Worker) -> None:
 
 
 def is_mergeable(state: RunState, w: Worker) -> bool:
-    """There is a commit, and its step means to merge it."""
+    """Return whether there is a commit, and its step means to merge it."""
     return has_commit(w) and state.plan.step(w.id.step).merge is not MergeMode.NONE

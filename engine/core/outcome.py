@@ -17,7 +17,7 @@ _OPEN_OUTCOMES = frozenset({Outcome.SUCCESS, Outcome.PENDING})
 
 
 def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
-    """What a step has come to, by its policy; PENDING while it is open."""
+    """Return the outcome of a step by its policy; PENDING while it is open."""
     chosen = state.steps[step.name].chosen
     if chosen is not None and chosen in state.workers:
         return state.workers[chosen].outcome
@@ -36,7 +36,7 @@ def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
 
 
 def _passed_over(state: RunState, step: PlannedStep) -> int:
-    """Candidates that did what was wanted of them and that a human rejected all the same.
+    """Count the candidates that succeeded and that a human rejected all the same.
 
     One of several is to be chosen: rejecting some narrows the choice, and the step still has what
     its policy asks for. Where enough successes stop the rest, a rejected one is not enough.
@@ -72,7 +72,7 @@ def _is_out_of_reach(state: RunState, step: PlannedStep, needed: int) -> bool:
 
 
 def may_be_mended(state: RunState, step: PlannedStep) -> bool:
-    """Whether a step that failed fast succeeds if what is open does, and then what was stopped.
+    """Return whether a step that failed fast succeeds once what is open and stopped does.
 
     A human has retried what failed: nobody stands there who failed, or whom a human gave up.
     """
@@ -87,7 +87,7 @@ def may_be_mended(state: RunState, step: PlannedStep) -> bool:
 
 
 def is_to_be_retried(state: RunState, worker: Worker) -> bool:
-    """An end that the joint rules are about to follow with another attempt is not final."""
+    """Return whether the joint rules are about to follow its end with another attempt."""
     if worker.cause is StopCause.BASE_GONE:
         return worker.phase is Phase.CANCELLED
     has_ended = worker.phase is Phase.FAILED or (
@@ -97,7 +97,7 @@ def is_to_be_retried(state: RunState, worker: Worker) -> bool:
 
 
 def may_retry(state: RunState, worker: Worker) -> bool:
-    """Whether a failed worker has an attempt left that the rules allow."""
+    """Return whether a failed worker has an attempt left that the rules allow."""
     rule = state.plan.step(worker.id.step).retry
     own = state.steps[worker.id.step]
     if (own.has_failed_fast and not worker.history.is_by_hand) or state.stop is not None:
@@ -123,7 +123,7 @@ def _unsuccessful(came_to: Mapping[Outcome, int]) -> Outcome:
 
 
 def candidates(state: RunState, step: PlannedStep) -> tuple[WorkerId, ...]:
-    """The successful workers of a step of which one is to be chosen."""
+    """Return the successful workers of a step of which one is to be chosen."""
     if not step.has_candidates:
         return ()
     return tuple(
@@ -134,7 +134,7 @@ def candidates(state: RunState, step: PlannedStep) -> tuple[WorkerId, ...]:
 
 
 def chosen_of(state: RunState, step: PlannedStep) -> WorkerId | None:
-    """The candidate that counts: chosen by a human or by the policy, or the only one left."""
+    """Return the candidate that counts: the chosen one, or the only one left."""
     chosen = state.steps[step.name].chosen
     if chosen is not None:
         return chosen
@@ -147,7 +147,7 @@ def chosen_of(state: RunState, step: PlannedStep) -> WorkerId | None:
 
 
 def is_choice_due(state: RunState, step: PlannedStep) -> bool:
-    """Several candidates are there, and a human has to choose."""
+    """Return whether a human has to choose between several candidates."""
     return (
         step.has_candidates
         and step_outcome(state, step) is Outcome.SUCCESS
@@ -157,7 +157,7 @@ def is_choice_due(state: RunState, step: PlannedStep) -> bool:
 
 
 def offers(state: RunState, step: PlannedStep) -> Bases | None:
-    """The attempts a dependent step builds on; None while there is no answer yet."""
+    """Return the attempts a dependent step builds on; None while there is no answer yet."""
     if step_outcome(state, step) is not Outcome.SUCCESS:
         return None
     if step.has_candidates:
@@ -171,7 +171,7 @@ def offers(state: RunState, step: PlannedStep) -> Bases | None:
 
 
 def bases_for(state: RunState, step: PlannedStep) -> Bases | None:
-    """Everything a step builds on, in plan order; None while something is missing."""
+    """Return everything a step builds on, in plan order; None while something is missing."""
     if not step.dependencies:
         return ()
     found: list[tuple[WorkerId, int]] = []
@@ -186,7 +186,7 @@ def bases_for(state: RunState, step: PlannedStep) -> Bases | None:
 
 
 def is_impossible(state: RunState, step: PlannedStep) -> bool:
-    """A dependency has ended without the change this step needs."""
+    """Return whether a dependency has ended without the change this step needs."""
     return any(
         step_outcome(state, state.plan.step(name)) not in {Outcome.SUCCESS, Outcome.PENDING}
         for name in step.dependencies
@@ -194,7 +194,7 @@ def is_impossible(state: RunState, step: PlannedStep) -> bool:
 
 
 def must_land_first(state: RunState, worker: WorkerId) -> tuple[WorkerId, ...]:
-    """The upstream changes that this one is stacked on and that are not on the target yet."""
+    """Return the upstream changes that this one is stacked on and that have not landed yet."""
     return tuple(
         base
         for base, _ in state.workers[worker].attempt.bases
@@ -205,12 +205,12 @@ def must_land_first(state: RunState, worker: WorkerId) -> tuple[WorkerId, ...]:
 
 
 def has_commit(worker: Worker) -> bool:
-    """Its work is a commit that can be merged, not only artifacts."""
+    """Return whether its work is a commit that can be merged, not only artifacts."""
     return worker.change is not None and worker.change.head is not None
 
 
 def run_outcome(state: RunState) -> Outcome:
-    """What the run has come to, by its steps."""
+    """Return the outcome of the run, by its steps."""
     outcomes = [step_outcome(state, step) for step in state.plan.steps]
     for outcome in (Outcome.FAILED, Outcome.CANCELLED, Outcome.PENDING, Outcome.SKIPPED):
         if outcome in outcomes:

@@ -15,7 +15,7 @@ from engine.phases import HOLDING, Phase
 
 
 def report(state: RunState) -> RunReport:
-    """What the run has come to so far, steps in plan order and workers in worker order."""
+    """Return the report of the run so far, steps in plan order, workers in worker order."""
     steps = {
         step.name: StepResult(
             name=step.name,
@@ -38,7 +38,7 @@ def report(state: RunState) -> RunReport:
 
 
 def worker_result(state: RunState, w: Worker) -> WorkerResult:
-    """One worker's result as it stands."""
+    """Return one worker's result as it stands."""
     usages, ended = usages_of(w), w.attempt.ended
     return WorkerResult(
         worker=str(w.id),
@@ -64,7 +64,7 @@ def worker_result(state: RunState, w: Worker) -> WorkerResult:
 
 
 def waits_for(state: RunState) -> tuple[str, ...]:
-    """What a human has to do, in words, once nothing goes on by itself; empty while it does."""
+    """Say what a human has to do, once nothing goes on by itself; nothing while it does."""
     if _goes_on(state):
         return ()
     wants: list[str] = []

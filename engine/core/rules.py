@@ -40,7 +40,7 @@ _STANDS_ON_BASE = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDED, Ph
 
 
 def retry_failed(turn: Turn) -> None:
-    """Rule 1: a failed attempt with attempts left is tried again, after a wait."""
+    """Follow rule 1: try a failed attempt with attempts left again, after a wait."""
     for w in turn.state.crew.standing(MAY_BE_RETRIED):
         if w.cause is StopCause.BASE_GONE:
             continue
@@ -54,7 +54,7 @@ def retry_failed(turn: Turn) -> None:
 
 
 def _begin_again(turn: Turn, w: Worker) -> None:
-    """It was lost by no fault of its agent's: at once, where it stood, and no try is counted.
+    """Begin a lost attempt again at once, where it stood, and count no try.
 
     Its session is taken up; an agent without one is told what it had done before. A command has
     nothing to remember, and half of it done twice may be worse than all of it done again.
@@ -80,7 +80,7 @@ def _try_again(turn: Turn, w: Worker) -> None:
 
 
 def delay_s(rule: RetryRule, w: Worker, *, seed: str) -> float:
-    """How long to wait before the next attempt: grows by the rule, with a tenth of jitter."""
+    """Return the wait before the next attempt: it grows by the rule, with a tenth of jitter."""
     n = max(1, w.history.tries)
     growth = {
         Backoff.FIXED: 1.0,
@@ -93,7 +93,7 @@ def delay_s(rule: RetryRule, w: Worker, *, seed: str) -> float:
 
 
 def apply_policies(turn: Turn) -> None:
-    """Rule 2: fail-fast stops the rest; enough successes make the rest needless."""
+    """Follow rule 2: fail-fast stops the rest; enough successes make the rest needless."""
     for step in turn.state.plan.steps:
         own = turn.state.steps[step.name]
         is_open = step.policy.kind is PolicyKind.ALL and not own.has_failed_fast
@@ -125,7 +125,7 @@ def _stop_all(turn: Turn, step: PlannedStep, cause: StopCause) -> None:
 
 
 def settle_choices(turn: Turn) -> None:
-    """Rule 3: a choice, by a human or by policy, stops or discards all siblings."""
+    """Follow rule 3: a choice, by a human or by policy, stops or discards all siblings."""
     for step in turn.state.plan.steps:
         if not step.has_candidates:
             continue
@@ -152,7 +152,7 @@ def _drop_siblings(turn: Turn, step: PlannedStep) -> None:
 
 
 def follow_upstream(turn: Turn) -> None:
-    """Rules 4 to 6: start, skip, re-arm, stop or badge workers by what their bases have become."""
+    """Follow rules 4 to 6: what its bases have become starts, stops or badges a worker."""
     for step in turn.state.plan.steps:
         # What depends on nothing keeps its bases: only where it stands can ask for a move.
         phases = Phase if step.dependencies else _WITHOUT_BASE
@@ -189,7 +189,7 @@ def _badge_base(turn: Turn, w: Worker, *, is_outdated: bool) -> None:
 
 
 def rearm_failed_fast(turn: Turn) -> None:
-    """Rule 6, within a step: what fail-fast stopped begins again once all that failed is mended.
+    """Follow rule 6 within a step: what fail-fast stopped begins again once all is mended.
 
     Not earlier: a sibling that fails again must not stop what a human retries, and nobody pays for
     siblings while it is open whether the retry helps.
@@ -210,13 +210,13 @@ def rearm_failed_fast(turn: Turn) -> None:
 
 
 def _is_mended(turn: Turn, step: PlannedStep) -> bool:
-    """Whether all that failed has been retried by a human, and has succeeded."""
+    """Return whether all that failed has been retried by a human, and has succeeded."""
     came_to = turn.state.crew.outcomes(step.name)
     return not came_to.get(Outcome.PENDING, 0) and may_be_mended(turn.state, step)
 
 
 def hold_logins(turn: Turn) -> None:
-    """A login's limit holds all workers of that login, not only the one that met it."""
+    """Hold all workers of a login that met a limit, not only the one that met it."""
     now = turn.state.now
     holds = {login: hold for login, hold in turn.state.holds.items() if hold.until > now}
     for w in turn.state.crew.standing(_QUEUED) if holds else ():
@@ -236,7 +236,7 @@ def hold_logins(turn: Turn) -> None:
 
 
 def dispatch(turn: Turn) -> None:
-    """Rule 7: queued workers begin while slots allow, in plan order."""
+    """Follow rule 7: queued workers begin while slots allow, in plan order."""
     if turn.state.is_paused or turn.state.stop is not None or turn.state.started_at is None:
         return
     free = turn.state.cap - turn.state.slots_in_use
@@ -273,7 +273,7 @@ def _room(turn: Turn, step: PlannedStep) -> int:
 
 
 def land_by_itself(turn: Turn) -> None:
-    """Rule 8: with auto_merge, reviewed-by-check changes land in plan order."""
+    """Follow rule 8: with auto_merge, reviewed-by-check changes land in plan order."""
     if not turn.state.plan.runtime.auto_merge or turn.state.stop is not None:
         return
     for step in turn.state.plan.steps:

@@ -19,7 +19,7 @@ Bases = tuple[tuple[WorkerId, int], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Next:
-    """How the next attempt begins, and what it is told of the last one.
+    """The beginning of the next attempt, and what it is told of the last one.
 
     Attributes:
         previous: The attempt that `continue` and `resume` take up.
@@ -90,7 +90,7 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Begun:
-    """What the newest attempt that was made ready works with, until the next one is ready.
+    """The surroundings of the newest attempt that was made ready, until the next one is.
 
     Attributes:
         at: When it was ready.
@@ -109,7 +109,7 @@ class Begun:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What all attempts of a worker have come to.
+    """The sum of a worker's attempts.
 
     Attributes:
         tries: How many attempts failed since a human last asked for one.
@@ -148,7 +148,7 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True)
 class Conflict:
-    """What a human has to merge: the change with its target, or the changes it builds on."""
+    """A merge that a human has to make: with the target, or of the changes it builds on."""
 
     paths: tuple[str, ...]
     is_of_base: bool = False
@@ -156,7 +156,7 @@ class Conflict:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTree:
-    """What a human made of a conflict.
+    """The tree that a human made of a conflict.
 
     Attributes:
         tree: The result.
@@ -169,7 +169,7 @@ class ResolvedTree:
 
 @dataclass(frozen=True, kw_only=True)
 class Reviewed:
-    """What a check and humans have said of the change that was collected.
+    """The judgment of checks and humans on the change that was collected.
 
     Attributes:
         whole: What was collected, where hunks of it are left out; `Worker.change` is the rest.
@@ -193,7 +193,7 @@ class Reviewed:
 
 @dataclass(frozen=True, kw_only=True)
 class Landing:
-    """How far the change has come on its way to the target.
+    """The change on its way to the target.
 
     Attributes:
         wish: How a human wants it landed.
@@ -256,7 +256,7 @@ def usages_of(w: Worker, now: Usage | None = None) -> tuple[Usage, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class StepState:
-    """What is decided about a step as a whole.
+    """The decisions about a step as a whole.
 
     Attributes:
         has_failed_fast: Its policy gave up: only what a human retries still waits or is queued.
@@ -274,7 +274,7 @@ class StepState:
 
 @dataclass(frozen=True, kw_only=True)
 class Hold:
-    """Why nobody of a login begins before that time; its vendor's limit where there is no cause."""
+    """A login of which nobody begins before that time; by its vendor where there is no cause."""
 
     until: float
     cause: StopCause | None = None
@@ -321,42 +321,42 @@ class RunState:
 
     @property
     def crew(self) -> Crew[Worker]:
-        """The workers, counted."""
+        """Return the workers, counted."""
         if not isinstance(self.workers, Crew):
             raise TypeError
         return self.workers
 
     @property
     def slots_in_use(self) -> int:
-        """How many workers hold a slot."""
+        """Return the number of workers that hold a slot."""
         return self.crew.holding
 
     def planned(self, worker: WorkerId) -> PlannedWorker:
-        """What the plan says of a worker."""
+        """Return a worker as the plan has it."""
         return self.plan.step(worker.step).worker(worker)
 
     def agent_of(self, worker: WorkerId) -> AgentChoice | None:
-        """The agent a worker runs: the one a human set for it, else the plan's."""
+        """Return the agent a worker runs: the one a human set for it, else the plan's."""
         return self.workers[worker].agent or self.planned(worker).agent
 
     def label_of(self, worker: WorkerId) -> str:
-        """The item or the agent that tells a worker from its siblings."""
+        """Return the item or the agent that tells a worker from its siblings."""
         planned = self.planned(worker)
         is_agents = planned.agent is not None and planned.label == planned.agent.name
         agent = self.agent_of(worker)
         return agent.name if is_agents and agent is not None else planned.label
 
     def limits_of(self, worker: WorkerId) -> Limits:
-        """The limits a worker runs under: those a human set for it, else the plan's."""
+        """Return the limits of a worker: those a human set for it, else the plan's."""
         return self.workers[worker].limits or self.plan.step(worker.step).limits
 
     def workers_of(self, step: str) -> tuple[Worker, ...]:
-        """A step's workers, in worker order."""
+        """Return a step's workers, in worker order."""
         return self.crew.of(step)
 
 
 def initial_state(run: RunId, plan: Plan) -> RunState:
-    """The state of a run that has not begun: every worker waits."""
+    """Return the state of a run that has not begun: every worker waits."""
     workers = {p.id: Worker(id=p.id) for step in plan.steps for p in step.workers}
     return RunState(
         run=run,
@@ -369,5 +369,5 @@ def initial_state(run: RunId, plan: Plan) -> RunState:
 
 
 def dependents(plan: Plan, step: str) -> tuple[PlannedStep, ...]:
-    """The steps that directly depend on one."""
+    """Return the steps that directly depend on one."""
     return tuple(other for other in plan.steps if step in other.dependencies)

@@ -16,7 +16,7 @@ Move = Callable[[Worker, Phase], None]
 
 
 def stop_requested(turn: Turn, w: Worker, fact: f.StopRequested) -> None:
-    """Never illegal, wherever the worker stands."""
+    """Stop a worker wherever it stands: this is never illegal."""
     stop(turn, w, fact.cause, is_kill=fact.is_kill, move=turn.tell)
 
 
@@ -56,7 +56,7 @@ def _stop_landing(turn: Turn, w: Worker, cause: StopCause, move: Move) -> None:
 
 
 def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
-    """A human wants another attempt, and the count of tries begins anew.
+    """Queue another attempt for a human, and count the tries anew.
 
     Who wants one of a login that its vendor refuses knows more than we do: it is tried.
     """
@@ -98,7 +98,7 @@ def lift_stop(turn: Turn) -> None:
 
 
 def _is_choice_dead(turn: Turn, own: StepState) -> bool:
-    """The chosen candidate came to nothing: whoever is retried now may be chosen instead."""
+    """Return whether the chosen candidate failed: who is retried may be chosen instead."""
     return own.chosen is not None and turn.worker(own.chosen).outcome in {
         Outcome.FAILED,
         Outcome.CANCELLED,
@@ -107,7 +107,7 @@ def _is_choice_dead(turn: Turn, own: StepState) -> bool:
 
 
 def backoff_elapsed(turn: Turn, w: Worker, fact: f.BackoffElapsed) -> None:
-    """The wait is over."""
+    """Queue it: the wait is over."""
     del fact
     after = replace(
         w,

@@ -129,7 +129,7 @@ class Landings:
     async def _prove(
         self, state: RunState, effect: e.Land, composed: Composed
     ) -> LandPrepared | Refusal:
-        """What will be moved; edits of the user's in the way are treated as asked.
+        """Return what will be moved; edits of the user's in the way are treated as asked.
 
         Raises:
             DirtyTarget: There are some, and nothing was asked that helps.
@@ -158,7 +158,7 @@ class Landings:
         return replace(prepared, note=composed.note)
 
     async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
-        """Whether edits of the user's in these files still keep a landing from its target."""
+        """Return whether the user's edits in these files still keep a landing from its target."""
         target = effect.wish.to or state.plan.runtime.target or ""
         wanted = [os.fsencode(path) for path in paths]
         return bool(await edited_paths(self._repo, f"refs/heads/{target}", wanted))

@@ -1,4 +1,4 @@
-"""What a landing comes to: prepared, conflicted, refused or undone; and who checks its tree."""
+"""The results of a landing: prepared, conflicted, refused or undone; and who checks its tree."""
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ class BaseClash:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What an attempt left, kept; or why it could not be imported, and where it still lies."""
+    """An attempt's work, kept; or why it could not be imported, and where it still lies."""
 
     change: Change | None = None
     error: str | None = None
@@ -75,7 +75,7 @@ class Workshop(Protocol):
         """Merge in memory and check the exact tree; a CheckResult is one that failed."""
 
     async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
-        """Whether edits of the user's in these files still keep a landing from its target."""
+        """Return whether the user's edits in these files still keep a landing from its target."""
 
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool
@@ -100,7 +100,7 @@ class Workshop(Protocol):
         """Take away what was made of a workspace in which nothing has worked yet."""
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
-        """Why a workspace has to stay; nothing where it may go."""
+        """Return why a workspace has to stay; nothing where it may go."""
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human; what is unproved stays."""
@@ -111,17 +111,17 @@ class Workshop(Protocol):
         """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
 
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
-        """What an attempt has changed; of one that runs, so far."""
+        """Return what an attempt has changed; of one that runs, so far."""
 
     def merging(self, state: RunState) -> MergeDesk:
-        """Where humans decide about merges.
+        """Return the desk where humans decide about merges.
 
         Raises:
             WorkspaceError: Nothing is merged here.
         """
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
-        """Where the newest attempt's private repository lies, if it has one."""
+        """Return the places of the newest attempt's private repository, if it has one."""
 
     async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
         """The same, looked up for a worker of which this engine has seen nothing yet."""
