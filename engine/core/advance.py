@@ -1,18 +1,19 @@
 """One fact in, the next state and its effects out: the whole of the core behind one function."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
+from engine.core import dialogue, landing, lifecycle, stopping
 from engine.core import facts as f
 from engine.core.effects import Effect
 from engine.core.outcome import candidates, is_choice_due, step_outcome
 from engine.core.phase import QUIET, STOPPED_BY_POLICY_WHILE_COLLECTING, TOLD
 from engine.core.report import report, waits_for
 from engine.core.rules import RULES
-from engine.core.state import Hold, RunState, StepState, Stop, Worker
+from engine.core.state import Hold, Reviewed, RunState, StepState, Stop, Worker
 from engine.core.stopping import lift_stop, stop
-from engine.core.told import TELLERS
 from engine.core.turn import Turn
-from engine.core.weaving import woven
 from engine.errors import IllegalTransition, InvariantBroken
 from engine.messages.events import (
     ChoiceWanted,
@@ -23,8 +24,9 @@ from engine.messages.events import (
     RunWaiting,
     StepSettled,
 )
-from engine.messages.results import Outcome
+from engine.messages.results import Badge, Outcome
 from engine.phases import Phase
+from engine.plan.model import PlannedWorker
 
 _ROUNDS = 200
 """More rounds of rules than any run can need; reaching it means that two rules undo each other."""
@@ -32,8 +34,64 @@ _ROUNDS = 200
 _EVERY_PHASE = frozenset({"StopRequested"})
 
 
+F = TypeVar("F", bound=f.WorkerFactBase)
+
+
+def _hears(
+    kind: type[F], hear: Callable[[Turn, Worker, F], None]
+) -> tuple[type[f.WorkerFactBase], Callable[..., None]]:
+    """Pair a fact with the function that hears it, which is held to take this very fact."""
+    return kind, hear
+
+
+TELLERS: Mapping[type[f.WorkerFactBase], Callable[..., None]] = dict(
+    (
+        _hears(f.WorkspaceReady, lifecycle.workspace_ready),
+        _hears(f.BaseConflicted, lifecycle.base_conflicted),
+        _hears(f.PrepareFailed, lifecycle.prepare_failed),
+        _hears(f.AttemptEnded, lifecycle.attempt_ended),
+        _hears(f.ActivityEnded, lifecycle.activity_ended),
+        _hears(f.Collected, lifecycle.collected),
+        _hears(f.CheckPassed, lifecycle.check_passed),
+        _hears(f.CheckFailed, lifecycle.check_failed),
+        _hears(f.Approved, landing.approved),
+        _hears(f.ApprovalNoted, landing.approval_noted),
+        _hears(f.Rejected, landing.rejected),
+        _hears(f.Chosen, landing.chosen),
+        _hears(f.LandPrepared, landing.land_prepared),
+        _hears(f.Landed, landing.landed),
+        _hears(f.UndoRequested, landing.undo_requested),
+        _hears(f.LandingUndone, landing.landing_undone),
+        _hears(f.UndoRefused, landing.undo_refused),
+        _hears(f.ConflictsFound, landing.conflicts_found),
+        _hears(f.LandRefused, landing.land_refused),
+        _hears(f.LandDelayed, landing.land_delayed),
+        _hears(f.Resolved, landing.resolved),
+        _hears(f.Rechecked, landing.rechecked),
+        _hears(f.HunksLeftOut, landing.hunks_left_out),
+        _hears(f.RetryRequested, stopping.retry_requested),
+        _hears(f.BackoffElapsed, stopping.backoff_elapsed),
+        _hears(f.StopRequested, stopping.stop_requested),
+        _hears(f.AgentAsked, dialogue.agent_asked),
+        _hears(f.HumanAnswered, dialogue.human_answered),
+        _hears(f.QuestionWithdrawn, dialogue.question_withdrawn),
+        _hears(f.AgentSteered, dialogue.agent_steered),
+        _hears(f.SteerHeard, dialogue.steer_heard),
+        _hears(f.SteerUnheard, dialogue.steer_unheard),
+        _hears(f.AgentInterrupted, dialogue.agent_interrupted),
+        _hears(f.RateLimitSeen, dialogue.rate_limit_seen),
+        _hears(f.StallSeen, dialogue.stall_seen),
+        _hears(f.ViolationSeen, dialogue.violation_seen),
+        _hears(f.WorkerPaused, dialogue.worker_paused),
+        _hears(f.WorkerResumed, dialogue.worker_resumed),
+        _hears(f.LimitsSet, dialogue.limits_set),
+    )
+)
+"""Which function hears which fact of a worker; a test holds it to be complete."""
+
+
 def advance(state: RunState, fact: f.Fact) -> tuple[RunState, list[Effect]]:
-    """The state after a fact, and what is to be done because of it."""
+    """Return the state after a fact, and what is to be done because of it."""
     now = max(state.now, fact.at)
     turn = Turn(replace(state, now=now), type(fact).__name__)
     if isinstance(fact, f.WorkerFact):
@@ -50,7 +108,7 @@ def _tell_worker(turn: Turn, fact: f.WorkerFact) -> None:
     w = turn.state.workers.get(fact.worker)
     if w is None:
         raise IllegalTransition(f"{turn.fact} speaks of {fact.worker}, who is not in this run")
-    if fact.attempt != w.attempt or turn.fact in QUIET.get(w.phase, frozenset()):
+    if fact.attempt != w.attempt.number or turn.fact in QUIET.get(w.phase, frozenset()):
         turn.drop()
         return
     if turn.fact in _MOVING and turn.fact not in TOLD[w.phase] and turn.fact not in _EVERY_PHASE:
@@ -79,9 +137,9 @@ def _tell_run(turn: Turn, fact: f.RunFact) -> None:  # noqa: C901, PLR0912  one 
         case f.StepAdded():
             _add_step(turn, fact)
         case f.WorkerAdded():
-            _add_worker(turn, fact)
+            _join(turn, fact.planned, Worker(id=fact.planned.id))
         case f.CompositeWoven():
-            woven(turn, fact)
+            _weave(turn, fact)
         case f.CommandTaken():
             turn.publish(Commanded(command=fact.command, worker=fact.worker, by=fact.by))
 
@@ -127,17 +185,44 @@ def _add_step(turn: Turn, fact: f.StepAdded) -> None:
     )
 
 
-def _add_worker(turn: Turn, fact: f.WorkerAdded) -> None:
-    state, new = turn.state, fact.planned
+def _join(turn: Turn, planned: PlannedWorker, born: Worker) -> None:
+    """Let a worker join its step, after those that are there."""
+    state = turn.state
     steps = tuple(
-        replace(step, workers=(*step.workers, new)) if step.name == new.id.step else step
+        replace(step, workers=(*step.workers, planned)) if step.name == born.id.step else step
         for step in state.plan.steps
     )
     turn.state = replace(
         state,
         plan=replace(state.plan, steps=steps),
-        workers={**state.workers, new.id: Worker(id=new.id)},
+        workers={**state.workers, born.id: born},
     )
+
+
+def _weave(turn: Turn, fact: f.CompositeWoven) -> None:
+    """Put the composite among the candidates, its check behind it; woven anew, it is another.
+
+    It is born where finished work waits for review, and moves from there like any other.
+    """
+    worker, now = fact.planned.id, turn.state.now
+    old = turn.state.workers.get(worker)
+    if old is not None and old.phase is not Phase.REVIEWING:
+        turn.drop()
+        return
+    if old is None:
+        old = Worker(id=worker, phase=Phase.REVIEWING, phase_since=now, outcome=Outcome.SUCCESS)
+        _join(turn, fact.planned, old)
+    after = replace(
+        old,
+        attempt=replace(old.attempt, number=fact.attempt, bases=fact.bases),
+        begun=replace(old.begun, at=fact.at, base=fact.change.base, branch=fact.branch),
+        change=fact.change,
+        review=Reviewed(check=fact.check),
+        landing=replace(old.landing, wish=None),
+        error=None,
+        badges=old.badges - {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED},
+    )
+    lifecycle.want_review(turn, turn.change(after))
 
 
 def _apply_rules(turn: Turn) -> None:
@@ -159,12 +244,12 @@ def _tell_observers(turn: Turn) -> None:
         own = turn.state.steps[step.name]
         outcome = step_outcome(turn.state, step)
         if outcome is not own.told:
-            own = turn.change_step(step.name, told=outcome)
+            own = turn.change_step(step.name, replace(own, told=outcome))
             if outcome is not Outcome.PENDING:
                 turn.publish(StepSettled(step=step.name, outcome=outcome))
         able = candidates(turn.state, step) if is_choice_due(turn.state, step) else ()
         if able != own.choice_told:
-            turn.change_step(step.name, choice_told=able)
+            turn.change_step(step.name, replace(own, choice_told=able))
             if able:
                 turn.publish(ChoiceWanted(step=step.name, candidates=tuple(map(str, able))))
     _tell_end(turn)
@@ -204,5 +289,5 @@ def _count_time(turn: Turn, *, is_resting: bool) -> None:
 
 
 def is_idle(state: RunState) -> bool:
-    """Nothing goes on by itself: every worker has settled, or a human is awaited."""
+    """Return whether every worker has settled, or a human is awaited."""
     return state.is_finished_told or state.is_waiting_told

@@ -14,19 +14,19 @@ from engine.phases import HOLDING, SETTLED, Phase
 
 
 class Member(Protocol):
-    """What has to be known of a worker to count it."""
+    """A worker, as far as it has to be known to be counted."""
 
     @property
     def id(self) -> WorkerId:
-        """Its name."""
+        """Return its name."""
 
     @property
     def phase(self) -> Phase:
-        """Where it stands."""
+        """Return its phase."""
 
     @property
     def outcome(self) -> Outcome:
-        """What its own work has come to."""
+        """Return the outcome of its own work."""
 
 
 M = TypeVar("M", bound=Member)
@@ -85,7 +85,7 @@ class Crew(dict[WorkerId, M], Generic[M]):
             tally.enter(place, member)
 
     def copy(self) -> Self:
-        """The same workers, to be changed."""
+        """Return the same workers, to be changed."""
         made = self.__class__.__new__(self.__class__)
         made.update(self)
         made._order, made._place, made._steps = self._order, self._place, dict(self._steps)  # noqa: SLF001  its own kind
@@ -102,21 +102,21 @@ class Crew(dict[WorkerId, M], Generic[M]):
             tally.enter(place, member)
 
     def _tally(self, step: str) -> _Tally:
-        """A step's tally, to be changed: it is shared with the crew before until it is."""
+        """Return a step's tally, to be changed: it is shared with the crew before until it is."""
         if step not in self._own:
             self._own.add(step)
             self._steps[step] = self._steps[step].copy()
         return self._steps[step]
 
     def of(self, step: str) -> tuple[M, ...]:
-        """All workers of a step, in worker order."""
+        """Return all workers of a step, in worker order."""
         order, tally = self._order, self._steps.get(step)
         return tuple(self[order[place]] for place in tally.places) if tally else ()
 
     def standing(
         self, phases: Iterable[Phase], step: str | None = None, at_most: int | None = None
     ) -> list[M]:
-        """Those of a step, or of the run, who stand in one of these phases, in plan order.
+        """Return those of a step, or of the run, in one of these phases, in plan order.
 
         Whoever wants only the first of thousands says so: the others are not even looked at.
         """
@@ -129,24 +129,24 @@ class Crew(dict[WorkerId, M], Generic[M]):
         return [self[order[place]] for place in places[:at_most]]
 
     def count(self, phases: Iterable[Phase], step: str | None = None) -> int:
-        """How many of a step, or of the run, stand in one of these phases."""
+        """Return the number of workers of a step, or of the run, in one of these phases."""
         return sum(
             len(tally.phases.get(phase, ())) for tally in self._tallies(step) for phase in phases
         )
 
     def outcomes(self, step: str) -> Mapping[Outcome, int]:
-        """How many workers of a step have come to what."""
+        """Return the number of workers of a step by outcome."""
         tally = self._steps.get(step)
         return tally.outcomes if tally else {}
 
     @property
     def holding(self) -> int:
-        """How many hold a slot."""
+        """Return the number of workers that hold a slot."""
         return self.count(HOLDING)
 
     @property
     def is_settled(self) -> bool:
-        """Everybody has come to rest for good."""
+        """Return whether everybody has come to rest for good."""
         return self.count(SETTLED) == len(self)
 
     def _tallies(self, step: str | None) -> Iterable[_Tally]:

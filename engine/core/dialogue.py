@@ -20,39 +20,44 @@ from engine.phases import Phase
 
 
 def agent_asked(turn: Turn, w: Worker, fact: f.AgentAsked) -> None:
-    """A human is awaited: the clocks stand still."""
-    known = {q.id for q in w.questions} | {said.question for said in w.said}
+    """Await a human: the clocks stand still."""
+    asked = w.attempt.questions
+    known = {q.id for q in asked} | {said.question for said in w.attempt.said}
     if w.phase is not Phase.RUNNING or fact.question.id in known:
         return
-    if not w.questions:
-        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt, is_held=True))
-    turn.change(w.id, questions=(*w.questions, fact.question), badges=w.badges | {Badge.ASKS})
-    turn.publish(Asked(worker=str(w.id), attempt=w.attempt, question=fact.question))
+    if not asked:
+        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt.number, is_held=True))
+    attempt = replace(w.attempt, questions=(*asked, fact.question))
+    w = turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.ASKS}))
+    turn.publish(Asked(worker=str(w.id), attempt=w.attempt.number, question=fact.question))
     standing = turn.state.standing.get(fact.question.text)
     if fact.question.is_permission and standing is not None:
-        _answer_by_run(turn, turn.worker(w.id), fact.question.id, answer=standing, at=fact.at)
+        _answer_by_run(turn, w, fact.question.id, answer=standing, at=fact.at)
 
 
 def human_answered(turn: Turn, w: Worker, fact: f.HumanAnswered) -> None:
-    """The agent is told, and its clocks go on; others too, where the answer is for the run."""
-    asked = next((q for q in w.questions if q.id == fact.question), None)
-    if not _withdraw(turn, w, fact.question):
+    """Tell the agent, and let its clocks go on; others too, where the answer is for the run."""
+    asked = next((q for q in w.attempt.questions if q.id == fact.question), None)
+    if asked is None:
         return
+    w = _withdraw(turn, w, fact.question)
     answer = Said(text=fact.answer, question=fact.question)
-    turn.change(w.id, said=(*turn.worker(w.id).said, answer))
+    turn.change(replace(w, attempt=replace(w.attempt, said=(*w.attempt.said, answer))))
     turn.effects.append(
-        SendAnswer(worker=w.id, attempt=w.attempt, question=fact.question, answer=fact.answer)
+        SendAnswer(
+            worker=w.id, attempt=w.attempt.number, question=fact.question, answer=fact.answer
+        )
     )
     turn.publish(
         Answered(
             worker=str(w.id),
-            attempt=w.attempt,
+            attempt=w.attempt.number,
             question=fact.question,
             answer=fact.answer,
             by=fact.by,
         )
     )
-    if fact.is_for_run and asked is not None and asked.is_permission:
+    if fact.is_for_run and asked.is_permission:
         standing = {**turn.state.standing, asked.text: fact.answer}
         turn.state = replace(turn.state, standing=standing)
         _answer_the_same(turn, asked.text, fact)
@@ -62,7 +67,7 @@ def _answer_the_same(turn: Turn, text: str, fact: f.HumanAnswered) -> None:
     waiting = [
         (w.id, q.id)
         for w in turn.state.workers.values()
-        for q in w.questions
+        for q in w.attempt.questions
         if q.is_permission and q.text == text
     ]
     for worker, question in waiting:
@@ -70,52 +75,50 @@ def _answer_the_same(turn: Turn, text: str, fact: f.HumanAnswered) -> None:
 
 
 def _answer_by_run(turn: Turn, w: Worker, question: str, *, answer: str, at: float) -> None:
-    """What a human said of this permission once holds for it now."""
-    fact = f.HumanAnswered(
-        worker=w.id, attempt=w.attempt, at=at, question=question, answer=answer, by="run"
-    )
+    """Give the answer that a human once gave to this permission for the whole run."""
+    fact = f.HumanAnswered(**w.about(at), question=question, answer=answer, by="run")
     human_answered(turn, w, fact)
 
 
 def question_withdrawn(turn: Turn, w: Worker, fact: f.QuestionWithdrawn) -> None:
-    """Nobody needs to answer any more."""
+    """Drop a question that nobody needs to answer any more."""
     _withdraw(turn, w, fact.question)
 
 
-def _withdraw(turn: Turn, w: Worker, question: str) -> bool:
-    left = tuple(q for q in w.questions if q.id != question)
-    if len(left) == len(w.questions):
-        return False
+def _withdraw(turn: Turn, w: Worker, question: str) -> Worker:
+    left = tuple(q for q in w.attempt.questions if q.id != question)
+    if len(left) == len(w.attempt.questions):
+        return w
     badges = w.badges if left else w.badges - {Badge.ASKS}
-    turn.change(w.id, questions=left, badges=badges)
     if not left:
-        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt, is_held=False))
-    return True
+        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt.number, is_held=False))
+    return turn.change(replace(w, attempt=replace(w.attempt, questions=left), badges=badges))
 
 
 def agent_steered(turn: Turn, w: Worker, fact: f.AgentSteered) -> None:
-    """The words go to the agent while it runs."""
+    """Send the words to the agent while it runs."""
     if w.phase is not Phase.RUNNING:
         return
-    turn.change(w.id, said=(*w.said, Said(text=fact.text)))
-    turn.effects.append(SendSteer(worker=w.id, attempt=w.attempt, text=fact.text))
+    said = (*w.attempt.said, Said(text=fact.text))
+    turn.change(replace(w, attempt=replace(w.attempt, said=said)))
+    turn.effects.append(SendSteer(worker=w.id, attempt=w.attempt.number, text=fact.text))
     _tell_of(turn, w, fact.text, Delivery.QUEUED)
 
 
 def steer_heard(turn: Turn, w: Worker, fact: f.SteerHeard) -> None:
-    """The words have reached the agent, at once or as part of what this attempt was told."""
+    """Note that the words have reached the agent, at once or in what this attempt was told."""
     delivered = Said(text=fact.text, delivery=Delivery.DELIVERED)
     if _replace(turn, w, delivered):
         _tell_of(turn, w, fact.text, Delivery.DELIVERED)
     elif fact.text in w.next.carried:
         left = list(w.next.carried)
         left.remove(fact.text)
-        turn.change(w.id, next=replace(w.next, carried=tuple(left)))
+        turn.change(replace(w, next=replace(w.next, carried=tuple(left))))
         _tell_of(turn, w, fact.text, Delivery.DELIVERED)
 
 
 def steer_unheard(turn: Turn, w: Worker, fact: f.SteerUnheard) -> None:
-    """The words are kept for the next attempt."""
+    """Keep the words for the next attempt."""
     delivery = Delivery.REFUSED if fact.is_refused else Delivery.QUEUED
     lost = Said(text=fact.text, is_heard=False, delivery=delivery)
     if _replace(turn, w, lost) and fact.is_refused:
@@ -123,72 +126,76 @@ def steer_unheard(turn: Turn, w: Worker, fact: f.SteerUnheard) -> None:
 
 
 def refuse_words(turn: Turn, w: Worker) -> None:
-    """The attempt is over and is not taken up by itself: what it did not hear is for a retry."""
-    for said in w.said:
+    """Refuse the words that an attempt which is over did not hear: they are for a retry."""
+    for said in w.attempt.said:
         if said.question is None and said.delivery is Delivery.QUEUED:
             _tell_of(turn, w, said.text, Delivery.REFUSED)
 
 
 def _replace(turn: Turn, w: Worker, by: Said) -> bool:
-    """Change how the first of such words stand that wait; whether there were any."""
-    for place, said in enumerate(w.said):
+    """Change the state of the first of such words that wait; return whether there were any."""
+    known = w.attempt.said
+    for place, said in enumerate(known):
         waits = said.question is None and said.delivery is not Delivery.DELIVERED
         if waits and said.text == by.text and said != by:
-            turn.change(w.id, said=(*w.said[:place], by, *w.said[place + 1 :]))
+            after = (*known[:place], by, *known[place + 1 :])
+            turn.change(replace(w, attempt=replace(w.attempt, said=after)))
             return True
     return False
 
 
 def _tell_of(turn: Turn, w: Worker, text: str, delivery: Delivery) -> None:
-    turn.publish(Steered(worker=str(w.id), attempt=w.attempt, text=text, delivery=delivery))
+    turn.publish(Steered(worker=str(w.id), attempt=w.attempt.number, text=text, delivery=delivery))
 
 
 def agent_interrupted(turn: Turn, w: Worker, fact: f.AgentInterrupted) -> None:
-    """Its turn is broken off."""
+    """Break off its turn."""
     del fact
     if w.phase is Phase.RUNNING:
-        turn.effects.append(SendInterrupt(worker=w.id, attempt=w.attempt))
+        turn.effects.append(SendInterrupt(worker=w.id, attempt=w.attempt.number))
 
 
 def rate_limit_seen(turn: Turn, w: Worker, fact: f.RateLimitSeen) -> None:
-    """A badge, as long as the vendor makes it wait."""
+    """Show a badge as long as the vendor makes it wait."""
     badges = w.badges - {Badge.RATE_LIMITED}
     if fact.until is not None and w.phase is Phase.RUNNING:
         badges |= {Badge.RATE_LIMITED}
-    turn.change(w.id, badges=badges, rate_limited_until=fact.until)
+    attempt = replace(w.attempt, rate_limited_until=fact.until)
+    turn.change(replace(w, attempt=attempt, badges=badges))
 
 
 def stall_seen(turn: Turn, w: Worker, fact: f.StallSeen) -> None:
-    """A badge, as long as nothing moves."""
+    """Show a badge as long as nothing moves."""
     is_shown = fact.is_stalled and w.phase is Phase.RUNNING
     badges = w.badges | {Badge.STALLED} if is_shown else w.badges - {Badge.STALLED}
-    turn.change(w.id, badges=badges)
+    turn.change(replace(w, badges=badges))
 
 
 def violation_seen(turn: Turn, w: Worker, fact: f.ViolationSeen) -> None:
-    """Said loudly, and remembered: such a change does not land by itself."""
-    turn.change(w.id, violations=(*w.violations, fact.path), badges=w.badges | {Badge.VIOLATION})
-    turn.publish(IsolationViolated(worker=str(w.id), attempt=w.attempt, path=fact.path))
+    """Tell it loudly, and remember it: such a change does not land by itself."""
+    attempt = replace(w.attempt, violations=(*w.attempt.violations, fact.path))
+    turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.VIOLATION}))
+    turn.publish(IsolationViolated(worker=str(w.id), attempt=w.attempt.number, path=fact.path))
 
 
 def worker_paused(turn: Turn, w: Worker, fact: f.WorkerPaused) -> None:
-    """Its tree is frozen."""
+    """Freeze its tree."""
     del fact
     if w.phase is Phase.RUNNING:
-        turn.change(w.id, badges=w.badges | {Badge.PAUSED})
-        turn.effects.append(FreezeAttempt(worker=w.id, attempt=w.attempt))
+        turn.change(replace(w, badges=w.badges | {Badge.PAUSED}))
+        turn.effects.append(FreezeAttempt(worker=w.id, attempt=w.attempt.number))
 
 
 def worker_resumed(turn: Turn, w: Worker, fact: f.WorkerResumed) -> None:
-    """Its tree goes on."""
+    """Let its tree go on."""
     del fact
-    turn.change(w.id, badges=w.badges - {Badge.PAUSED})
+    turn.change(replace(w, badges=w.badges - {Badge.PAUSED}))
     if w.phase is Phase.RUNNING:
-        turn.effects.append(ThawAttempt(worker=w.id, attempt=w.attempt))
+        turn.effects.append(ThawAttempt(worker=w.id, attempt=w.attempt.number))
 
 
 def limits_set(turn: Turn, w: Worker, fact: f.LimitsSet) -> None:
-    """From now on, and for later attempts."""
-    turn.change(w.id, limits=fact.limits)
+    """Change the limits from now on, and for later attempts."""
+    turn.change(replace(w, limits=fact.limits))
     if w.phase is Phase.RUNNING:
-        turn.effects.append(ChangeLimits(worker=w.id, attempt=w.attempt, limits=fact.limits))
+        turn.effects.append(ChangeLimits(worker=w.id, attempt=w.attempt.number, limits=fact.limits))

@@ -6,8 +6,11 @@ attempt that runs, or events to be told.
 
 from dataclasses import dataclass
 
+from engine.core.facts import About
+from engine.core.state import ResolvedTree
 from engine.ids import WorkerId
 from engine.limits import Limits
+from engine.messages.commands import LandWish
 from engine.messages.events import MustArrive
 from engine.messages.results import Moment
 from engine.phases import StopCause
@@ -18,6 +21,10 @@ from engine.plan.model import RetryMode
 class _WorkerEffect:
     worker: WorkerId
     attempt: int
+
+    def about(self, at: float) -> About:
+        """Return the beginning of a fact about what it was performed for."""
+        return About(worker=self.worker, attempt=self.attempt, at=at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,18 +72,13 @@ class Land(_WorkerEffect):
     """Merge, check and move the target; or roll a prepared landing forward.
 
     Attributes:
-        resolved: The tree that a human made of the conflicts, for the target at `resolved_onto`.
-        result: The only tree that may land, because a human looked at it; None for any.
+        resolution: What a human made of the conflicts.
+        prepared: The journalled detail of the landing that is to be rolled forward.
     """
 
-    to: str | None
-    style: str | None
-    is_despite_check: bool
-    resolved: str | None
-    prepared: str | None
-    resolved_onto: str | None = None
-    edits: str = "refuse"
-    result: str | None = None
+    wish: LandWish
+    resolution: ResolvedTree | None = None
+    prepared: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

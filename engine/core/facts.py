@@ -1,96 +1,39 @@
 """What the world or a human did: the only input of the core. Past tense; `at` is wall-clock time.
 
 A worker's fact names the attempt it speaks of; one that speaks of an older attempt is dropped.
+Facts stand in journals field by field: a new field has a default, and none is renamed.
 """
 
 from dataclasses import dataclass
+from typing import Self, TypedDict
 
-from engine.core.fact_base import WorkerFactBase
-from engine.core.run_facts import (
-    CapSet,
-    CommandTaken,
-    LoginHeld,
-    PauseRequested,
-    ResumeRequested,
-    RunBegan,
-    RunStopRequested,
-    StepAdded,
-    WorkerAdded,
-)
-from engine.core.talk_facts import (
-    AgentAsked,
-    AgentInterrupted,
-    AgentSteered,
-    HumanAnswered,
-    LimitsSet,
-    QuestionWithdrawn,
-    RateLimitSeen,
-    StallSeen,
-    SteerHeard,
-    SteerUnheard,
-    ViolationSeen,
-    WorkerPaused,
-    WorkerResumed,
-)
 from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
-from engine.messages.results import Change, CheckResult, Moment
+from engine.messages.commands import Edits, LandWish
+from engine.messages.results import Change, CheckResult, Moment, Question
+from engine.messages.roles import Speaker
 from engine.phases import StopCause
-from engine.plan.model import AgentChoice, PlannedWorker, RetryMode
+from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode
 
-__all__ = [
-    "ActivityEnded",
-    "AgentAsked",
-    "AgentInterrupted",
-    "AgentSteered",
-    "ApprovalNoted",
-    "Approved",
-    "AttemptEnded",
-    "BackoffElapsed",
-    "BaseConflicted",
-    "CapSet",
-    "CheckFailed",
-    "CheckPassed",
-    "Chosen",
-    "Collected",
-    "CommandTaken",
-    "CompositeWoven",
-    "ConflictsFound",
-    "HumanAnswered",
-    "HunksLeftOut",
-    "LandDelayed",
-    "LandPrepared",
-    "LandRefused",
-    "Landed",
-    "LandingUndone",
-    "LimitsSet",
-    "LoginHeld",
-    "PauseRequested",
-    "PrepareFailed",
-    "QuestionWithdrawn",
-    "RateLimitSeen",
-    "Rechecked",
-    "Rejected",
-    "Resolved",
-    "ResumeRequested",
-    "RetryRequested",
-    "RunBegan",
-    "RunFact",
-    "RunStopRequested",
-    "StallSeen",
-    "SteerHeard",
-    "SteerUnheard",
-    "StepAdded",
-    "StopRequested",
-    "UndoRefused",
-    "UndoRequested",
-    "ViolationSeen",
-    "WorkerAdded",
-    "WorkerFact",
-    "WorkerPaused",
-    "WorkerResumed",
-    "WorkspaceReady",
-]
+
+class About(TypedDict):
+    """The worker and attempt a fact speaks of, and its time: such facts begin with `**about`."""
+
+    worker: WorkerId
+    attempt: int
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerFactBase:
+    """A fact of one worker's attempt; one about an older attempt is dropped."""
+
+    worker: WorkerId
+    attempt: int
+    at: float = 0.0
+
+
+# -------------------------------------------------------------------- an attempt and its landing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +95,7 @@ class ActivityEnded(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Collected(WorkerFactBase):
-    """What the attempt left is kept on its refs; None where it left nothing to merge."""
+    """The attempt's work is kept on its refs; None where it left nothing to merge."""
 
     change: Change | None = None
     error: str | None = None
@@ -174,17 +117,36 @@ class CheckFailed(WorkerFactBase):
 
 @dataclass(frozen=True, kw_only=True)
 class Approved(WorkerFactBase):
-    """A human wants the change landed; `edits` says what is done about edits in its way.
-
-    Attributes:
-        result: The only tree that may land, because the human looked at it; None for any.
-    """
+    """A human wants the change landed; journals hold each part of the wish by itself."""
 
     to: str | None = None
     style: str | None = None
     is_despite_check: bool = False
-    edits: str = "refuse"
+    edits: Edits = Edits.REFUSE
     result: str | None = None
+
+    @classmethod
+    def of(cls, wish: LandWish, about: About) -> Self:
+        """Return the fact that a human has this wish."""
+        return cls(
+            **about,
+            to=wish.to,
+            style=wish.style,
+            is_despite_check=wish.is_despite_check,
+            edits=wish.edits,
+            result=wish.result,
+        )
+
+    @property
+    def wish(self) -> LandWish:
+        """Return how the human wants it landed."""
+        return LandWish(
+            to=self.to,
+            style=self.style,
+            is_despite_check=self.is_despite_check,
+            edits=self.edits,
+            result=self.result,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,6 +306,102 @@ class StopRequested(WorkerFactBase):
     is_kill: bool = False
 
 
+# -------------------------------------------------------------------- what is said meanwhile
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentAsked(WorkerFactBase):
+    """The agent waits for an answer."""
+
+    question: Question
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanAnswered(WorkerFactBase):
+    """A human, or a rule, answered; `by` says who, `is_for_run` that it holds from now on."""
+
+    question: str
+    answer: str
+    by: str = "human"
+    is_for_run: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionWithdrawn(WorkerFactBase):
+    """The agent no longer waits for this answer."""
+
+    question: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSteered(WorkerFactBase):
+    """A human said something to the running agent."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteerHeard(WorkerFactBase):
+    """Words of a human have reached the agent."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteerUnheard(WorkerFactBase):
+    """Words of a human did not reach the agent: it hears them when its session is resumed.
+
+    Attributes:
+        is_refused: It hears nothing as long as it works, whatever is taken up.
+    """
+
+    text: str
+    is_refused: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentInterrupted(WorkerFactBase):
+    """A human broke off what the agent was doing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateLimitSeen(WorkerFactBase):
+    """The agent waits for its vendor; None means it no longer does."""
+
+    until: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StallSeen(WorkerFactBase):
+    """Nothing has moved for long (or again does): first a badge, then a question."""
+
+    is_stalled: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViolationSeen(WorkerFactBase):
+    """Something changed that this worker must not reach."""
+
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerPaused(WorkerFactBase):
+    """A human froze the worker where it stands."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerResumed(WorkerFactBase):
+    """A human let a frozen worker go on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitsSet(WorkerFactBase):
+    """A human changed a worker's limits."""
+
+    limits: Limits
+
+
 WorkerFact = (
     WorkspaceReady
     | BaseConflicted
@@ -385,6 +443,106 @@ WorkerFact = (
     | WorkerResumed
     | LimitsSet
 )
+
+
+# -------------------------------------------------------------------- a run as a whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunBegan:
+    """The run is to start."""
+
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandTaken:
+    """A command was accepted; the facts that carry it out follow.
+
+    Attributes:
+        command: Its name.
+        worker: The worker it names, as `step/worker_1`; empty where it names none.
+    """
+
+    command: str
+    by: Speaker
+    worker: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStopRequested:
+    """Everything that has not settled is to stop.
+
+    Attributes:
+        stops_landings: Stop landings too that have not begun to move their target. Journals written
+            before the field existed let them go on.
+    """
+
+    cause: StopCause = StopCause.USER
+    is_kill: bool = False
+    at: float = 0.0
+    stops_landings: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapSet:
+    """The number of workers that may hold a slot has changed.
+
+    Attributes:
+        is_share: What several runs of one engine leave to this one, not what a human asked for.
+    """
+
+    cap: int
+    is_share: bool = False
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PauseRequested:
+    """Nothing new is to be dispatched."""
+
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeRequested:
+    """Dispatching goes on."""
+
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepAdded:
+    """A step joined the live run."""
+
+    step: PlannedStep
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerAdded:
+    """A worker joined a step of the live run."""
+
+    planned: PlannedWorker
+    at: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginHeld:
+    """Nobody of a login begins before that time; one that has passed lifts the hold.
+
+    Attributes:
+        login: As `AgentChoice.login` names it.
+        cause: BUDGET where its budget of the day is spent; None where its vendor refuses.
+        reason: Why, as a whole sentence.
+    """
+
+    login: str
+    until: float
+    cause: StopCause | None = None
+    reason: str = ""
+    at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,17 +4,18 @@ from dataclasses import replace
 
 from engine.core import facts as f
 from engine.core.effects import UndoLanding
+from engine.core.lifecycle import want_review
 from engine.core.outcome import is_despite_check
-from engine.core.state import Worker
+from engine.core.state import Conflict, Landing, ResolvedTree, Reviewed, Worker
 from engine.core.turn import Turn
 from engine.errors import IllegalTransition
+from engine.messages.commands import LandWish
 from engine.messages.events import (
     CheckFinished,
     ConflictsFound,
     Landed,
     LandingDelayed,
     LandingUndone,
-    ReviewWanted,
     UndoRefused,
 )
 from engine.messages.results import Badge, Outcome
@@ -22,57 +23,51 @@ from engine.phases import Phase, StopCause
 
 
 def approved(turn: Turn, w: Worker, fact: f.Approved) -> None:
-    """A human wants it on the target."""
-    gone = {Badge.CHECK_FAILED, Badge.LAND_REFUSED}
-    turn.tell(
-        w.id,
-        Phase.LANDING,
-        land=fact,
-        prepared=None,
-        error=None,
-        in_the_way=(),
-        is_undone=False,
-        badges=(w.badges | {Badge.APPROVED}) - gone,
-    )
+    """Begin to land what a human wants on the target."""
+    badges = (w.badges | {Badge.APPROVED}) - {Badge.CHECK_FAILED, Badge.LAND_REFUSED}
+    after = replace(w, landing=Landing(wish=fact.wish), error=None, badges=badges)
+    turn.tell(after, Phase.LANDING)
 
 
 def approval_noted(turn: Turn, w: Worker, fact: f.ApprovalNoted) -> None:
-    """A badge until it lands."""
+    """Show a badge until it lands."""
     del fact
     if w.phase is Phase.REVIEWING:
-        turn.change(w.id, badges=w.badges | {Badge.APPROVED})
+        turn.change(replace(w, badges=w.badges | {Badge.APPROVED}))
 
 
 def rejected(turn: Turn, w: Worker, fact: f.Rejected) -> None:
-    """A human gave it up; the change stays on its ref."""
+    """Discard what a human gave up; the change stays on its ref."""
     del fact
-    turn.tell(w.id, Phase.DISCARDED, outcome=Outcome.CANCELLED, cause=StopCause.USER)
+    after = replace(w, outcome=Outcome.CANCELLED, cause=StopCause.USER)
+    turn.tell(after, Phase.DISCARDED)
 
 
 def chosen(turn: Turn, w: Worker, fact: f.Chosen) -> None:
-    """The step's choice; the joint rules see to the others."""
+    """Make it the step's choice; the joint rules see to the others."""
     del fact
     if w.outcome is not Outcome.SUCCESS:
         raise IllegalTransition(turn.story(w.id))
-    turn.change_step(w.id.step, chosen=w.id)
-    turn.change(w.id, badges=w.badges | {Badge.CHOSEN})
+    turn.change_step(w.id.step, replace(turn.state.steps[w.id.step], chosen=w.id))
+    turn.change(replace(w, badges=w.badges | {Badge.CHOSEN}))
 
 
 def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
-    """From here on the landing only goes forward."""
+    """Remember the landing: from here on it only goes forward."""
     if w.phase is Phase.LANDING:
-        turn.change(w.id, prepared=fact.detail)
+        turn.change(replace(w, landing=replace(w.landing, prepared=fact.detail)))
     else:
         turn.drop()
 
 
 def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
-    """It is on the target."""
-    turn.tell(w.id, Phase.LANDED, in_the_way=(), landed=fact.new)
+    """Settle it as landed."""
+    landing = replace(w.landing, in_the_way=(), landed=fact.new)
+    turn.tell(replace(w, landing=landing), Phase.LANDED)
     turn.publish(
         Landed(
             worker=str(w.id),
-            attempt=w.attempt,
+            attempt=w.attempt.number,
             target=fact.target,
             old=fact.old,
             new=fact.new,
@@ -83,66 +78,59 @@ def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
 
 
 def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
-    """A human has to merge it with the target."""
-    turn.tell(
-        w.id,
-        Phase.CONFLICTED,
-        conflicts=fact.paths,
-        is_conflict_of_base=False,
-        resolved=None,
-        prepared=None,
+    """Wait for a human to merge it with the target."""
+    after = replace(
+        w,
+        review=replace(w.review, conflict=Conflict(paths=fact.paths), resolution=None),
+        landing=replace(w.landing, prepared=None),
         error=fact.reason or None,
     )
-    turn.publish(ConflictsFound(worker=str(w.id), attempt=w.attempt, paths=fact.paths))
+    turn.tell(after, Phase.CONFLICTED)
+    turn.publish(ConflictsFound(worker=str(w.id), attempt=w.attempt.number, paths=fact.paths))
 
 
 def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
-    """Nothing was moved; a human sees why."""
-    badges = (w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED}
-    turn.tell(
-        w.id,
-        Phase.REVIEWING,
-        land=None,
-        prepared=None,
+    """Go back to review: nothing was moved, and a human sees why."""
+    after = replace(
+        w,
+        landing=replace(w.landing, wish=None, prepared=None, in_the_way=fact.in_the_way),
         error=fact.reason,
-        badges=badges,
-        in_the_way=fact.in_the_way,
+        badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
     )
+    turn.tell(after, Phase.REVIEWING)
 
 
 def land_delayed(turn: Turn, w: Worker, fact: f.LandDelayed) -> None:
-    """It goes on by itself; a human may stop it until then."""
+    """Note the files in its way; it goes on by itself, and a human may stop it until then."""
     if w.phase is Phase.LANDING:
-        turn.change(w.id, in_the_way=fact.in_the_way)
-        told = LandingDelayed(worker=str(w.id), attempt=w.attempt, in_the_way=fact.in_the_way)
+        turn.change(replace(w, landing=replace(w.landing, in_the_way=fact.in_the_way)))
+        told = LandingDelayed(
+            worker=str(w.id), attempt=w.attempt.number, in_the_way=fact.in_the_way
+        )
         turn.publish(told)
     else:
         turn.drop()
 
 
 def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
-    """Back to where the conflict was met; work on a base waits for a slot again.
+    """Go back to where the conflict was met; work on a base waits for a slot again.
 
     A check that was overruled before was another tree's: what counts is what is said of this one.
     """
-    to = Phase.QUEUED if w.is_conflict_of_base else Phase.LANDING
-    wish = w.land or f.Approved(worker=w.id, attempt=w.attempt)
-    turn.tell(
-        w.id,
-        to,
-        land=None
-        if w.is_conflict_of_base
-        else replace(
-            wish,
-            is_despite_check=fact.is_despite_check,
-            result=fact.tree if fact.is_seen else None,
-        ),
-        error=None,
-        resolved=fact.tree,
-        resolved_onto=fact.onto,
-        conflicts=(),
-        is_conflict_of_base=False,
+    is_of_base = w.review.is_conflict_of_base
+    wish = replace(
+        w.landing.wish or LandWish(),
+        is_despite_check=fact.is_despite_check,
+        result=fact.tree if fact.is_seen else None,
     )
+    resolution = ResolvedTree(tree=fact.tree, onto=fact.onto)
+    after = replace(
+        w,
+        review=replace(w.review, conflict=None, resolution=resolution),
+        landing=replace(w.landing, wish=None if is_of_base else wish),
+        error=None,
+    )
+    turn.tell(after, Phase.QUEUED if is_of_base else Phase.LANDING)
 
 
 def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
@@ -151,11 +139,12 @@ def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
         return
     passed = w.badges - {Badge.CHECK_FAILED}
     badges = passed if fact.check.passed else passed | {Badge.CHECK_FAILED}
-    turn.change(w.id, check=fact.check, is_check_stale=False, badges=badges)
+    review = replace(w.review, check=fact.check, is_check_stale=False)
+    turn.change(replace(w, review=review, badges=badges))
     turn.publish(
         CheckFinished(
             worker=str(w.id),
-            attempt=w.attempt,
+            attempt=w.attempt.number,
             check=fact.check,
             is_for_landing=fact.is_for_landing,
         )
@@ -163,58 +152,51 @@ def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
 
 
 def hunks_left_out(turn: Turn, w: Worker, fact: f.HunksLeftOut) -> None:
-    """What waits for review is another change now: whatever was said of the last one is void."""
+    """Review another change now: nothing that was said of the last one holds."""
     if w.phase is not Phase.REVIEWING:
         turn.drop()
         return
-    gone = {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED}
-    turn.change(
-        w.id,
-        change=fact.change,
-        whole=(w.whole or w.change) if fact.hunks else None,
+    known = w.review.check
+    review = Reviewed(
+        whole=(w.review.whole or w.change) if fact.hunks else None,
         left_out=fact.hunks,
-        is_check_stale=w.check is not None and w.check.tree != fact.change.tree,
-        badges=w.badges - gone,
+        check=known,
+        is_check_stale=known is not None and known.tree != fact.change.tree,
+    )
+    after = replace(
+        w,
+        change=fact.change,
+        review=review,
+        landing=replace(w.landing, wish=None),
         error=None,
-        land=None,
-        resolved=None,
-        resolved_onto=None,
+        badges=w.badges - {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED},
     )
-    turn.publish(
-        ReviewWanted(
-            worker=str(w.id),
-            attempt=w.attempt,
-            files=fact.change.files,
-            insertions=fact.change.insertions,
-            deletions=fact.change.deletions,
-        )
-    )
+    want_review(turn, turn.change(after))
 
 
 def undo_requested(turn: Turn, w: Worker, fact: f.UndoRequested) -> None:
-    """The target is moved back; the worker follows once it has been."""
+    """Move the target back; the worker follows once it has been."""
     del fact
-    if w.phase is Phase.LANDED and w.prepared is not None:
-        turn.change(w.id, error=None)
-        turn.effects.append(UndoLanding(worker=w.id, attempt=w.attempt, prepared=w.prepared))
+    prepared = w.landing.prepared
+    if w.phase is Phase.LANDED and prepared is not None:
+        turn.change(replace(w, error=None))
+        undo = UndoLanding(worker=w.id, attempt=w.attempt.number, prepared=prepared)
+        turn.effects.append(undo)
 
 
 def landing_undone(turn: Turn, w: Worker, fact: f.LandingUndone) -> None:
-    """Back to review, where it stays until a human lands it again."""
-    turn.tell(
-        w.id,
-        Phase.REVIEWING,
-        land=None,
-        prepared=None,
-        landed=None,
-        is_undone=True,
+    """Go back to review, and stay there until a human lands it again."""
+    after = replace(
+        w,
+        landing=Landing(is_undone=True),
         error=f"its landing on {fact.target} was undone",
         badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
     )
+    turn.tell(after, Phase.REVIEWING)
     turn.publish(
         LandingUndone(
             worker=str(w.id),
-            attempt=w.attempt,
+            attempt=w.attempt.number,
             target=fact.target,
             new=fact.new,
             is_added=fact.is_added,
@@ -223,6 +205,6 @@ def landing_undone(turn: Turn, w: Worker, fact: f.LandingUndone) -> None:
 
 
 def undo_refused(turn: Turn, w: Worker, fact: f.UndoRefused) -> None:
-    """It stays landed, and says why."""
-    turn.change(w.id, error=fact.reason)
-    turn.publish(UndoRefused(worker=str(w.id), attempt=w.attempt, reason=fact.reason))
+    """Say why it stays landed."""
+    turn.change(replace(w, error=fact.reason))
+    turn.publish(UndoRefused(worker=str(w.id), attempt=w.attempt.number, reason=fact.reason))

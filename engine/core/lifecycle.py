@@ -1,12 +1,12 @@
 """What the facts of an attempt's own life do: prepared, ended, collected, checked."""
 
-from typing import Any
+from dataclasses import replace
 
 from engine.core import facts as f
 from engine.core.dialogue import refuse_words
 from engine.core.outcome import LOST, has_commit
-from engine.core.state import Hold, RunState, Worker
-from engine.core.turn import Turn
+from engine.core.state import Begun, Conflict, Hold, RunState, Session, Worker
+from engine.core.turn import Turn, requeued
 from engine.errors import IllegalTransition
 from engine.limits import Usage, summed
 from engine.messages.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWanted
@@ -19,82 +19,94 @@ _UNTIL_NETWORK_S = 10.0
 
 
 def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
-    """The agent can start."""
-    turn.tell(
-        w.id,
-        Phase.RUNNING,
+    """Start the agent."""
+    begun = Begun(
+        at=fact.at,
         workspace=fact.workspace,
-        prompt=fact.prompt,
-        feedback=fact.feedback,
         branch=fact.branch,
         base=fact.base,
+        prompt=fact.prompt,
+        feedback=fact.feedback,
         enforcement=fact.enforcement,
-        attempt_since=fact.at,
-        ran=w.attempt,
-        resolved=None,
     )
+    history = replace(w.history, ran=w.attempt.number)
+    review = replace(w.review, resolution=None)
+    turn.tell(replace(w, begun=begun, history=history, review=review), Phase.RUNNING)
 
 
 def base_conflicted(turn: Turn, w: Worker, fact: f.BaseConflicted) -> None:
-    """A human has to merge what this worker builds on."""
-    turn.tell(w.id, Phase.CONFLICTED, conflicts=fact.paths, is_conflict_of_base=True)
+    """Wait for a human to merge the changes that this worker builds on."""
+    conflict = Conflict(paths=fact.paths, is_of_base=True)
+    turn.tell(replace(w, review=replace(w.review, conflict=conflict)), Phase.CONFLICTED)
     turn.publish(
-        ConflictsFound(worker=str(w.id), attempt=w.attempt, paths=fact.paths, is_of_base=True)
+        ConflictsFound(
+            worker=str(w.id), attempt=w.attempt.number, paths=fact.paths, is_of_base=True
+        )
     )
 
 
 def prepare_failed(turn: Turn, w: Worker, fact: f.PrepareFailed) -> None:
-    """No agent ran; the try is counted all the same."""
-    turn.tell(w.id, Phase.FAILED, cause=StopCause.SETUP, error=fact.error, tries=w.tries + 1)
+    """Count the try, although no agent ran."""
+    _failed(turn, w, StopCause.SETUP, fact.error)
 
 
 def attempt_ended(turn: Turn, w: Worker, fact: f.AttemptEnded) -> None:
-    """However it ended, its work is collected."""
-    worked = fact.at - w.attempt_since if w.attempt_since is not None else 0.0
+    """Collect its work, however it ended."""
     if fact.limit is not None:
-        turn.publish(LimitHitSeen(worker=str(w.id), attempt=w.attempt, hit=fact.limit))
-    turn.tell(
-        w.id,
-        Phase.COLLECTING,
-        ended=fact,
-        session=fact.session or w.session,
-        session_workspace=(w.workspace or "") if fact.session else w.session_workspace,
-        session_usage=_session_usage(w, fact),
-        used=(*w.used, (w.attempt, fact.usage)) if fact.usage else w.used,
-        limit_hit=fact.limit,
-        worked_s=w.worked_s + max(0.0, worked),
-        questions=(),
+        turn.publish(LimitHitSeen(worker=str(w.id), attempt=w.attempt.number, hit=fact.limit))
+    since, used = w.begun.at, w.history.used
+    worked = fact.at - since if since is not None else 0.0
+    after = replace(
+        w,
         badges=w.badges - {Badge.ASKS, Badge.PAUSED, Badge.STALLED, Badge.RATE_LIMITED},
+        attempt=replace(w.attempt, ended=fact, questions=()),
+        history=replace(
+            w.history,
+            worked_s=w.history.worked_s + max(0.0, worked),
+            used=(*used, (w.attempt.number, fact.usage)) if fact.usage else used,
+        ),
+        session=_session(w, fact),
     )
+    turn.tell(after, Phase.COLLECTING)
+
+
+def _session(w: Worker, fact: f.AttemptEnded) -> Session:
+    if not fact.session:
+        return w.session
+    workspace, usage = w.begun.workspace or "", _session_usage(w, fact)
+    return Session(id=fact.session, workspace=workspace, usage=usage)
 
 
 def _session_usage(w: Worker, fact: f.AttemptEnded) -> Usage | None:
     """Return what the session has used by now; an attempt that took it up tells its own part."""
-    if not fact.session or fact.usage is None:
-        return w.session_usage
-    if fact.session != w.session or w.session_usage is None:
+    known = w.session.usage
+    if fact.usage is None:
+        return known
+    if fact.session != w.session.id or known is None:
         return fact.usage
-    return summed((w.session_usage, fact.usage))
+    return summed((known, fact.usage))
 
 
 def activity_ended(turn: Turn, w: Worker, fact: f.ActivityEnded) -> None:
-    """A preparation or a check has stopped: the worker comes to rest."""
+    """Bring a worker to rest whose preparation or check has stopped."""
     del fact
-    cause = w.stop.cause if w.stop else StopCause.USER
-    turn.tell(w.id, cause.settles_as, cause=cause)
+    stop = w.attempt.stop
+    cause = stop.cause if stop else StopCause.USER
+    turn.tell(replace(w, cause=cause), cause.settles_as)
 
 
 def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
-    """The work is kept; what the worker comes to is decided now."""
-    w = turn.change(w.id, change=fact.change, collected=w.attempt)
-    ended = w.ended
+    """Decide what becomes of a worker whose work is kept."""
+    history = replace(w.history, collected=w.attempt.number)
+    w = turn.change(replace(w, change=fact.change, history=history))
+    ended, stop = w.attempt.ended, w.attempt.stop
     if ended is None:
         raise IllegalTransition(turn.story(w.id))
-    cause = (w.stop.cause if w.stop else None) or ended.cause
-    wait = None if cause else _wait_of(turn, w, ended, is_kept=fact.error is None)
-    if wait is not None:
+    cause = (stop.cause if stop else None) or ended.cause
+    waiting = None if cause else _waiting(turn, w, ended, is_kept=fact.error is None)
+    if waiting is not None:
         _hold_login(turn, w, ended)
-        turn.tell(w.id, Phase.BACKING_OFF, **wait)
+        turn.tell(waiting, Phase.BACKING_OFF)
         return
     refuse_words(turn, w)
     if cause is not None:
@@ -106,30 +118,30 @@ def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
         _ended_well(turn, w, ended)
 
 
-def _wait_of(
-    turn: Turn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool
-) -> dict[str, Any] | None:
-    """What it waits for before it is taken up where it stopped; None if it is not.
+def _waiting(turn: Turn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool) -> Worker | None:
+    """Return it as one that waits to be taken up where it stopped; None if it is not.
 
     None of this is the agent's failure, so no try is counted.
     """
-    if ended.retry_at is not None:
-        until = ended.retry_at
-        fields = turn.requeue(w.id, mode=RetryMode.RESUME, failure="the vendor's limit was met")
-        return {**fields, "not_before": until, "rate_limited_until": until}
+    until, resume = ended.retry_at, RetryMode.RESUME
+    if until is not None:
+        why = "the vendor's limit was met"
+        again = requeued(w, mode=resume, failure=why, not_before=until)
+        return replace(again, attempt=replace(again.attempt, rate_limited_until=until))
     if ended.needs_login and not ended.ok:
-        fields = turn.requeue(w.id, mode=RetryMode.RESUME, failure="its login had run out")
-        return {**fields, "badges": fields["badges"] | {Badge.NEEDS_LOGIN}, "error": ended.error}
+        again = requeued(w, mode=resume, failure="its login had run out")
+        return replace(again, badges=again.badges | {Badge.NEEDS_LOGIN}, error=ended.error)
     if ended.is_asleep and not ended.ok:
-        fields = turn.requeue(w.id, mode=RetryMode.RESUME, failure="the network was lost in sleep")
-        return {**fields, "not_before": turn.state.now + _UNTIL_NETWORK_S}
+        until = turn.state.now + _UNTIL_NETWORK_S
+        why = "the network was lost in sleep"
+        return requeued(w, mode=resume, failure=why, not_before=until)
     if ended.ok and is_kept and _has_unheard_words(w):
-        return {**turn.requeue(w.id, mode=RetryMode.RESUME), "not_before": turn.state.now}
+        return requeued(w, mode=resume, not_before=turn.state.now)
     return None
 
 
 def _hold_login(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
-    """Its vendor's limit is that of everybody who works by the same login."""
+    """Hold everybody who works by the login whose limit was met."""
     agent = turn.state.agent_of(w.id)
     if ended.retry_at is not None and agent is not None:
         known = turn.state.holds.get(agent.login)
@@ -138,26 +150,28 @@ def _hold_login(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
 
 
 def _has_unheard_words(w: Worker) -> bool:
-    """A human said something to an agent that hears only when its session is taken up again."""
-    return w.session is not None and any(not said.is_heard for said in w.said)
+    """Return whether a human said something that is heard only in a resumed session."""
+    return w.session.id is not None and any(not said.is_heard for said in w.attempt.said)
 
 
 def _stopped(turn: Turn, w: Worker, cause: StopCause, ended: f.AttemptEnded) -> None:
     if cause.settles_as is Phase.FAILED:
         _failed(turn, w, cause, ended.error or str(ended.limit or cause))
     else:
-        turn.tell(w.id, Phase.CANCELLED, cause=cause)
+        turn.tell(replace(w, cause=cause), Phase.CANCELLED)
 
 
 def _failed(turn: Turn, w: Worker, cause: StopCause, error: str) -> None:
-    tries = w.tries if cause in LOST else w.tries + 1
-    turn.tell(w.id, Phase.FAILED, cause=cause, error=error, tries=tries)
+    history = w.history
+    if cause not in LOST:
+        history = replace(history, tries=history.tries + 1)
+    turn.tell(replace(w, cause=cause, error=error, history=history), Phase.FAILED)
 
 
 def _ended_well(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
     step = turn.state.plan.step(w.id.step)
     if step.check is not None and step.run is None:
-        turn.tell(w.id, Phase.CHECKING)
+        turn.tell(w, Phase.CHECKING)
     elif w.change is None and ended.needs_proof and step.merge.lands:
         _failed(turn, w, StopCause.NO_CHANGE, "the agent changed nothing, and no check proves it")
     else:
@@ -165,53 +179,48 @@ def _ended_well(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
 
 
 def check_passed(turn: Turn, w: Worker, fact: f.CheckPassed) -> None:
-    """The work is proved; now it waits for review, if there is anything to merge."""
-    turn.publish(CheckFinished(worker=str(w.id), attempt=w.attempt, check=fact.check))
-    turn.change(w.id, check=fact.check)
-    review_or_finish(turn, turn.worker(w.id))
+    """Go on to review with proved work, or finish where there is nothing to merge."""
+    turn.publish(CheckFinished(worker=str(w.id), attempt=w.attempt.number, check=fact.check))
+    review = replace(w.review, check=fact.check)
+    review_or_finish(turn, turn.change(replace(w, review=review)))
 
 
 def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
-    """On the worker's own tree it is a failure; on the tree to be landed, a badge."""
+    """Fail the worker for its own tree; show a badge for the tree to be landed."""
     is_landing = w.phase is Phase.LANDING
     turn.publish(
         CheckFinished(
-            worker=str(w.id), attempt=w.attempt, check=fact.check, is_for_landing=is_landing
+            worker=str(w.id),
+            attempt=w.attempt.number,
+            check=fact.check,
+            is_for_landing=is_landing,
         )
     )
+    review = replace(w.review, check=fact.check)
     if is_landing:
-        turn.tell(
-            w.id,
-            Phase.REVIEWING,
-            check=fact.check,
-            is_check_stale=False,
-            land=None,
-            prepared=None,
-            resolved=None,
-            resolved_onto=None,
+        after = replace(
+            w,
+            review=replace(review, is_check_stale=False, resolution=None),
+            landing=replace(w.landing, wish=None, prepared=None),
             error=_why_not_landed(w, fact.check),
             badges=(w.badges | {Badge.CHECK_FAILED}) - {Badge.APPROVED},
         )
+        turn.tell(after, Phase.REVIEWING)
         return
-    turn.tell(
-        w.id,
-        Phase.FAILED,
-        check=fact.check,
-        cause=StopCause.CHECK,
-        error=fact.check.summary or f"the check failed: {fact.check.command}",
-        tries=w.tries + 1,
-    )
+    error = fact.check.summary or f"the check failed: {fact.check.command}"
+    _failed(turn, replace(w, review=review), StopCause.CHECK, error)
 
 
 def _why_not_landed(w: Worker, found: CheckResult) -> str:
     """Say that the exact tree is red, why that may surprise, and what a human may do."""
     said = [f"{found.summary or 'the check failed'}\n\nThis was the exact tree that would land."]
-    if w.check is not None and w.check.passed and not w.check.is_clean:
+    known, wish = w.review.check, w.landing.wish
+    if known is not None and known.passed and not known.is_clean:
         said.append(
             "In the worker's own tree the check passed: what the worker installed or built outside"
             " of the commit is not here. Let `workspace.setup` make it."
         )
-    if w.land is not None and w.land.is_despite_check:
+    if wish is not None and wish.is_despite_check:
         said.append(
             "Nobody had seen this result yet, so nothing was overruled."
             " Land with --despite-check again to overrule it."
@@ -220,17 +229,22 @@ def _why_not_landed(w: Worker, found: CheckResult) -> str:
 
 
 def review_or_finish(turn: Turn, w: Worker) -> None:
-    """To review if there is a commit that is meant to be merged, else done."""
+    """Wait for review if there is a commit that is meant to be merged, else finish."""
     if not is_mergeable(turn.state, w):
-        turn.tell(w.id, Phase.FINISHED)
+        turn.tell(w, Phase.FINISHED)
         return
-    turn.tell(w.id, Phase.REVIEWING)
+    turn.tell(w, Phase.REVIEWING)
+    want_review(turn, w)
+
+
+def want_review(turn: Turn, w: Worker) -> None:
+    """Tell observers what waits for review."""
     change = w.change
     if change is not None:
         turn.publish(
             ReviewWanted(
                 worker=str(w.id),
-                attempt=w.attempt,
+                attempt=w.attempt.number,
                 files=change.files,
                 insertions=change.insertions,
                 deletions=change.deletions,
@@ -239,5 +253,5 @@ def review_or_finish(turn: Turn, w: Worker) -> None:
 
 
 def is_mergeable(state: RunState, w: Worker) -> bool:
-    """There is a commit, and its step means to merge it."""
+    """Return whether there is a commit, and its step means to merge it."""
     return has_commit(w) and state.plan.step(w.id.step).merge.lands

@@ -17,7 +17,7 @@ _OPEN_OUTCOMES = frozenset({Outcome.SUCCESS, Outcome.PENDING})
 
 
 def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
-    """What a step has come to, by its policy; PENDING while it is open."""
+    """Return the outcome of a step by its policy; PENDING while it is open."""
     chosen = state.steps[step.name].chosen
     if chosen is not None and chosen in state.workers:
         return state.workers[chosen].outcome
@@ -36,7 +36,7 @@ def step_outcome(state: RunState, step: PlannedStep) -> Outcome:
 
 
 def _passed_over(state: RunState, step: PlannedStep) -> int:
-    """Candidates that did what was wanted of them and that a human rejected all the same.
+    """Count the candidates that succeeded and that a human rejected all the same.
 
     One of several is to be chosen: rejecting some narrows the choice, and the step still has what
     its policy asks for. Where enough successes stop the rest, a rejected one is not enough.
@@ -44,7 +44,7 @@ def _passed_over(state: RunState, step: PlannedStep) -> int:
     if not step.has_candidates or step.policy.ends_early:
         return 0
     discarded = state.crew.standing((Phase.DISCARDED,), step.name)
-    return sum(w.cause is StopCause.USER and not w.is_conflict_of_base for w in discarded)
+    return sum(w.cause is StopCause.USER and not w.review.is_conflict_of_base for w in discarded)
 
 
 def _is_out_of_reach(state: RunState, step: PlannedStep, needed: int) -> bool:
@@ -62,7 +62,7 @@ def _is_out_of_reach(state: RunState, step: PlannedStep, needed: int) -> bool:
 
 
 def may_be_mended(state: RunState, step: PlannedStep) -> bool:
-    """Whether a step that failed fast succeeds if what is open does, and then what was stopped.
+    """Return whether a step that failed fast succeeds once what is open and stopped does.
 
     A human has retried what failed: nobody stands there who failed, or whom a human gave up.
     """
@@ -77,27 +77,28 @@ def may_be_mended(state: RunState, step: PlannedStep) -> bool:
 
 
 def is_to_be_retried(state: RunState, worker: Worker) -> bool:
-    """An end that the joint rules are about to follow with another attempt is not final."""
+    """Return whether the joint rules are about to follow its end with another attempt."""
     if worker.cause is StopCause.BASE_GONE:
         return worker.phase is Phase.CANCELLED
     has_ended = worker.phase is Phase.FAILED or (
         worker.phase is Phase.CANCELLED and worker.cause in LOST
     )
-    return has_ended and not worker.is_given_up and may_retry(state, worker)
+    return has_ended and not worker.history.is_given_up and may_retry(state, worker)
 
 
 def may_retry(state: RunState, worker: Worker) -> bool:
-    """Whether a failed worker has an attempt left that the rules allow."""
+    """Return whether a failed worker has an attempt left that the rules allow."""
     rule = state.plan.step(worker.id.step).retry
     own = state.steps[worker.id.step]
-    if (own.has_failed_fast and not worker.is_by_hand) or state.stop is not None:
+    if (own.has_failed_fast and not worker.history.is_by_hand) or state.stop is not None:
         return False
     if worker.cause in _NEVER_RETRIED:
         return False
     if worker.cause in LOST:
         # A machine that dies takes all its workers at once, so each counts its own losses alone.
-        return _recent(state, worker.losses, rule) < rule.restarts
-    return _recent(state, own.restarts, rule) < rule.restarts and worker.tries < rule.attempts
+        return _recent(state, worker.history.losses, rule) < rule.restarts
+    has_try = worker.history.tries < rule.attempts
+    return has_try and _recent(state, own.restarts, rule) < rule.restarts
 
 
 def _recent(state: RunState, restarts: Sequence[float], rule: RetryRule) -> int:
@@ -112,7 +113,7 @@ def _unsuccessful(came_to: Mapping[Outcome, int]) -> Outcome:
 
 
 def candidates(state: RunState, step: PlannedStep) -> tuple[WorkerId, ...]:
-    """The successful workers of a step of which one is to be chosen."""
+    """Return the successful workers of a step of which one is to be chosen."""
     if not step.has_candidates:
         return ()
     return tuple(
@@ -123,7 +124,7 @@ def candidates(state: RunState, step: PlannedStep) -> tuple[WorkerId, ...]:
 
 
 def chosen_of(state: RunState, step: PlannedStep) -> WorkerId | None:
-    """The candidate that counts: chosen by a human or by the policy, or the only one left."""
+    """Return the candidate that counts: the chosen one, or the only one left."""
     chosen = state.steps[step.name].chosen
     if chosen is not None:
         return chosen
@@ -134,7 +135,7 @@ def chosen_of(state: RunState, step: PlannedStep) -> WorkerId | None:
 
 
 def is_choice_due(state: RunState, step: PlannedStep) -> bool:
-    """Several candidates are there, and a human has to choose."""
+    """Return whether a human has to choose between several candidates."""
     return (
         step.has_candidates
         and step_outcome(state, step) is Outcome.SUCCESS
@@ -144,21 +145,21 @@ def is_choice_due(state: RunState, step: PlannedStep) -> bool:
 
 
 def offers(state: RunState, step: PlannedStep) -> Bases | None:
-    """The attempts a dependent step builds on; None while there is no answer yet."""
+    """Return the attempts a dependent step builds on; None while there is no answer yet."""
     if step_outcome(state, step) is not Outcome.SUCCESS:
         return None
     if step.has_candidates:
         chosen = chosen_of(state, step)
-        return None if chosen is None else ((chosen, state.workers[chosen].attempt),)
+        return None if chosen is None else ((chosen, state.workers[chosen].attempt.number),)
     return tuple(
-        (worker.id, worker.attempt)
+        (worker.id, worker.attempt.number)
         for worker in state.workers_of(step.name)
         if worker.outcome is Outcome.SUCCESS
     )
 
 
 def bases_for(state: RunState, step: PlannedStep) -> Bases | None:
-    """Everything a step builds on, in plan order; None while something is missing."""
+    """Return everything a step builds on, in plan order; None while something is missing."""
     if not step.dependencies:
         return ()
     found: list[tuple[WorkerId, int]] = []
@@ -173,7 +174,7 @@ def bases_for(state: RunState, step: PlannedStep) -> Bases | None:
 
 
 def is_impossible(state: RunState, step: PlannedStep) -> bool:
-    """A dependency has ended without the change this step needs."""
+    """Return whether a dependency has ended without the change this step needs."""
     return any(
         step_outcome(state, state.plan.step(name)) not in {Outcome.SUCCESS, Outcome.PENDING}
         for name in step.dependencies
@@ -181,10 +182,10 @@ def is_impossible(state: RunState, step: PlannedStep) -> bool:
 
 
 def must_land_first(state: RunState, worker: WorkerId) -> tuple[WorkerId, ...]:
-    """The upstream changes that this one is stacked on and that are not on the target yet."""
+    """Return the upstream changes that this one is stacked on and that have not landed yet."""
     return tuple(
         base
-        for base, _ in state.workers[worker].bases
+        for base, _ in state.workers[worker].attempt.bases
         if state.plan.step(base.step).merge.lands
         and has_commit(state.workers[base])
         and state.workers[base].phase is not Phase.LANDED
@@ -192,12 +193,12 @@ def must_land_first(state: RunState, worker: WorkerId) -> tuple[WorkerId, ...]:
 
 
 def has_commit(worker: Worker) -> bool:
-    """Its work is a commit that can be merged, not only artifacts."""
+    """Return whether its work is a commit that can be merged, not only artifacts."""
     return worker.change is not None and worker.change.head is not None
 
 
 def run_outcome(state: RunState) -> Outcome:
-    """What the run has come to, by its steps."""
+    """Return the outcome of the run, by its steps."""
     outcomes = [step_outcome(state, step) for step in state.plan.steps]
     for outcome in (Outcome.FAILED, Outcome.CANCELLED, Outcome.PENDING, Outcome.SKIPPED):
         if outcome in outcomes:
@@ -208,11 +209,13 @@ def run_outcome(state: RunState) -> Outcome:
 def is_despite_check(state: RunState, w: Worker) -> bool:
     """Tell whether a human overruled a red check: the flag counts only where nothing is proved."""
     has_check = state.plan.step(w.id.step).check is not None
-    is_proved = w.check is not None and w.check.passed and w.check.is_clean
-    return has_check and not is_proved and w.land is not None and w.land.is_despite_check
+    check, wish = w.review.check, w.landing.wish
+    is_proved = check is not None and check.passed and check.is_clean
+    return has_check and not is_proved and wish is not None and wish.is_despite_check
 
 
 def verdict(w: Worker) -> Verdict | None:
     """Return how far a worker's success is proved."""
-    has_claimed = w.ended is not None and w.ended.ok
-    return verdict_of(w.check, is_stale=w.is_check_stale, has_claimed=has_claimed)
+    ended = w.attempt.ended
+    has_claimed = ended is not None and ended.ok
+    return verdict_of(w.review.check, is_stale=w.review.is_check_stale, has_claimed=has_claimed)

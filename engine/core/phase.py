@@ -108,10 +108,10 @@ STOPPED_BY_POLICY_WHILE_COLLECTING = STOPPED_BY_POLICY | {COLLECTING}
 
 
 def is_told(phase: Phase, fact: str, to: Phase) -> bool:
-    """Whether a fact may move a worker from one phase to another."""
+    """Return whether a fact may move a worker from one phase to another."""
     return to in TOLD[phase].get(fact, frozenset())
 
 
 def is_ruled(phase: Phase, to: Phase) -> bool:
-    """Whether a joint rule may move a worker from one phase to another."""
+    """Return whether a joint rule may move a worker from one phase to another."""
     return to in RULED.get(phase, frozenset())

@@ -15,7 +15,7 @@ from engine.phases import HOLDING, Phase
 
 
 def report(state: RunState) -> RunReport:
-    """What the run has come to so far, steps in plan order and workers in worker order."""
+    """Return the report of the run so far, steps in plan order, workers in worker order."""
     steps = {
         step.name: StepResult(
             name=step.name,
@@ -38,33 +38,33 @@ def report(state: RunState) -> RunReport:
 
 
 def worker_result(state: RunState, w: Worker) -> WorkerResult:
-    """One worker's result as it stands."""
-    usages = usages_of(w)
+    """Return one worker's result as it stands."""
+    usages, ended = usages_of(w), w.attempt.ended
     return WorkerResult(
         worker=str(w.id),
         phase=w.phase,
         cause=w.cause,
         outcome=w.outcome,
-        attempts=w.attempt,
+        attempts=w.attempt.number,
         label=state.label_of(w.id),
-        branch=w.branch,
+        branch=w.begun.branch,
         commit=w.change.head if w.change else None,
-        workspace=w.workspace,
+        workspace=w.begun.workspace,
         usage=summed(usages),
         attempt_usages=usages,
-        limits=w.enforcement,
-        limit_hit=w.limit_hit,
-        check=w.check,
+        limits=w.begun.enforcement,
+        limit_hit=ended.limit if ended else None,
+        check=w.review.check,
         verdict=verdict(w),
-        output=w.ended.text if w.ended else "",
-        duration_s=round(w.worked_s, 3),
+        output=ended.text if ended else "",
+        duration_s=round(w.history.worked_s, 3),
         error=w.error,
         is_despite_check=w.phase is Phase.LANDED and is_despite_check(state, w),
     )
 
 
 def waits_for(state: RunState) -> tuple[str, ...]:
-    """What a human has to do, in words, once nothing goes on by itself; empty while it does."""
+    """Say what a human has to do, once nothing goes on by itself; nothing while it does."""
     if _goes_on(state):
         return ()
     wants: list[str] = []
@@ -83,14 +83,14 @@ def _goes_on(state: RunState) -> bool:
         return True
     holding = crew.standing(HOLDING)
     if holding:
-        return not all(w.questions for w in holding)
+        return not all(w.attempt.questions for w in holding)
     is_open = not state.is_paused and state.stop is None and state.cap > 0
     return is_open and bool(crew.count((Phase.QUEUED,)))
 
 
 def _wants(w: Worker) -> str:
-    if w.questions:
-        return f"{w.id} asks: {w.questions[0].text}"
+    if w.attempt.questions:
+        return f"{w.id} asks: {w.attempt.questions[0].text}"
     if w.phase is Phase.BACKING_OFF and Badge.NEEDS_LOGIN in w.badges:
         return f"log in for {w.id}: {w.error}"
     if w.phase is Phase.REVIEWING:

@@ -7,9 +7,7 @@ from the first again after each that moved something; the tables of `phase` make
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-from engine.core.facts import Approved
 from engine.core.lifecycle import is_mergeable
 from engine.core.outcome import (
     LOST,
@@ -26,7 +24,8 @@ from engine.core.outcome import (
 from engine.core.phase import STOPPED_BY_POLICY_WHILE_COLLECTING
 from engine.core.state import Bases, Worker
 from engine.core.stopping import stop
-from engine.core.turn import Turn
+from engine.core.turn import Turn, requeued
+from engine.messages.commands import LandWish
 from engine.messages.results import Badge, Outcome
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
 from engine.plan.model import PlannedStep, RetryMode, RetryRule
@@ -41,13 +40,13 @@ _STANDS_ON_BASE = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDED, Ph
 
 
 def retry_failed(turn: Turn) -> None:
-    """Rule 1: a failed attempt with attempts left is tried again, after a wait."""
+    """Follow rule 1: try a failed attempt with attempts left again, after a wait."""
     for w in turn.state.crew.standing(MAY_BE_RETRIED):
         if w.cause is StopCause.BASE_GONE:
             continue
         if not is_to_be_retried(turn.state, w):
-            if w.phase is Phase.FAILED and not w.is_given_up:
-                turn.change(w.id, is_given_up=True)
+            if w.phase is Phase.FAILED and not w.history.is_given_up:
+                turn.change(replace(w, history=replace(w.history, is_given_up=True)))
         elif w.cause in LOST:
             _begin_again(turn, w)
         else:
@@ -55,46 +54,48 @@ def retry_failed(turn: Turn) -> None:
 
 
 def _begin_again(turn: Turn, w: Worker) -> None:
-    """It was lost by no fault of its agent's: at once, where it stood, and no try is counted.
+    """Begin a lost attempt again at once, where it stood, and count no try.
 
     Its session is taken up; an agent without one is told what it had done before. A command has
     nothing to remember, and half of it done twice may be worse than all of it done again.
     """
     now = turn.state.now
     # An engine that was told to end is no reason to doubt the worker, however often it happens.
-    losses = w.losses if w.cause is StopCause.SHUTDOWN else (*w.losses, now)
+    losses = () if w.cause is StopCause.SHUTDOWN else (now,)
     is_agent = turn.state.plan.step(w.id.step).run is None
-    fields = turn.requeue(w.id, mode=RetryMode.RESUME if is_agent else RetryMode.FRESH)
-    turn.rule(w.id, Phase.BACKING_OFF, **{**fields, "losses": losses, "not_before": now})
+    mode = RetryMode.RESUME if is_agent else RetryMode.FRESH
+    again = requeued(w, mode=mode, not_before=now)
+    history = replace(again.history, losses=(*again.history.losses, *losses))
+    turn.rule(replace(again, history=history), Phase.BACKING_OFF)
 
 
 def _try_again(turn: Turn, w: Worker) -> None:
     rule = turn.state.plan.step(w.id.step).retry
     own = turn.state.steps[w.id.step]
-    turn.change_step(w.id.step, restarts=(*own.restarts, turn.state.now))
-    failure = w.error or (w.cause or "")
-    fields = turn.requeue(w.id, mode=rule.mode, failure=failure if rule.has_feedback else "")
-    wait = delay_s(rule, w, seed=turn.state.run)
-    turn.rule(w.id, Phase.BACKING_OFF, **{**fields, "not_before": turn.state.now + wait})
+    turn.change_step(w.id.step, replace(own, restarts=(*own.restarts, turn.state.now)))
+    failure = (w.error or (w.cause or "")) if rule.has_feedback else ""
+    until = turn.state.now + delay_s(rule, w, seed=turn.state.run)
+    again = requeued(w, mode=rule.mode, failure=failure, not_before=until)
+    turn.rule(again, Phase.BACKING_OFF)
 
 
 def delay_s(rule: RetryRule, w: Worker, *, seed: str) -> float:
-    """How long to wait before the next attempt: grows by the rule, with a tenth of jitter."""
-    n = max(1, w.tries)
+    """Return the wait before the next attempt: it grows by the rule, with a tenth of jitter."""
+    n = max(1, w.history.tries)
     wait = rule.delay_s * rule.backoff.growth(n)
-    spread = zlib.crc32(f"{seed}/{w.id}@{w.attempt}".encode()) / 0xFFFFFFFF
+    spread = zlib.crc32(f"{seed}/{w.id}@{w.attempt.number}".encode()) / 0xFFFFFFFF
     return min(wait, rule.longest_s) * (0.9 + 0.2 * spread)
 
 
 def apply_policies(turn: Turn) -> None:
-    """Rule 2: fail-fast stops the rest; enough successes make the rest needless."""
+    """Follow rule 2: fail-fast stops the rest; enough successes make the rest needless."""
     for step in turn.state.plan.steps:
         own = turn.state.steps[step.name]
         is_open = step.policy.fails_fast and not own.has_failed_fast
         # A failure of earlier counts no more: a human who retries one worker of several that
         # failed has already looked at the others.
         if is_open and own.chosen is None and _has_failed_now(turn, step):
-            turn.change_step(step.name, has_failed_fast=True)
+            turn.change_step(step.name, replace(own, has_failed_fast=True))
         if turn.state.steps[step.name].has_failed_fast:
             _stop_all(turn, step, StopCause.FAIL_FAST)
         elif step.policy.is_won(_successes(turn, step), len(step.workers)):
@@ -112,23 +113,23 @@ def _has_failed_now(turn: Turn, step: PlannedStep) -> bool:
 
 def _stop_all(turn: Turn, step: PlannedStep, cause: StopCause) -> None:
     for w in turn.state.crew.standing(STOPPED_BY_POLICY_WHILE_COLLECTING, step.name):
-        if w.is_by_hand and cause is StopCause.FAIL_FAST:
+        if w.history.is_by_hand and cause is StopCause.FAIL_FAST:
             continue  # the human has seen that others failed
-        if w.stop is None:
+        if w.attempt.stop is None:
             stop(turn, turn.worker(w.id), cause, is_kill=False, move=turn.rule)
 
 
 def settle_choices(turn: Turn) -> None:
-    """Rule 3: a choice, by a human or by policy, stops or discards all siblings."""
+    """Follow rule 3: a choice, by a human or by policy, stops or discards all siblings."""
     for step in turn.state.plan.steps:
         if not step.has_candidates:
             continue
-        chosen = turn.state.steps[step.name].chosen
-        if chosen is None and step.choose.is_automatic:
+        own = turn.state.steps[step.name]
+        if own.chosen is None and step.choose.is_automatic:
             chosen = chosen_of(turn.state, step)
             if chosen is not None and len(candidates(turn.state, step)) > 1:
-                turn.change_step(step.name, chosen=chosen)
-        if turn.state.steps[step.name].chosen is not None:
+                own = turn.change_step(step.name, replace(own, chosen=chosen))
+        if own.chosen is not None:
             _drop_siblings(turn, step)
 
 
@@ -139,13 +140,14 @@ def _drop_siblings(turn: Turn, step: PlannedStep) -> None:
             continue
         if w.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
             outcome = Outcome.CANCELLED if w.outcome is Outcome.PENDING else w.outcome
-            turn.rule(w.id, Phase.DISCARDED, cause=StopCause.NOT_CHOSEN, outcome=outcome)
-        elif w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING and w.stop is None:
+            after = replace(w, cause=StopCause.NOT_CHOSEN, outcome=outcome)
+            turn.rule(after, Phase.DISCARDED)
+        elif w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING and w.attempt.stop is None:
             stop(turn, w, StopCause.NOT_CHOSEN, is_kill=False, move=turn.rule)
 
 
 def follow_upstream(turn: Turn) -> None:
-    """Rules 4 to 6: start, skip, re-arm, stop or badge workers by what their bases have become."""
+    """Follow rules 4 to 6: what its bases have become starts, stops or badges a worker."""
     for step in turn.state.plan.steps:
         # What depends on nothing keeps its bases: only where it stands can ask for a move.
         phases = Phase if step.dependencies else _WITHOUT_BASE
@@ -160,28 +162,29 @@ def follow_upstream(turn: Turn) -> None:
 
 def _follow(turn: Turn, w: Worker, *, bases: Bases | None, impossible: bool) -> None:
     if w.phase is Phase.WAITING and impossible:
-        turn.rule(w.id, Phase.SKIPPED, error="a step it depends on has no change to build on")
+        why = "a step it depends on has no change to build on"
+        turn.rule(replace(w, error=why), Phase.SKIPPED)
     elif w.phase is Phase.WAITING and bases is not None and turn.state.stop is None:
-        turn.rule(w.id, Phase.QUEUED)
+        turn.rule(w, Phase.QUEUED)
     elif (w.phase is Phase.SKIPPED and not impossible and turn.state.stop is None) or (
         w.phase is Phase.QUEUED and bases is None
     ):
-        turn.rule(w.id, Phase.WAITING, error=None, cause=None)
+        turn.rule(replace(w, error=None, cause=None), Phase.WAITING)
     elif w.phase is Phase.CANCELLED and w.cause is StopCause.BASE_GONE and turn.state.stop is None:
-        turn.rule(w.id, Phase.WAITING, **turn.requeue(w.id, mode=RetryMode.FRESH))
-    elif w.phase in _HOLDS_BASE and w.bases != bases and w.stop is None:
+        turn.rule(requeued(w, mode=RetryMode.FRESH), Phase.WAITING)
+    elif w.phase in _HOLDS_BASE and w.attempt.bases != bases and w.attempt.stop is None:
         stop(turn, w, StopCause.BASE_GONE, is_kill=False, move=turn.rule)
     elif w.phase in _STANDS_ON_BASE and bases is not None:
-        _badge_base(turn, w, is_outdated=w.bases != bases)
+        _badge_base(turn, w, is_outdated=w.attempt.bases != bases)
 
 
 def _badge_base(turn: Turn, w: Worker, *, is_outdated: bool) -> None:
     if is_outdated != (Badge.BASE_OUTDATED in w.badges):
-        turn.change(w.id, badges=w.badges ^ {Badge.BASE_OUTDATED})
+        turn.change(replace(w, badges=w.badges ^ {Badge.BASE_OUTDATED}))
 
 
 def rearm_failed_fast(turn: Turn) -> None:
-    """Rule 6, within a step: what fail-fast stopped begins again once all that failed is mended.
+    """Follow rule 6 within a step: what fail-fast stopped begins again once all is mended.
 
     Not earlier: a sibling that fails again must not stop what a human retries, and nobody pays for
     siblings while it is open whether the retry helps.
@@ -189,24 +192,26 @@ def rearm_failed_fast(turn: Turn) -> None:
     for step in turn.state.plan.steps:
         if turn.state.stop is not None:
             continue
+        own = turn.state.steps[step.name]
         if _is_mended(turn, step):
-            turn.change_step(step.name, has_failed_fast=False)
-        if turn.state.steps[step.name].has_failed_fast:
+            own = turn.change_step(step.name, replace(own, has_failed_fast=False))
+        if own.has_failed_fast:
             continue
         for w in turn.state.crew.standing((Phase.CANCELLED,), step.name):
             if w.cause is StopCause.FAIL_FAST:
-                fields = turn.requeue(w.id, mode=RetryMode.FRESH)
-                turn.rule(w.id, Phase.WAITING, **fields, is_by_hand=False)
+                again = requeued(w, mode=RetryMode.FRESH)
+                history = replace(again.history, is_by_hand=False)
+                turn.rule(replace(again, history=history), Phase.WAITING)
 
 
 def _is_mended(turn: Turn, step: PlannedStep) -> bool:
-    """Whether all that failed has been retried by a human, and has succeeded."""
+    """Return whether all that failed has been retried by a human, and has succeeded."""
     came_to = turn.state.crew.outcomes(step.name)
     return not came_to.get(Outcome.PENDING, 0) and may_be_mended(turn.state, step)
 
 
 def hold_logins(turn: Turn) -> None:
-    """A login's limit holds all workers of that login, not only the one that met it."""
+    """Hold all workers of a login that met a limit, not only the one that met it."""
     now = turn.state.now
     holds = {login: hold for login, hold in turn.state.holds.items() if hold.until > now}
     for w in turn.state.crew.standing(_QUEUED) if holds else ():
@@ -214,19 +219,19 @@ def hold_logins(turn: Turn) -> None:
         hold = holds.get(agent.login) if agent else None
         if hold is None:
             continue
-        is_vendors = hold.cause is None
-        turn.rule(
-            w.id,
-            Phase.BACKING_OFF,
-            not_before=hold.until,
-            rate_limited_until=hold.until if is_vendors else None,
+        until = hold.until if hold.cause is None else None
+        after = replace(
+            w,
+            attempt=replace(w.attempt, rate_limited_until=until),
+            next=replace(w.next, not_before=hold.until),
             cause=hold.cause,
             error=hold.reason or None,
         )
+        turn.rule(after, Phase.BACKING_OFF)
 
 
 def dispatch(turn: Turn) -> None:
-    """Rule 7: queued workers begin while slots allow, in plan order."""
+    """Follow rule 7: queued workers begin while slots allow, in plan order."""
     if turn.state.is_paused or turn.state.stop is not None or turn.state.started_at is None:
         return
     free = turn.state.cap - turn.state.slots_in_use
@@ -240,18 +245,20 @@ def dispatch(turn: Turn) -> None:
         if bases is None:
             continue
         for w in turn.state.crew.standing(_QUEUED, step.name, at_most=room):
-            turn.rule(w.id, Phase.PREPARING, **_beginning(w, bases))
+            turn.rule(_beginning(w, bases), Phase.PREPARING)
             free -= 1
 
 
-def _beginning(w: Worker, bases: Bases) -> dict[str, Any]:
-    """A new attempt; or the same one, whose base a human has just resolved, if it still is that."""
-    if w.resolved is not None and w.bases == bases:
-        return {}
-    begun = {"attempt": w.attempt + 1, "bases": bases, "said": (), "resolved": None}
-    if w.next.mode is RetryMode.RESUME and w.bases != bases:  # its tree stands on what is no more
-        return {**begun, "next": replace(w.next, mode=RetryMode.FRESH, start=None)}
-    return begun
+def _beginning(w: Worker, bases: Bases) -> Worker:
+    """Begin a new attempt; or the same one, if a human has just resolved the base it still has."""
+    old, told = w.attempt, w.next
+    if w.review.resolution is not None and old.bases == bases:
+        return w
+    if told.mode is RetryMode.RESUME and old.bases != bases:  # its tree stands on what is no more
+        told = replace(told, mode=RetryMode.FRESH, start=None)
+    attempt = replace(old, number=old.number + 1, bases=bases, said=())
+    review = replace(w.review, resolution=None)
+    return replace(w, attempt=attempt, review=review, next=told)
 
 
 def _room(turn: Turn, step: PlannedStep) -> int:
@@ -261,16 +268,15 @@ def _room(turn: Turn, step: PlannedStep) -> int:
 
 
 def land_by_itself(turn: Turn) -> None:
-    """Rule 8: with auto_merge, reviewed-by-check changes land in plan order."""
+    """Follow rule 8: with auto_merge, reviewed-by-check changes land in plan order."""
     if not turn.state.plan.runtime.auto_merge or turn.state.stop is not None:
         return
     for step in turn.state.plan.steps:
         for w in turn.state.crew.standing(_UNSETTLED, step.name):
             if not _may_land_by_itself(turn, step, w):
                 return
-            turn.rule(
-                w.id, Phase.LANDING, land=Approved(worker=w.id, attempt=w.attempt), prepared=None
-            )
+            landing = replace(w.landing, wish=LandWish(), prepared=None)
+            turn.rule(replace(w, landing=landing), Phase.LANDING)
             return
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.core.crew import Crew
-from engine.core.facts import Approved, AttemptEnded
+from engine.core.facts import About, AttemptEnded
 from engine.ids import RunId, WorkerId
-from engine.limits import Enforcement, LimitHit, Limits, Usage
+from engine.limits import Enforcement, Limits, Usage
+from engine.messages.commands import LandWish
 from engine.messages.events import Delivery
 from engine.messages.results import Badge, Change, CheckResult, Moment, Outcome, Question
 from engine.phases import Phase, StopCause
@@ -18,7 +19,7 @@ Bases = tuple[tuple[WorkerId, int], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Next:
-    """How the next attempt begins, and what it is told of the last one.
+    """The beginning of the next attempt, and what it is told of the last one.
 
     Attributes:
         previous: The attempt that `continue` and `resume` take up.
@@ -30,6 +31,7 @@ class Next:
         check_output: What the failed check said.
         output_tail: The last words of the attempt before.
         start: What a fresh one begins from, in place of its base.
+        not_before: When its back-off or its vendor's rate limit ends.
     """
 
     mode: RetryMode = RetryMode.FRESH
@@ -42,6 +44,7 @@ class Next:
     check_output: str = ""
     output_tail: str = ""
     start: Moment | None = None
+    not_before: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,100 +66,197 @@ class Said:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Worker:
-    """One worker of the run.
+class Attempt:
+    """The newest attempt and what has happened in it; another request for work ends it.
 
     Attributes:
-        attempt: The number of its newest attempt; it only grows, and 0 means none was begun.
-        tries: How many attempts failed since a human last asked for one.
-        losses: When attempts of it were lost by no fault of its agent's, and begun again.
-        is_given_up: It failed for good: no rule tries it again, however much time passes.
-        is_by_hand: A human asked for its newest attempts: a sibling's failure does not stop it.
-        ran: The newest attempt whose agent was started.
-        collected: The newest attempt whose work was kept; never behind `ran` when at rest.
+        number: It only grows, and 0 means that none was begun.
         bases: What it was dispatched on; compared with what its dependencies offer now.
         stop: Asked for, first cause kept, cleared when the worker comes to rest.
-        said: What this attempt was told, in order: told again to one that is re-adopted.
-        session_workspace: Where its session last worked; some agents resume only there.
-        session_usage: What that session had used by then; some agents count on from it.
-        used: What each attempt that has ended used, by its number.
-        not_before: When its back-off or its vendor's rate limit ends.
-        land: How a human wants it landed.
-        resolved_onto: The commit of the target that `resolved` was made against.
-        whole: What was collected, where hunks of it are left out; `change` is what is left of it.
-        left_out: Those hunks, by their keys.
-        is_check_stale: `check` speaks of the change as it was before hunks were left out or back.
-        prepared: The journalled detail of a landing that can only be rolled forward.
-        landed: The commit that the target came to by its landing.
-        is_undone: Its last landing was taken back, and it has not been landed since.
-        in_the_way: The user's own files that its last landing met with edits in them.
+        said: What it was told, in order: told again to one that is re-adopted.
+        violations: What changed that it must not reach; kept while its tree is gone on with.
+        ended: How its agent ended.
     """
 
-    id: WorkerId
-    phase: Phase = Phase.WAITING
-    phase_since: float = 0.0
-    attempt: int = 0
-    attempt_since: float | None = None
-    worked_s: float = 0.0
-    tries: int = 0
-    losses: tuple[float, ...] = ()
-    is_given_up: bool = False
-    is_by_hand: bool = False
-    ran: int = 0
-    collected: int = 0
-    outcome: Outcome = Outcome.PENDING
-    cause: StopCause | None = None
-    error: str | None = None
-    limit_hit: LimitHit | None = None
+    number: int = 0
     bases: Bases = ()
-    next: Next = field(default_factory=Next)
     stop: Stop | None = None
-    not_before: float | None = None
-    rate_limited_until: float | None = None
-    ended: AttemptEnded | None = None
-    session: str | None = None
-    session_workspace: str = ""
-    session_usage: Usage | None = None
-    used: tuple[tuple[int, Usage], ...] = ()
-    change: Change | None = None
-    whole: Change | None = None
-    left_out: tuple[str, ...] = ()
-    check: CheckResult | None = None
-    is_check_stale: bool = False
-    badges: frozenset[Badge] = frozenset()
     questions: tuple[Question, ...] = ()
     said: tuple[Said, ...] = ()
-    land: Approved | None = None
-    resolved: str | None = None
-    resolved_onto: str | None = None
-    prepared: str | None = None
-    landed: str | None = None
-    is_undone: bool = False
-    in_the_way: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    is_conflict_of_base: bool = False
     violations: tuple[str, ...] = ()
+    rate_limited_until: float | None = None
+    ended: AttemptEnded | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """The surroundings of the newest attempt that was made ready, until the next one is.
+
+    Attributes:
+        at: When it was ready.
+        prompt: What its agent is asked.
+        feedback: What its agent is told of the attempt before.
+    """
+
+    at: float | None = None
     workspace: str | None = None
     branch: str | None = None
     base: str | None = None
     prompt: str = ""
     feedback: str = ""
     enforcement: tuple[Enforcement, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """The sum of a worker's attempts.
+
+    Attributes:
+        tries: How many attempts failed since a human last asked for one.
+        losses: When attempts of it were lost by no fault of its agent's, and begun again.
+        is_given_up: It failed for good: no rule tries it again, however much time passes.
+        is_by_hand: A human asked for its newest attempts: a sibling's failure does not stop it.
+        ran: The newest attempt whose agent was started.
+        collected: The newest attempt whose work was kept; never behind `ran` when at rest.
+        used: What each attempt that has ended used, by its number.
+    """
+
+    tries: int = 0
+    losses: tuple[float, ...] = ()
+    is_given_up: bool = False
+    is_by_hand: bool = False
+    ran: int = 0
+    collected: int = 0
+    worked_s: float = 0.0
+    used: tuple[tuple[int, Usage], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """The session of a worker's agent, as its newest attempt that had one left it.
+
+    Attributes:
+        id: Its name; None where there is none that can be taken up.
+        workspace: Where it last worked; some agents resume only there.
+        usage: What it had used by then; some agents count on from it.
+    """
+
+    id: str | None = None
+    workspace: str = ""
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """A merge that a human has to make: with the target, or of the changes it builds on."""
+
+    paths: tuple[str, ...]
+    is_of_base: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedTree:
+    """The tree that a human made of a conflict.
+
+    Attributes:
+        tree: The result.
+        onto: The commit of the target that it was made against.
+    """
+
+    tree: str
+    onto: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reviewed:
+    """The judgment of checks and humans on the change that was collected.
+
+    Attributes:
+        whole: What was collected, where hunks of it are left out; `Worker.change` is the rest.
+        left_out: Those hunks, by their keys.
+        is_check_stale: `check` speaks of the change as it was before hunks were left out or back.
+        resolution: What a human made of the conflict.
+    """
+
+    whole: Change | None = None
+    left_out: tuple[str, ...] = ()
+    check: CheckResult | None = None
+    is_check_stale: bool = False
+    conflict: Conflict | None = None
+    resolution: ResolvedTree | None = None
+
+    @property
+    def is_conflict_of_base(self) -> bool:
+        """Return whether what the worker builds on conflicts, not its change with the target."""
+        return self.conflict is not None and self.conflict.is_of_base
+
+
+@dataclass(frozen=True, kw_only=True)
+class Landing:
+    """The change on its way to the target.
+
+    Attributes:
+        wish: How a human wants it landed.
+        prepared: The journalled detail of a landing that can only be rolled forward.
+        landed: The commit that the target came to by it.
+        is_undone: Its last landing was taken back, and it has not been landed since.
+        in_the_way: The user's own files that its last landing met with edits in them.
+    """
+
+    wish: LandWish | None = None
+    prepared: str | None = None
+    landed: str | None = None
+    is_undone: bool = False
+    in_the_way: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """One worker of the run.
+
+    Another request for work replaces `attempt`, `review`, `landing` and `next` as wholes. The rest
+    lasts: `begun` until the next attempt is ready, `change` until its work is collected.
+
+    Attributes:
+        change: What was collected last, without the hunks that are left out.
+        limits: Those a human set for it, in place of the plan's.
+        agent: The one a human set for it, in place of the plan's.
+    """
+
+    id: WorkerId
+    phase: Phase = Phase.WAITING
+    phase_since: float = 0.0
+    outcome: Outcome = Outcome.PENDING
+    cause: StopCause | None = None
+    error: str | None = None
+    badges: frozenset[Badge] = frozenset()
+    attempt: Attempt = Attempt()
+    next: Next = Next()
+    begun: Begun = Begun()
+    change: Change | None = None
+    review: Reviewed = Reviewed()
+    landing: Landing = Landing()
+    history: History = History()
+    session: Session = Session()
     limits: Limits | None = None
     agent: AgentChoice | None = None
+
+    def about(self, at: float) -> About:
+        """Return the beginning of a fact about its newest attempt."""
+        return About(worker=self.id, attempt=self.attempt.number, at=at)
 
 
 def usages_of(w: Worker, now: Usage | None = None) -> tuple[Usage, ...]:
     """Return what each attempt of a worker used, oldest first; `now` is of the newest."""
-    known = dict(w.used)
-    if now is not None and w.attempt:
-        known[w.attempt] = now
-    return tuple(known.get(number, Usage()) for number in range(1, w.attempt + 1))
+    known, newest = dict(w.history.used), w.attempt.number
+    if now is not None and newest:
+        known[newest] = now
+    return tuple(known.get(number, Usage()) for number in range(1, newest + 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepState:
-    """What is decided about a step as a whole.
+    """The decisions about a step as a whole.
 
     Attributes:
         has_failed_fast: Its policy gave up: only what a human retries still waits or is queued.
@@ -174,7 +274,7 @@ class StepState:
 
 @dataclass(frozen=True, kw_only=True)
 class Hold:
-    """Why nobody of a login begins before that time; its vendor's limit where there is no cause."""
+    """A login of which nobody begins before that time; by its vendor where there is no cause."""
 
     until: float
     cause: StopCause | None = None
@@ -221,42 +321,42 @@ class RunState:
 
     @property
     def crew(self) -> Crew[Worker]:
-        """The workers, counted."""
+        """Return the workers, counted."""
         if not isinstance(self.workers, Crew):
             raise TypeError
         return self.workers
 
     @property
     def slots_in_use(self) -> int:
-        """How many workers hold a slot."""
+        """Return the number of workers that hold a slot."""
         return self.crew.holding
 
     def planned(self, worker: WorkerId) -> PlannedWorker:
-        """What the plan says of a worker."""
+        """Return a worker as the plan has it."""
         return self.plan.step(worker.step).worker(worker)
 
     def agent_of(self, worker: WorkerId) -> AgentChoice | None:
-        """The agent a worker runs: the one a human set for it, else the plan's."""
+        """Return the agent a worker runs: the one a human set for it, else the plan's."""
         return self.workers[worker].agent or self.planned(worker).agent
 
     def label_of(self, worker: WorkerId) -> str:
-        """The item or the agent that tells a worker from its siblings."""
+        """Return the item or the agent that tells a worker from its siblings."""
         planned = self.planned(worker)
         is_agents = planned.agent is not None and planned.label == planned.agent.name
         agent = self.agent_of(worker)
         return agent.name if is_agents and agent is not None else planned.label
 
     def limits_of(self, worker: WorkerId) -> Limits:
-        """The limits a worker runs under: those a human set for it, else the plan's."""
+        """Return the limits of a worker: those a human set for it, else the plan's."""
         return self.workers[worker].limits or self.plan.step(worker.step).limits
 
     def workers_of(self, step: str) -> tuple[Worker, ...]:
-        """A step's workers, in worker order."""
+        """Return a step's workers, in worker order."""
         return self.crew.of(step)
 
 
 def initial_state(run: RunId, plan: Plan) -> RunState:
-    """The state of a run that has not begun: every worker waits."""
+    """Return the state of a run that has not begun: every worker waits."""
     workers = {p.id: Worker(id=p.id) for step in plan.steps for p in step.workers}
     return RunState(
         run=run,
@@ -269,5 +369,5 @@ def initial_state(run: RunId, plan: Plan) -> RunState:
 
 
 def dependents(plan: Plan, step: str) -> tuple[PlannedStep, ...]:
-    """The steps that directly depend on one."""
+    """Return the steps that directly depend on one."""
     return tuple(other for other in plan.steps if step in other.dependencies)

@@ -1,22 +1,31 @@
 """One turn of the core: the working copy that `advance` changes and then freezes.
 
-Every move of a worker goes through `Turn.move`, which holds it against the tables of `phase`.
+Every move of a worker goes through `Turn.tell` or `Turn.rule`, which hold it against the tables of
+`phase`. A move is given the worker as it will be, and sets its phase and what follows from that.
 """
 
 from dataclasses import dataclass, field, replace
-from dataclasses import fields as dataclass_fields
-from typing import Any
 
 from engine.core.crew import Crew
 from engine.core.effects import Effect, Publish
 from engine.core.entry import entry_effect
 from engine.core.phase import is_ruled, is_told
-from engine.core.state import Hold, Next, RunState, StepState, Stop, Worker
+from engine.core.state import (
+    Attempt,
+    Hold,
+    Landing,
+    Next,
+    Reviewed,
+    RunState,
+    StepState,
+    Stop,
+    Worker,
+)
 from engine.errors import IllegalTransition
 from engine.ids import WorkerId
 from engine.messages.events import Delivery, MustArrive, WorkerMoved, WorkerSettled
 from engine.messages.results import Badge, Outcome
-from engine.phases import Phase, StopCause
+from engine.phases import SETTLED, Phase, StopCause
 from engine.plan.model import RetryMode
 
 _OUTCOMES = {
@@ -32,21 +41,8 @@ _OUTCOMES = {
 }
 """The outcome that a phase decides by itself; the other phases leave it as it was."""
 
-_OF_ONE_ATTEMPT = frozenset(
-    {
-        Badge.ASKS,
-        Badge.PAUSED,
-        Badge.STALLED,
-        Badge.RATE_LIMITED,
-        Badge.APPROVED,
-        Badge.CHOSEN,
-        Badge.CHECK_FAILED,
-        Badge.LAND_REFUSED,
-        Badge.BASE_OUTDATED,
-        Badge.NEEDS_LOGIN,
-    }
-)
-
+_RESTING = SETTLED | {Phase.REVIEWING, Phase.CONFLICTED}
+"""Phases in which no attempt is stopped or asks anything any more."""
 
 _TOLD_TEXT = 4096
 """How much of its last words an attempt hands to the next one."""
@@ -70,26 +66,24 @@ class Turn:
     _own: Crew[Worker] | None = None
 
     def worker(self, worker: WorkerId) -> Worker:
-        """The worker as it stands in this turn."""
+        """Return the worker as it stands in this turn."""
         return self.state.workers[worker]
 
-    def change(self, worker: WorkerId, **fields: Any) -> Worker:
-        """Set fields of a worker that are not its phase."""
+    def change(self, after: Worker) -> Worker:
+        """Take in how a worker is now; its phase is not changed by this."""
         crew = self.state.crew
         if crew is not self._own:
             crew = self._own = crew.copy()
             self.state = replace(self.state, workers=crew)
-        changed = _altered(crew[worker], fields)
-        crew.put(changed)
+        crew.put(after)
         self.changes += 1
-        return changed
+        return after
 
-    def change_step(self, step: str, **fields: Any) -> StepState:
-        """Set fields of a step."""
-        changed = replace(self.state.steps[step], **fields)
-        self.state = replace(self.state, steps={**self.state.steps, step: changed})
+    def change_step(self, step: str, after: StepState) -> StepState:
+        """Take in how a step is now."""
+        self.state = replace(self.state, steps={**self.state.steps, step: after})
         self.changes += 1
-        return changed
+        return after
 
     def hold(self, login: str, hold: Hold | None) -> None:
         """Let nobody of a login begin for a while, or no longer hold it."""
@@ -105,98 +99,50 @@ class Turn:
         """Count a fact that came too late to mean anything."""
         self.state = replace(self.state, dropped=self.state.dropped + 1)
 
-    def tell(self, worker: WorkerId, to: Phase, **fields: Any) -> None:
+    def tell(self, after: Worker, to: Phase) -> None:
         """Move a worker because the fact says so."""
-        before = self.worker(worker).phase
-        if not is_told(before, self.fact, to):
-            raise IllegalTransition(self.story(worker, to))
-        self._move(worker, to, fields)
+        if not is_told(self.worker(after.id).phase, self.fact, to):
+            raise IllegalTransition(self.story(after.id, to))
+        self._move(after, to)
 
-    def rule(self, worker: WorkerId, to: Phase, **fields: Any) -> None:
+    def rule(self, after: Worker, to: Phase) -> None:
         """Move a worker because a joint rule says so."""
-        if not is_ruled(self.worker(worker).phase, to):
-            raise IllegalTransition(self.story(worker, to))
-        self._move(worker, to, fields)
+        if not is_ruled(self.worker(after.id).phase, to):
+            raise IllegalTransition(self.story(after.id, to))
+        self._move(after, to)
 
     def story(self, worker: WorkerId, to: Phase | None = None) -> str:
-        """What is known of a worker, for the report of a bug."""
+        """Return what is known of a worker, for the report of a bug."""
         w = self.worker(worker)
         aim = f" to {to}" if to else ""
         return (
-            f"{self.state.run}/{worker}@{w.attempt}: {self.fact} met {w.phase}{aim} "
-            f"(tries {w.tries}, ran {w.ran}, collected {w.collected}, stop {w.stop}, "
-            f"cause {w.cause}, badges {sorted(w.badges)})"
+            f"{self.state.run}/{worker}@{w.attempt.number}: {self.fact} met {w.phase}{aim} "
+            f"(tries {w.history.tries}, ran {w.history.ran}, collected {w.history.collected}, "
+            f"stop {w.attempt.stop}, cause {w.cause}, badges {sorted(w.badges)})"
         )
 
-    def _move(self, worker: WorkerId, to: Phase, fields: dict[str, Any]) -> None:
-        before = self.worker(worker)
-        defaults = {"phase": to, "phase_since": self.state.now} | _settled(to)
-        if to in _OUTCOMES:
-            defaults["outcome"] = _OUTCOMES[to]
-        after = self.change(worker, **(defaults | fields))
-        self.moved[worker] = None
-        cause = after.cause or (after.stop.cause if after.stop else None)
+    def _move(self, after: Worker, to: Phase) -> None:
+        before, attempt = self.worker(after.id).phase, after.attempt
+        if to in _RESTING and (attempt.stop is not None or attempt.questions):
+            attempt = replace(attempt, stop=None, questions=())
+        after = replace(
+            after,
+            phase=to,
+            phase_since=self.state.now,
+            outcome=_OUTCOMES.get(to, after.outcome),
+            attempt=attempt,
+        )
+        self.change(after)
+        self.moved[after.id] = None
         self.publish(
             WorkerMoved(
-                worker=str(worker),
-                attempt=after.attempt,
-                before=before.phase,
+                worker=str(after.id),
+                attempt=attempt.number,
+                before=before,
                 after=to,
-                cause=cause,
+                cause=after.cause or (attempt.stop.cause if attempt.stop else None),
             )
         )
-
-    def requeue(
-        self,
-        worker: WorkerId,
-        *,
-        mode: RetryMode,
-        words: str = "",
-        failure: str = "",
-        prompt: str | None = None,
-    ) -> dict[str, Any]:
-        """The fields that make a worker ready for another attempt, or for another prompt."""
-        w = self.worker(worker)
-        unheard = [s.text for s in w.said if not (s.question or s.delivery is Delivery.DELIVERED)]
-        carried = (*w.next.carried, *unheard)
-        is_fresh = mode is RetryMode.FRESH
-        return {
-            "outcome": Outcome.PENDING,
-            "cause": None,
-            "error": None,
-            "limit_hit": None,
-            "is_given_up": False,
-            "stop": None,
-            "ended": None,
-            "check": None,
-            "whole": None,
-            "left_out": (),
-            "is_check_stale": False,
-            "questions": (),
-            "said": (),
-            "badges": w.badges - _OF_ONE_ATTEMPT - ({Badge.VIOLATION} if is_fresh else set()),
-            "violations": () if is_fresh else w.violations,
-            "land": None,
-            "resolved": None,
-            "prepared": None,
-            "is_undone": False,
-            "conflicts": (),
-            "is_conflict_of_base": False,
-            "not_before": None,
-            "rate_limited_until": None,
-            "next": Next(
-                mode=mode,
-                previous=w.attempt or None,
-                words="\n\n".join(filter(None, (*carried, words))),
-                carried=carried,
-                prompt=w.next.prompt if prompt is None else prompt,
-                start=None if w.cause is StopCause.BASE_GONE else w.next.start,
-                is_turn=prompt is not None,
-                failure=failure,
-                check_output=w.check.summary if failure and w.check else "",
-                output_tail=w.ended.text[-_TOLD_TEXT:] if failure and w.ended else "",
-            ),
-        }
 
     def settle(self) -> None:
         """Tell of every worker that came to rest in this turn."""
@@ -206,7 +152,7 @@ class Turn:
                 self.publish(
                     WorkerSettled(
                         worker=str(worker),
-                        attempt=w.attempt,
+                        attempt=w.attempt.number,
                         phase=w.phase,
                         outcome=w.outcome,
                         cause=w.cause,
@@ -215,7 +161,7 @@ class Turn:
                 )
 
     def finish(self) -> tuple[RunState, list[Effect]]:
-        """The frozen result: entry effects of wherever each moved worker came to stand."""
+        """Return the frozen result: entry effects of wherever each moved worker came to stand."""
         for worker in self.moved:
             effect = entry_effect(self.state, self.worker(worker))
             if effect is not None:
@@ -223,36 +169,60 @@ class Turn:
         return self.state, self.effects
 
 
-_FIELDS = frozenset(each.name for each in dataclass_fields(Worker))
-
-
-def _altered(worker: Worker, fields: dict[str, Any]) -> Worker:
-    """What `replace` gives, without looking at each of the many fields that stay as they are."""
-    if not fields.keys() <= _FIELDS:
-        raise TypeError(f"a worker has no {fields.keys() - _FIELDS}")
-    altered = object.__new__(Worker)
-    altered.__dict__.update(worker.__dict__, **fields)
-    return altered
-
-
-def _settled(to: Phase) -> dict[str, Any]:
-    if to.is_settled or to in {Phase.REVIEWING, Phase.CONFLICTED}:
-        return {"stop": None, "questions": ()}
-    return {}
+def requeued(
+    w: Worker,
+    *,
+    mode: RetryMode,
+    words: str = "",
+    failure: str = "",
+    prompt: str | None = None,
+    not_before: float | None = None,
+) -> Worker:
+    """Return a worker that is ready for another attempt, or for another prompt."""
+    old, is_fresh = w.attempt, mode is RetryMode.FRESH
+    unheard = [s.text for s in old.said if not (s.question or s.delivery is Delivery.DELIVERED)]
+    carried = (*w.next.carried, *unheard)
+    check = w.review.check
+    return replace(
+        w,
+        cause=None,
+        error=None,
+        badges=frozenset() if is_fresh else w.badges & {Badge.VIOLATION},
+        attempt=Attempt(
+            number=old.number, bases=old.bases, violations=() if is_fresh else old.violations
+        ),
+        review=Reviewed(),
+        landing=Landing(in_the_way=w.landing.in_the_way),
+        history=replace(w.history, is_given_up=False),
+        next=Next(
+            mode=mode,
+            previous=old.number or None,
+            words="\n\n".join(filter(None, (*carried, words))),
+            carried=carried,
+            prompt=w.next.prompt if prompt is None else prompt,
+            start=None if w.cause is StopCause.BASE_GONE else w.next.start,
+            is_turn=prompt is not None,
+            failure=failure,
+            check_output=check.summary if failure and check else "",
+            output_tail=old.ended.text[-_TOLD_TEXT:] if failure and old.ended else "",
+            not_before=not_before,
+        ),
+    )
 
 
 _LASTING = frozenset({StopCause.RACE_LOST, StopCause.NOT_CHOSEN})
 """Causes of stops that no rule undoes."""
 
 
-def stop_fields(worker: Worker, cause: StopCause, *, is_kill: bool) -> dict[str, Any]:
-    """The stop a worker is under from now on: the first cause is kept, a kill is never undone.
+def stopping(w: Worker, cause: StopCause, *, is_kill: bool) -> Attempt:
+    """Return the attempt under a stop: the first cause is kept, a kill is never undone.
 
     Only a human's own stop comes before causes that the rules follow with another attempt: what a
     human ends is not begun again.
     """
-    if worker.stop is None:
-        return {"stop": Stop(cause=cause, is_kill=is_kill)}
-    is_overruled = cause is StopCause.USER and worker.stop.cause not in _LASTING
-    kept = cause if is_overruled else worker.stop.cause
-    return {"stop": Stop(cause=kept, is_kill=worker.stop.is_kill or is_kill)}
+    old = w.attempt.stop
+    if old is None:
+        return replace(w.attempt, stop=Stop(cause=cause, is_kill=is_kill))
+    is_overruled = cause is StopCause.USER and old.cause not in _LASTING
+    kept = cause if is_overruled else old.cause
+    return replace(w.attempt, stop=Stop(cause=kept, is_kill=old.is_kill or is_kill))

@@ -53,6 +53,7 @@ __all__ = [
     "ForgetAnswer",
     "Interrupt",
     "Land",
+    "LandWish",
     "Pause",
     "PickLines",
     "PickedLine",
@@ -222,6 +223,25 @@ class Edits(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LandWish:
+    """How a human wants a change landed.
+
+    Attributes:
+        to: The branch; the run's target where there is none.
+        style: How it becomes history; as the run says where there is none.
+        is_despite_check: It is to land whatever the check says of it.
+        edits: What is done about edits of the user's in its way.
+        result: The only tree that may land, because the human looked at it; None for any.
+    """
+
+    to: str | None = None
+    style: str | None = None
+    is_despite_check: bool = False
+    edits: Edits = Edits.REFUSE
+    result: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Land:
     """Move a change onto the target branch."""
 
@@ -232,6 +252,17 @@ class Land:
     style: str | None = None
     is_despite_check: bool = False
     edits: Edits = Edits.REFUSE
+
+    @property
+    def wish(self) -> LandWish:
+        """Return how it is to land: as its fields say, and nothing but what was looked at."""
+        return LandWish(
+            to=self.to,
+            style=self.style,
+            is_despite_check=self.is_despite_check,
+            edits=Edits(self.edits),
+            result=self.seen.result if self.seen else None,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import anyio
 import anyio.to_thread
 
+from engine.core.facts import ViolationSeen
 from engine.core.feed import RunFeed
 from engine.core.state import RunState
-from engine.core.talk_facts import ViolationSeen
 from engine.git.objects import refs_below
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import OutsideChanged
@@ -180,7 +180,7 @@ class Proof:
     def _noted(self, state: RunState, known: Known, question: _Question) -> Asked | Found:
         """How things were; of an attempt, if what was noted of them is still there."""
         _, worker, before, note = question
-        tree = state.workers[worker].workspace
+        tree = state.workers[worker].begun.workspace
         if note is not None and tree is not None:  # from now on nobody has business there
             known.trees.add(worker, tree)
         try:

@@ -92,7 +92,12 @@ class Comparisons:
         where = Where(objects=str(folder))
         work = await self._work(state, w, wanted.attempt, folder)
         if wanted.against == TARGET:
-            if w.left_out and w.change and w.change.head and wanted.attempt == w.attempt:
+            if (
+                w.review.left_out
+                and w.change
+                and w.change.head
+                and wanted.attempt == w.attempt.number
+            ):
                 work = replace(work, head=w.change.head)
             old, head, said = await self._landed(state, work, folder)
         else:
@@ -107,9 +112,9 @@ class Comparisons:
 
     async def _work(self, state: RunState, w: Worker, attempt: int, folder: Path) -> _Work:
         base, head = await self._refs(state, w, attempt)
-        is_newest = attempt == w.attempt
-        if is_newest and w.base is not None:
-            base = w.base
+        is_newest = attempt == w.attempt.number
+        if is_newest and w.begun.base is not None:
+            base = w.begun.base
         if base is not None and head is not None:
             return _Work(base=base, head=head)
         if is_newest and base is not None and w.phase in _UNFINISHED:

@@ -154,11 +154,13 @@ class MergeDesk:
             w = may_be_trimmed(run.state, worker)
             require_seen(w, seen)
             change = await trimmed(self._repo, run.state, w, keys)
-            w = may_be_trimmed(run.state, worker, attempt=w.attempt)
+            w = may_be_trimmed(run.state, worker, attempt=w.attempt.number)
             left_out = tuple(dict.fromkeys(keys))
             at = self._clock.now()
             run.feed(
-                f.HunksLeftOut(worker=w.id, attempt=w.attempt, change=change, hunks=left_out, at=at)
+                f.HunksLeftOut(
+                    worker=w.id, attempt=w.attempt.number, change=change, hunks=left_out, at=at
+                )
             )
         return change
 
@@ -190,7 +192,7 @@ class MergeDesk:
                 change=change,
                 check=check,
                 branch=RefNames(attempt, run.state.plan.runtime.branch_prefix).branch,
-                bases=run.state.workers[first.id].bases,
+                bases=run.state.workers[first.id].attempt.bases,
                 at=self._clock.now(),
             )
         )
@@ -209,7 +211,7 @@ class MergeDesk:
         run.feed(
             f.Resolved(
                 worker=w.id,
-                attempt=w.attempt,
+                attempt=w.attempt.number,
                 tree=finished.tree,
                 onto=finished.onto,
                 is_despite_check=action.is_despite_check,

@@ -38,7 +38,15 @@ from engine.messages.results import CheckResult
 from engine.phases import Phase
 from engine.private import private_folder
 from engine.review.conflicts import conflict_paths
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.review.names import short
 from engine.review.questions import landing_question
 from engine.review.sessions import Resolutions
@@ -102,7 +110,7 @@ class Landings:
         composed = await self._compose(state, effect)
         if not isinstance(composed, Composed):
             return composed
-        if effect.result not in {None, composed.tree}:
+        if effect.wish.result not in {None, composed.tree}:
             return Refusal(reason=_MOVED)
         try:
             prepared = await self._prove(state, effect, composed)
@@ -121,7 +129,7 @@ class Landings:
     async def _prove(
         self, state: RunState, effect: e.Land, composed: Composed
     ) -> LandPrepared | Refusal:
-        """What will be moved; edits of the user's in the way are treated as asked.
+        """Return what will be moved; edits of the user's in the way are treated as asked.
 
         Raises:
             DirtyTarget: There are some, and nothing was asked that helps.
@@ -132,7 +140,7 @@ class Landings:
         except DirtyTarget as dirty:
             author = self._repo.settings.sign(int(self._clock.now()))
             wording = Wording(message=_edits_message(state, effect), author=author)
-            match effect.edits:
+            match effect.wish.edits:
                 case c.Edits.CARRY:
                     prepared = await prepare_carrying(self._repo, self._merger, composed, wording)
                 case c.Edits.COMMIT:
@@ -150,14 +158,14 @@ class Landings:
         return replace(prepared, note=composed.note)
 
     async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
-        """Whether edits of the user's in these files still keep a landing from its target."""
-        target = effect.to or state.plan.runtime.target or ""
+        """Return whether the user's edits in these files still keep a landing from its target."""
+        target = effect.wish.to or state.plan.runtime.target or ""
         wanted = [os.fsencode(path) for path in paths]
         return bool(await edited_paths(self._repo, f"refs/heads/{target}", wanted))
 
     async def _compose(self, state: RunState, effect: e.Land) -> Composed | Conflicted | Refusal:
         w = state.workers[effect.worker]
-        change, target = w.change, effect.to or state.plan.runtime.target
+        change, target = w.change, effect.wish.to or state.plan.runtime.target
         if change is None or change.head is None or change.base is None or target is None:
             return Refusal(reason=f"{w.id} has nothing that could be landed")
         signature = self._repo.settings.sign(int(self._clock.now()))
@@ -169,7 +177,7 @@ class Landings:
             target=target,
             base=change.base,
             head=change.head,
-            style=LandingStyle(effect.style or state.plan.runtime.land_style),
+            style=LandingStyle(effect.wish.style or state.plan.runtime.land_style),
             message=_landing_message(state, w),
             author=signature,
             committer=signature,
@@ -199,13 +207,14 @@ class Landings:
         On a target that has moved since, that tree would take back what came in between: the
         merge is made again, and the decisions kept wherever they still fit.
         """
-        if effect.resolved is None or old == effect.resolved_onto:
-            return effect.resolved
+        resolution = effect.resolution
+        if resolution is None or old == resolution.onto:
+            return resolution.tree if resolution else None
         w = state.workers[effect.worker]
         again = await self._resolutions.again(state, w, target=target)
         if not isinstance(again, str):
             return Conflicted(paths=again, reason=_MOVED)
-        if effect.result not in {None, again}:
+        if effect.wish.result not in {None, again}:
             paths = await self._resolutions.paths(state, w)
             return Conflicted(paths=paths, reason=_MOVED)
         return again
@@ -217,11 +226,11 @@ class Landings:
 
         Nor is a red one that a human overrules: it was seen, and is known to be of this very tree.
         """
-        known = state.workers[effect.worker].check
+        known = state.workers[effect.worker].review.check
         if known is not None and known.speaks_for(composed.tree):
             if known.passed and known.batch is None:
                 return replace(known, is_exact=True)
-            if known.passed or effect.is_despite_check:
+            if known.passed or effect.wish.is_despite_check:
                 return known
         result = await self.check_commit(state, composed.new, composed.tree, check)
         return result if isinstance(result, Refusal) else replace(result, is_exact=True)
@@ -285,7 +294,7 @@ class Landings:
         await to_thread.run_sync(restore)
         return filled.borrowed
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Go back to where the target was, or add the opposite where others landed since."""
         landed = from_json(LandPrepared, prepared)
         undone = partial(Undone, target=short(landed.target) or landed.target)
@@ -300,12 +309,12 @@ class Landings:
                 return undone(at=at)
             if isinstance(back, MergedTrees):
                 paths = _named([one.path for one in back.conflicts])
-                return f"what landed since conflicts with taking it back: {paths}"
+                return Refusal(reason=f"what landed since conflicts with taking it back: {paths}")
             done = back if isinstance(back, LandingRefused) else await self._go_back(back)
         except DirtyTarget as dirty:
-            return f"{dirty}. {_WAYS_BACK}"
+            return Refusal(reason=f"{dirty}. {_WAYS_BACK}")
         if isinstance(done, LandingRefused):
-            return f"{done.reason} {done.detail}".strip()
+            return Refusal(reason=f"{done.reason} {done.detail}".strip())
         return undone(at=done.commit, is_added=done.commit != landed.old)
 
     async def _go_back(self, back: LandPrepared) -> LandingDone | LandingRefused:
@@ -321,7 +330,7 @@ class Landings:
         await to_thread.run_sync(forget)
         return done
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
         """Move the target by compare-and-swap, its checkout along with it."""
         prepared = from_json(LandPrepared, ready.detail)
         try:
@@ -330,10 +339,10 @@ class Landings:
             else:
                 done = await recover_landing(self._repo, prepared, self._layout.trash)
         except DirtyTarget as dirty:
-            return f"{dirty}. {dirty.hint}"
+            return TryAgain(why=f"{dirty}. {dirty.hint}")
         if isinstance(done, LandingDone):
-            return None
-        return f"{done.reason} {done.detail}".strip()
+            return Moved()
+        return TryAgain(why=f"{done.reason} {done.detail}".strip())
 
 
 def _set_aside(place: CheckTree, trash: Path) -> None:
@@ -380,7 +389,7 @@ def _named(paths: Sequence[bytes]) -> str:
 
 
 def _landing_message(state: RunState, w: Worker) -> str:
-    words = w.prompt or state.plan.step(w.id.step).run or ""
+    words = w.begun.prompt or state.plan.step(w.id.step).run or ""
     first = next((line.strip() for line in words.splitlines() if line.strip()), "")
     subject = f"{w.id}: {legible_line(first)}" if first else f"{w.id}"
     return f"{subject[:72]}\n"
@@ -390,10 +399,10 @@ def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
     rows: list[tuple[str, str]] = [
         ("Plait-Run", state.run),
         ("Plait-Worker", str(w.id)),
-        ("Plait-Attempt", str(w.attempt)),
+        ("Plait-Attempt", str(w.attempt.number)),
     ]
-    if w.left_out:
-        rows.append(("Plait-Left-Out", str(len(w.left_out))))
+    if w.review.left_out:
+        rows.append(("Plait-Left-Out", str(len(w.review.left_out))))
     check = state.plan.step(w.id.step).check
     if check is not None:  # a commit whose tree then fails the check never lands
         rows.append((_CHECK, f"passed: {check}"))
@@ -404,7 +413,7 @@ def _with_verdict(
     state: RunState, effect: e.Land, rows: tuple[tuple[str, str], ...], *, tree: str
 ) -> tuple[tuple[str, str], ...]:
     """Say where the tree lands for another reason than a check that passed on it alone."""
-    known = state.workers[effect.worker].check
+    known = state.workers[effect.worker].review.check
     if known is None or not known.speaks_for(tree):
         return rows
     found = dict(rows)
@@ -417,5 +426,5 @@ def _with_verdict(
 
 def _is_overruled(state: RunState, effect: e.Land, found: CheckResult) -> bool:
     """Tell whether a human lands a tree although they know that its check is red."""
-    is_known = found == state.workers[effect.worker].check
-    return effect.is_despite_check and is_known and not found.passed
+    is_known = found == state.workers[effect.worker].review.check
+    return effect.wish.is_despite_check and is_known and not found.passed

@@ -1,4 +1,4 @@
-"""What a landing comes to: prepared, conflicted, refused or undone; and who checks its tree."""
+"""The results of a landing: prepared, conflicted, refused or undone; and who checks its tree."""
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -46,6 +46,18 @@ class ReadyToLand:
     leads_on: bool = False
     check: CheckResult | None = None
     note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """The target is where the landing wanted it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryAgain:
+    """The target stands elsewhere than the landing was prepared for, and was not moved."""
+
+    why: str
 
 
 class CleanChecker(Protocol):

@@ -46,7 +46,7 @@ async def landing_question(
     Raises:
         WorkspaceError: There is no such branch, or nothing to merge into it.
     """
-    wish = w.land.to if w.land else None
+    wish = w.landing.wish.to if w.landing.wish else None
     branch = target or wish or state.plan.runtime.target or ""
     old = await resolve(repo, f"refs/heads/{branch}")
     if old is None:
@@ -122,7 +122,7 @@ async def beneath(repo: Repo, state: RunState, w: Worker) -> Beneath:
     author = repo.settings.sign(int(state.started_at or 0))
     wording = Wording(message="Stacked base\n", author=author)
     heads: dict[str, str] = {}
-    for worker, _ in w.bases:
+    for worker, _ in w.attempt.bases:
         change = state.workers[worker].change
         if change is None or change.head is None or change.base is None:
             continue

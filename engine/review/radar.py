@@ -141,7 +141,7 @@ class Radar:
     def _signs(self) -> object:
         """What changes when a tree may have changed."""
         workers = self._run.state.workers.values()
-        return [(w.id, w.phase, w.attempt, self._run.spoke_at(w.id)) for w in workers]
+        return [(w.id, w.phase, w.attempt.number, self._run.spoke_at(w.id)) for w in workers]
 
     def _is_running(self) -> bool:
         return any(w.phase is Phase.RUNNING for w in self._run.state.workers.values())
@@ -186,12 +186,12 @@ class Radar:
         """A worker's tree: as it stands while it runs, its change once that is collected."""
         if w.phase in _FINISHED and w.change and w.change.tree and w.change.base:
             return _Blip(name=str(w.id), tree=w.change.tree, base=w.change.base, worker=w)
-        if w.phase is not Phase.RUNNING or w.base is None:
+        if w.phase is not Phase.RUNNING or w.begun.base is None:
             return None
         picture = await self._picture(state, w)
-        if picture is None or picture.attempt != w.attempt:
+        if picture is None or picture.attempt != w.attempt.number:
             return None
-        return _Blip(name=str(w.id), tree=picture.tree, base=w.base, worker=w)
+        return _Blip(name=str(w.id), tree=picture.tree, base=w.begun.base, worker=w)
 
     async def _picture(self, state: RunState, w: Worker) -> _Picture | None:
         """A running worker's tree; taken anew when it has been heard of, or at times."""
@@ -199,15 +199,19 @@ class Radar:
         known = self._pictures.get(w.id)
         # An agent that says nothing may write all the same.
         is_new = known is not None and now - known.taken < _AT_LEAST_EVERY_S
-        if known and is_new and (known.attempt, known.spoke) == (w.attempt, spoke):
+        if known and is_new and (known.attempt, known.spoke) == (w.attempt.number, spoke):
             return known
         with suppress(EngineError, OSError):  # it may end, and its tree go, at any moment
             taken = await self._snap(state, w.id, self._moments.objects)
             if taken is not None:
-                self._pictures[w.id] = _Picture(w.attempt, spoke, now, taken.commit, taken.tree)
-                if w.base and (known is None or known.commit != taken.commit):
+                self._pictures[w.id] = _Picture(
+                    w.attempt.number, spoke, now, taken.commit, taken.tree
+                )
+                if w.begun.base and (known is None or known.commit != taken.commit):
                     at = self._clock.now()
-                    moment = Moment(attempt=w.attempt, at=at, commit=taken.commit, base=w.base)
+                    moment = Moment(
+                        attempt=w.attempt.number, at=at, commit=taken.commit, base=w.begun.base
+                    )
                     await self._moments.note(w.id, moment)
         return self._pictures.get(w.id)
 
@@ -318,4 +322,6 @@ def _may_meet(state: RunState, one: _Blip, other: _Blip) -> bool:
         return True
     if a.id.step == b.id.step and state.plan.step(a.id.step).has_candidates:
         return False
-    return a.id not in {w for w, _ in b.bases} and b.id not in {w for w, _ in a.bases}
+    return a.id not in {w for w, _ in b.attempt.bases} and b.id not in {
+        w for w, _ in a.attempt.bases
+    }

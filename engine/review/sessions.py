@@ -213,14 +213,14 @@ class Resolutions:
     async def _load(self, state: RunState, w: Worker, *, question: Question | None = None) -> _Open:
         """The session over the merge as it is now; made again where its sides have changed."""
         known = self._open.get((state.run, w.id))
-        if known is None or known.attempt != w.attempt:
-            written = await to_thread.run_sync(_read, self._path(state, w), w.attempt)
+        if known is None or known.attempt != w.attempt.number:
+            written = await to_thread.run_sync(_read, self._path(state, w), w.attempt.number)
         else:
             written = _data(known, known.review.session)
         settled = _settled(written)
         if question is None:
             question = await self._question(state, w, settled)
-        if known and known.attempt == w.attempt and known.question == question:
+        if known and known.attempt == w.attempt.number and known.question == question:
             return known
         opened = await self._make(w, question, written, settled=settled)
         if known is None:
@@ -229,7 +229,7 @@ class Resolutions:
         return opened
 
     async def _question(self, state: RunState, w: Worker, settled: dict[str, str]) -> Question:
-        if not w.is_conflict_of_base:
+        if not w.review.is_conflict_of_base:
             return await landing_question(self._repo, state, w)
         found = await base_question(self._repo, self._merger, state, w, settled=settled)
         if isinstance(found, NothingLeft):
@@ -246,19 +246,20 @@ class Resolutions:
             await review.take_over(written)
             onto = written.get("onto", question.onto)
             review.moved = bool(review.session.journal or review.opened) and onto != question.onto
-        return _Open(attempt=w.attempt, question=question, review=review, settled=settled)
+        return _Open(attempt=w.attempt.number, question=question, review=review, settled=settled)
 
     async def _shown(
         self, state: RunState, w: Worker, opened: _Open, *, path: str = ""
     ) -> ConflictView:
         view = await opened.review.view(await self.memory.read(), path=path)
+        check = w.review.check
         return replace(
             view,
             run=state.run,
             worker=str(w.id),
-            attempt=w.attempt,
+            attempt=w.attempt.number,
             is_of_base=opened.question.is_of_base,
-            check=w.check if w.check and view.tree and w.check.speaks_for(view.tree) else None,
+            check=check if check and view.tree and check.speaks_for(view.tree) else None,
         )
 
     def _path(self, state: RunState, w: Worker) -> Path:

@@ -18,7 +18,7 @@ def is_seen(w: Worker, seen: Seen | None) -> bool:
     """Say whether a worker's change is the one that was seen; nothing seen is any change."""
     if seen is None:
         return True
-    if seen.attempt not in {None, w.attempt}:
+    if seen.attempt not in {None, w.attempt.number}:
         return False
     tree = (w.change.tree or "") if w.change else ""
     return tree.startswith(seen.tree) if seen.tree else not tree

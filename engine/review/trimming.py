@@ -35,12 +35,12 @@ def may_be_trimmed(state: RunState, worker: WorkerId, *, attempt: int | None = N
     w = state.workers[worker]
     if w.phase is not Phase.REVIEWING or w.change is None or w.change.head is None:
         raise WorkspaceError(f"{w.id} is {w.phase}: {_WHY_NOT.get(w.phase, _NOT_FINISHED)}")
-    if attempt not in {None, w.attempt}:
-        raise WorkspaceError(f"{w.id} is at attempt {w.attempt} by now")
+    if attempt not in {None, w.attempt.number}:
+        raise WorkspaceError(f"{w.id} is at attempt {w.attempt.number} by now")
     above = [
         str(other.id)
         for other in state.workers.values()
-        if (w.id, w.attempt) in other.bases and other.phase is not Phase.DISCARDED
+        if (w.id, w.attempt.number) in other.attempt.bases and other.phase is not Phase.DISCARDED
     ]
     if above:
         raise WorkspaceError(
@@ -64,7 +64,7 @@ async def trimmed(repo: Repo, state: RunState, w: Worker, keys: Sequence[str]) -
     Raises:
         WorkspaceError: There is no such hunk, or nothing would be left.
     """
-    whole = w.whole or w.change
+    whole = w.review.whole or w.change
     if whole is None or whole.head is None or whole.base is None:
         raise WorkspaceError(f"{w.id} has no change")
     if not keys:
@@ -74,10 +74,10 @@ async def trimmed(repo: Repo, state: RunState, w: Worker, keys: Sequence[str]) -
     tree = await result_tree(repo, merged, Conflicts(()), results)
     if tree == await tree_of(repo, whole.base):
         raise WorkspaceError(f"nothing would be left of {w.id}", hint="Give it up instead.")
-    author = repo.settings.sign(int(w.attempt_since or state.started_at or 0))
+    author = repo.settings.sign(int(w.begun.at or state.started_at or 0))
     wording = Wording(message=f"{w.id}, with {len(keys)} left out\n", author=author)
     head = await write_commit(repo, tree, [whole.base], wording)
-    names = RefNames(AttemptId(state.run, w.id, w.attempt), state.plan.runtime.branch_prefix)
+    names = RefNames(AttemptId(state.run, w.id, w.attempt.number), state.plan.runtime.branch_prefix)
     await set_refs(repo, [(names.trimmed, head)], say="plait: hunks left out")
     left = await change_of(repo, base=whole.base, head=head, tree=tree)
     return replace(left, artifacts=whole.artifacts, set_aside=whole.set_aside)

@@ -120,11 +120,11 @@ def _row(
         outcome=w.outcome,
         label=state.label_of(w.id),
         agent=agent.name if agent else "",
-        check=w.check,
+        check=w.review.check,
         files=change.files,
         insertions=change.insertions,
         deletions=change.deletions,
-        worked_s=w.worked_s,
+        worked_s=w.history.worked_s,
         usage=summed(usages_of(w)),
         hunks=len(hunks),
         agreed=sum(len(hunk.alike) > 1 for hunk in hunks),
@@ -234,4 +234,4 @@ def woven_attempt(state: RunState, step: PlannedStep) -> AttemptId:
     old = state.workers.get(worker)
     if old is not None and old.phase is not Phase.REVIEWING:
         raise WorkspaceError(f"{worker} is {old.phase}: it cannot be woven anew")
-    return AttemptId(state.run, worker, old.attempt + 1 if old else 1)
+    return AttemptId(state.run, worker, old.attempt.number + 1 if old else 1)

@@ -74,9 +74,9 @@ async def worker_log(runs: Runs, question: q.ReadLog) -> LogChunk:
     """
     tools, after = runs.tools, question.after
     state, found = await runs.seen_worker(question.run, question.worker)
-    if not 0 <= (question.attempt or 0) <= found.attempt:
+    if not 0 <= (question.attempt or 0) <= found.attempt.number:
         raise WorkspaceError(f"{found.id} has had no attempt {question.attempt}")
-    if not (number := question.attempt or found.attempt):
+    if not (number := question.attempt or found.attempt.number):
         return LogChunk(next_offset=after)
     read = partial(read_log, tools, state, AttemptId(state.run, found.id, number))
     kept = live.logbooks if (live := runs.living.get(state.run)) else {}
@@ -94,7 +94,7 @@ async def read_diff(runs: Runs, question: q.ReadDiff) -> ChangeDiff:
     """
     state, found = await runs.seen_worker(question.run, question.worker)
     wanted = Wanted(
-        attempt=question.attempt or found.attempt,
+        attempt=question.attempt or found.attempt.number,
         against=question.against,
         context=question.context,
     )

@@ -74,8 +74,8 @@ class Coordinator:
             return reply
         live, found = await runs.worker(command.worker, run=command.run)
         w = await live.wait_phase(found.id, lambda phase: phase is not Phase.LANDING)
-        if w.phase is Phase.CONFLICTED:
-            return c.Conflicted(worker=str(w.id), paths=w.conflicts)
+        if w.phase is Phase.CONFLICTED and w.review.conflict is not None:
+            return c.Conflicted(worker=str(w.id), paths=w.review.conflict.paths)
         if w.phase is not Phase.LANDED:
             return c.Refused(w.error or f"{w.id} is {w.phase}: it did not land")
         async with aclosing(runs.tools.bus.subscribe(live.run, after)) as news:

@@ -57,8 +57,8 @@ def judge(
         return found
     if not is_seen(found, getattr(command, "seen", None)):
         return refused_unseen(found)
-    base = {"worker": found.id, "attempt": found.attempt, "at": at}
-    verdict = _WORKER_COMMANDS[type(command)](state, found, command, base)
+    about = found.about(at)
+    verdict = _WORKER_COMMANDS[type(command)](state, found, command, about)
     if isinstance(command, c.RetryWorker) and isinstance(verdict, Ruling):
         return _from_moment(verdict, command, moments)
     return verdict
@@ -81,14 +81,14 @@ def _not_now(w: Worker, deed: str) -> c.Refused:
     return c.Refused(f"{w.id} is {w.phase}: {deed}")
 
 
-def _stop(_: RunState, w: Worker, command: c.StopWorker, base: dict[str, Any]) -> Verdict:
+def _stop(_: RunState, w: Worker, command: c.StopWorker, about: f.About) -> Verdict:
     if w.phase.is_settled:
         return _not_now(w, "there is nothing to stop")
     note = "its tree is killed" if command.is_kill else "it is asked to end, its work is kept"
-    return Ruling((f.StopRequested(**base, is_kill=command.is_kill),), note)
+    return Ruling((f.StopRequested(**about, is_kill=command.is_kill),), note)
 
 
-def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, Any]) -> Verdict:
+def _retry(state: RunState, w: Worker, command: c.RetryWorker, about: f.About) -> Verdict:
     if w.phase not in _RETRIABLE:
         return _not_now(w, "only work that has ended can be retried")
     lost = _is_decided_without(state, w.id)
@@ -100,7 +100,7 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
         if agent is None:
             return c.Refused(f"there is no agent {command.agent!r}")
     fact = f.RetryRequested(
-        **base,
+        **about,
         mode=command.mode,
         feedback=command.feedback,
         prompt=command.prompt,
@@ -108,7 +108,7 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, base: dict[str, A
         agent=agent,
         is_alone=True,
     )
-    note = f"attempt {w.attempt + 1}, {command.mode}{_of_siblings(state, w.id)}"
+    note = f"attempt {w.attempt.number + 1}, {command.mode}{_of_siblings(state, w.id)}"
     return Ruling((fact,), note)
 
 
@@ -166,14 +166,14 @@ def agent_named(state: RunState, name: str) -> AgentChoice | None:
     return AgentChoice(name=name, adapter=name) if name in adapters() else None
 
 
-def _answer(_: RunState, w: Worker, command: c.Answer, base: dict[str, Any]) -> Verdict:
-    if not w.questions:
+def _answer(_: RunState, w: Worker, command: c.Answer, about: f.About) -> Verdict:
+    if not w.attempt.questions:
         return _not_now(w, "it asks nothing")
-    wanted = command.question or w.questions[0].id
-    if all(q.id != wanted for q in w.questions):
+    wanted = command.question or w.attempt.questions[0].id
+    if all(q.id != wanted for q in w.attempt.questions):
         return c.Refused(f"{w.id} no longer asks that", hint="Look at what it asks now.")
     fact = f.HumanAnswered(
-        **base, question=wanted, answer=command.answer, is_for_run=command.is_for_run
+        **about, question=wanted, answer=command.answer, is_for_run=command.is_for_run
     )
     return Ruling((fact,), f"{w.id} is told {command.answer!r}")
 
@@ -186,38 +186,38 @@ _ON_THEIR_WAY = {
 }
 
 
-def _steer(state: RunState, w: Worker, command: c.Steer, base: dict[str, Any]) -> Verdict:
+def _steer(state: RunState, w: Worker, command: c.Steer, about: f.About) -> Verdict:
     if w.phase is not Phase.RUNNING:
         return _not_now(w, "it hears nothing; retry it with feedback instead")
     agent = state.agent_of(w.id)
     note = _ON_THEIR_WAY[heard(agent) if agent is not None else Steering.NO]
-    return Ruling((f.AgentSteered(**base, text=command.text),), note)
+    return Ruling((f.AgentSteered(**about, text=command.text),), note)
 
 
-def _interrupt(_: RunState, w: Worker, command: c.Interrupt, base: dict[str, Any]) -> Verdict:
+def _interrupt(_: RunState, w: Worker, command: c.Interrupt, about: f.About) -> Verdict:
     del command
     if w.phase is not Phase.RUNNING:
         return _not_now(w, "there is nothing to interrupt")
-    return Ruling((f.AgentInterrupted(**base),), "its turn is broken off")
+    return Ruling((f.AgentInterrupted(**about),), "its turn is broken off")
 
 
-def _approve(_: RunState, w: Worker, command: c.Approve, base: dict[str, Any]) -> Verdict:
+def _approve(_: RunState, w: Worker, command: c.Approve, about: f.About) -> Verdict:
     del command
     if w.phase is not Phase.REVIEWING:
         return _not_now(w, "there is nothing to approve")
     if Badge.APPROVED in w.badges:
         return Ruling((), "it is approved already")
-    return Ruling((f.ApprovalNoted(**base),), "approved; landing moves it")
+    return Ruling((f.ApprovalNoted(**about),), "approved; landing moves it")
 
 
-def _reject(_: RunState, w: Worker, command: c.Reject, base: dict[str, Any]) -> Verdict:
+def _reject(_: RunState, w: Worker, command: c.Reject, about: f.About) -> Verdict:
     del command
     if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
         return _not_now(w, "there is nothing to reject")
-    return Ruling((f.Rejected(**base),), "given up; the change stays on its ref")
+    return Ruling((f.Rejected(**about),), "given up; the change stays on its ref")
 
 
-def _choose(state: RunState, w: Worker, command: c.Choose, base: dict[str, Any]) -> Verdict:
+def _choose(state: RunState, w: Worker, command: c.Choose, about: f.About) -> Verdict:
     del command
     step = state.plan.step(w.id.step)
     if not step.has_candidates:
@@ -226,10 +226,10 @@ def _choose(state: RunState, w: Worker, command: c.Choose, base: dict[str, Any])
         return _not_now(w, "it has no finished change to choose")
     if state.steps[step.name].chosen is not None:
         return c.Refused(f"{state.steps[step.name].chosen} is chosen already")
-    return Ruling((f.Chosen(**base),), "chosen; its siblings are stopped or discarded")
+    return Ruling((f.Chosen(**about),), "chosen; its siblings are stopped or discarded")
 
 
-def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> Verdict:
+def _land(state: RunState, w: Worker, command: c.Land, about: f.About) -> Verdict:
     if w.phase is Phase.LANDING:
         return c.Refused(f"{w.id} is landing already")
     if w.phase is not Phase.REVIEWING or w.outcome is not Outcome.SUCCESS:
@@ -242,40 +242,34 @@ def _land(state: RunState, w: Worker, command: c.Land, base: dict[str, Any]) -> 
         )
     if Badge.VIOLATION in w.badges:
         return c.Refused(
-            f"{w.id} reached outside its tree: {', '.join(w.violations)}",
-            hint=f"See what changed there. Its work is on {w.branch}, for you to merge by hand.",
+            f"{w.id} reached outside its tree: {', '.join(w.attempt.violations)}",
+            hint=f"See what changed there. Its work is on {w.begun.branch}, for you to merge"
+            " by hand.",
         )
-    fact = f.Approved(
-        **base,
-        to=command.to,
-        style=command.style,
-        is_despite_check=command.is_despite_check,
-        edits=str(command.edits),
-        result=command.seen.result if command.seen else None,
-    )
+    fact = f.Approved.of(command.wish, about)
     return Ruling((fact,), "merging, checking, then moving the target")
 
 
-def _undo(state: RunState, w: Worker, command: c.UndoLanding, base: dict[str, Any]) -> Verdict:
+def _undo(state: RunState, w: Worker, command: c.UndoLanding, about: f.About) -> Verdict:
     del command
-    if w.is_undone:
+    if w.landing.is_undone:
         return Ruling((), f"the landing of {w.id} is undone already")
-    if w.phase is not Phase.LANDED or w.prepared is None:
+    if w.phase is not Phase.LANDED or w.landing.prepared is None:
         return _not_now(w, "there is no landing to undo")
     above = [
         str(other.id)
         for other in state.workers.values()
-        if other.phase is Phase.LANDED and (w.id, w.attempt) in other.bases
+        if other.phase is Phase.LANDED and (w.id, w.attempt.number) in other.attempt.bases
     ]
     if above:
         names = ", ".join(above)
         return c.Refused(f"{names} landed on top of {w.id}", hint=f"Undo {names} first.")
-    return Ruling((f.UndoRequested(**base),), f"taking the landing of {w.id} back …")
+    return Ruling((f.UndoRequested(**about),), f"taking the landing of {w.id} back …")
 
 
-def _set_limits(state: RunState, w: Worker, command: c.SetLimits, base: dict[str, Any]) -> Verdict:
+def _set_limits(state: RunState, w: Worker, command: c.SetLimits, about: f.About) -> Verdict:
     limits = command.limits.over(state.limits_of(w.id))
-    return Ruling((f.LimitsSet(**base, limits=limits),), "from now on, and for later attempts")
+    return Ruling((f.LimitsSet(**about, limits=limits),), "from now on, and for later attempts")
 
 
 def _pause(state: RunState, command: c.Pause, at: float) -> Verdict:
@@ -290,27 +284,27 @@ def _resume(state: RunState, command: c.Resume, at: float) -> Verdict:
     is_held = state.is_paused or state.stop is not None
     facts: tuple[f.Fact, ...] = (f.ResumeRequested(at=at),) if is_held else ()
     facts += tuple(
-        f.BackoffElapsed(worker=w.id, attempt=w.attempt, at=at)
+        f.BackoffElapsed(worker=w.id, attempt=w.attempt.number, at=at)
         for w in state.workers.values()
         if _wants_login(w)
     )
     return Ruling(facts, "goes on") if facts else c.Refused("the run is not paused")
 
 
-def _pause_worker(_: RunState, w: Worker, command: c.Pause, base: dict[str, Any]) -> Verdict:
+def _pause_worker(_: RunState, w: Worker, command: c.Pause, about: f.About) -> Verdict:
     del command
     if w.phase is not Phase.RUNNING:
         return _not_now(w, "only a running agent can be paused")
-    return Ruling((f.WorkerPaused(**base),), "frozen where it stands")
+    return Ruling((f.WorkerPaused(**about),), "frozen where it stands")
 
 
-def _resume_worker(_: RunState, w: Worker, command: c.Resume, base: dict[str, Any]) -> Verdict:
+def _resume_worker(_: RunState, w: Worker, command: c.Resume, about: f.About) -> Verdict:
     del command
     if _wants_login(w):
-        return Ruling((f.BackoffElapsed(**base),), "goes on, by the login that is there now")
+        return Ruling((f.BackoffElapsed(**about),), "goes on, by the login that is there now")
     if Badge.PAUSED not in w.badges:
         return _not_now(w, "it is not paused")
-    return Ruling((f.WorkerResumed(**base),), "goes on")
+    return Ruling((f.WorkerResumed(**about),), "goes on")
 
 
 def _wants_login(w: Worker) -> bool:
@@ -376,7 +370,7 @@ def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:
         str(w.id)
         for above in dependents(state.plan, step.name)
         for w in state.workers_of(above.name)
-        if w.phase in HOLDING or (w.phase is Phase.BACKING_OFF and w.ran)
+        if w.phase in HOLDING or (w.phase is Phase.BACKING_OFF and w.history.ran)
     ]
     if not at_work:
         return None
@@ -395,7 +389,7 @@ _RUN_COMMANDS: dict[type[Any], Callable[[RunState, Any, float], Verdict]] = {
     c.AddStep: _add_step,
     c.AddWorker: _add_worker,
 }
-_WORKER_COMMANDS: dict[type[Any], Callable[[RunState, Worker, Any, dict[str, Any]], Verdict]] = {
+_WORKER_COMMANDS: dict[type[Any], Callable[[RunState, Worker, Any, f.About], Verdict]] = {
     c.StopWorker: _stop,
     c.RetryWorker: _retry,
     c.Answer: _answer,

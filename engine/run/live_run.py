@@ -65,7 +65,11 @@ class LiveRun:
         self.logbooks: dict[tuple[WorkerId, int], Logbook] = {}
         self._remarks = Remarks(partial(tools.store.agent, state.run), self._activities.aside)
         self._early: dict[tuple[WorkerId, int], list[Remark]] = {}
-        self._found = {(w.id, w.ran) for w in state.workers.values() if w.ran > w.collected}
+        self._found = {
+            (w.id, w.history.ran)
+            for w in state.workers.values()
+            if w.history.ran > w.history.collected
+        }
         self.on_change: Callable[[], None] = lambda: None
 
     @property
@@ -194,7 +198,7 @@ class LiveRun:
         w = self._state.workers[timer.worker]
         if w.phase is not Phase.BACKING_OFF or timer.is_for_login != _wants_login(w):
             return False
-        return timer.is_for_login or w.not_before == timer.until
+        return timer.is_for_login or w.next.not_before == timer.until
 
     def mention(self, event: LatestWins) -> None:
         """Tell observers something of which only the newest counts."""
@@ -229,7 +233,7 @@ class LiveRun:
     def is_at_rest(self) -> bool:
         """Nothing is under way but what waits for a human."""
         awaited = sum(
-            bool(w.questions) or _is_frozen(w) or _wants_login(w)
+            bool(w.attempt.questions) or _is_frozen(w) or _wants_login(w)
             for w in self._state.workers.values()
         )
         return (
@@ -265,9 +269,9 @@ class LiveRun:
         Waits until nothing works in it.
         """
         w = await self.wait_phase(worker, lambda p: not p.holds_slot and p is not Phase.LANDING)
-        effect = e.ReleaseWorkspace(worker=worker, attempt=w.attempt)
+        effect = e.ReleaseWorkspace(worker=worker, attempt=w.attempt.number)
         await self._activities.begin(effect, self._performer.put_away).done.wait()
-        return w.workspace is None or not await anyio.Path(w.workspace).is_dir()
+        return w.begun.workspace is None or not await anyio.Path(w.begun.workspace).is_dir()
 
     async def wait_end(self) -> RunReport:
         """The report, once every worker has settled or a human is waited for."""

@@ -88,19 +88,19 @@ async def check_worker(runs: Runs, question: m.CheckWorker) -> CheckResult:
         raise WorkspaceError(f"{w.id} is {w.phase}: there is no finished work to check")
     if live.state.plan.step(w.id.step).check is None:
         raise WorkspaceError(f"{w.id.step} has no check", hint="Give its step a `check:`.")
-    checking = Checking(live, runs.tools, e.RunCheck(worker=w.id, attempt=w.attempt))
+    checking = Checking(live, runs.tools, e.RunCheck(worker=w.id, attempt=w.attempt.number))
     async with runs.tools.landing:
         found = await runs.tools.workshop.check_again(
             live.state, w, checking, is_own=question.is_own
         )
     if isinstance(found, Refusal):
         raise WorkspaceError(found.reason)
-    checked = c.Seen(tree=(w.change.tree or "") if w.change else "", attempt=w.attempt)
+    checked = c.Seen(tree=(w.change.tree or "") if w.change else "", attempt=w.attempt.number)
     require_seen(live.state.workers[w.id], checked)  # else it says nothing of what is there now
     live.feed(
         f.Rechecked(
             worker=w.id,
-            attempt=w.attempt,
+            attempt=w.attempt.number,
             check=found,
             is_for_landing=not question.is_own,
             at=runs.tools.clock.now(),
@@ -131,7 +131,7 @@ async def check_together(runs: Runs, question: m.CheckTogether) -> m.BatchCheck:
     if not fits or commands == {None}:
         return m.BatchCheck(fits=fits, tree=batch.tree or None)
     w = live.state.workers[ids[0]]
-    checker = Checking(live, runs.tools, e.RunCheck(worker=w.id, attempt=w.attempt))
+    checker = Checking(live, runs.tools, e.RunCheck(worker=w.id, attempt=w.attempt.number))
     async with runs.tools.landing:
         check = await runs.tools.workshop.check_commit(
             live.state, batch.commit, batch.tree, checker
@@ -142,7 +142,7 @@ async def check_together(runs: Runs, question: m.CheckTogether) -> m.BatchCheck:
     for worker, tree in batch.trees.items() if is_told else ():
         is_exact = tree == batch.tree
         own = replace(check, tree=tree, batch=None if is_exact else batch.tree, is_exact=is_exact)
-        attempt = live.state.workers[worker].attempt
+        attempt = live.state.workers[worker].attempt.number
         live.feed(f.Rechecked(worker=worker, attempt=attempt, check=own, at=runs.tools.clock.now()))
     return m.BatchCheck(fits=fits, tree=batch.tree, check=check)
 
@@ -212,7 +212,7 @@ async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:
     runs.note_command(live, "Weave", "")
     check: CheckResult | None = None
     if planned.check is not None:
-        effect = e.RunCheck(worker=first.id, attempt=first.attempt)
+        effect = e.RunCheck(worker=first.id, attempt=first.attempt.number)
         checker = Checking(live, runs.tools, effect)
         async with runs.tools.landing:
             found = await runs.tools.workshop.check_commit(

@@ -93,7 +93,7 @@ class Performer:
         """Say that something small could not be done: it ends nobody."""
         why = f"{error} {getattr(error, 'hint', '')}".strip() or type(error).__name__
         if isinstance(effect, e.UndoLanding):
-            self._run.feed(f.UndoRefused(**self._base(effect), reason=why))
+            self._run.feed(f.UndoRefused(**self._about(effect), reason=why))
             return
         activity = self._activities.of(effect.worker)
         if activity is not None and activity.watch is not None:
@@ -104,10 +104,10 @@ class Performer:
         """Say that an effect could not be performed, unless its end has been told already."""
         if isinstance(effect, (e.StartAgent, e.StopActivity)):
             w = self._worker(effect)
-            if w.attempt != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
+            if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
                 return
             # An agent whose output cannot be followed must not work on behind its own retry.
-            await self._tools.starter.end(AttemptId(self._run.state.run, w.id, w.attempt))
+            await self._tools.starter.end(AttemptId(self._run.state.run, w.id, w.attempt.number))
         if isinstance(effect, e.PrepareWorkspace):
             await self._abandon(effect)
         fact = _failure(effect, error, at=self._tools.clock.now())
@@ -135,23 +135,19 @@ class Performer:
     def _attempt(self, effect: e.EntryEffect) -> AttemptId:
         return AttemptId(self._run.state.run, effect.worker, effect.attempt)
 
-    def _base(self, effect: e.EntryEffect | e.SmallEffect) -> dict[str, Any]:
-        return {
-            "worker": effect.worker,
-            "attempt": effect.attempt,
-            "at": self._tools.clock.now(),
-        }
+    def _about(self, effect: e.EntryEffect | e.SmallEffect) -> f.About:
+        return effect.about(self._tools.clock.now())
 
     async def _prepare(self, effect: e.PrepareWorkspace) -> None:
         made = await self._tools.workshop.prepare(self._run.state, effect)
         if isinstance(made, BaseClash):
-            self._run.feed(f.BaseConflicted(**self._base(effect), paths=made.paths))
+            self._run.feed(f.BaseConflicted(**self._about(effect), paths=made.paths))
             return
-        if made.path != self._worker(effect).workspace:
+        if made.path != self._worker(effect).begun.workspace:
             error = await self._set_up(effect, made)
             if error is not None:
                 await self._abandon(effect)
-                self._run.feed(f.PrepareFailed(**self._base(effect), error=error))
+                self._run.feed(f.PrepareFailed(**self._about(effect), error=error))
                 return
         for note in made.notes:
             self._run.note(effect.worker, effect.attempt, note)
@@ -162,7 +158,7 @@ class Performer:
         await self._tools.proof.begin(self._run.state, self._attempt(effect))
         self._run.feed(
             f.WorkspaceReady(
-                **self._base(effect),
+                **self._about(effect),
                 workspace=made.path,
                 prompt=prompt_for(self._run.state, effect.worker),
                 feedback=feedback,
@@ -174,7 +170,7 @@ class Performer:
 
     async def _abandon(self, effect: e.EntryEffect) -> None:
         """Take away a workspace that no agent has come to: nobody would know of it again."""
-        if self._worker(effect).ran < effect.attempt:
+        if self._worker(effect).history.ran < effect.attempt:
             with suppress(EngineError, OSError):
                 await self._tools.workshop.abandon(self._run.state, effect)
 
@@ -223,39 +219,39 @@ class Performer:
         found = await self._tools.proof.end(self._run, attempt)
         tell(self._run, found, attempt, at=self._tools.clock.now())
         kept = await self._tools.workshop.collect(self._run.state, effect)
-        self._run.feed(f.Collected(**self._base(effect), change=kept.change, error=kept.error))
+        self._run.feed(f.Collected(**self._about(effect), change=kept.change, error=kept.error))
 
     async def _check(self, effect: e.RunCheck) -> None:
         w = self._worker(effect)
         tree = w.change.tree if w.change else None
         checker = Checking(self._run, self._tools, effect)
-        result = await checker.check(w.workspace or "", tree or "")
+        result = await checker.check(w.begun.workspace or "", tree or "")
         fact = f.CheckPassed if result.passed else f.CheckFailed
-        self._run.feed(fact(**self._base(effect), check=result))
+        self._run.feed(fact(**self._about(effect), check=result))
 
     async def _wait(self, effect: e.StartTimer) -> None:
         if effect.is_for_login:
             w = self._worker(effect)
             agent = self._run.state.agent_of(w.id)
-            await self._tools.logins.wait_renewed(agent, since=w.attempt_since or 0.0)
+            await self._tools.logins.wait_renewed(agent, since=w.begun.at or 0.0)
         else:
             await self._tools.clock.sleep_until(effect.until)
         if self._worker(effect).phase is Phase.BACKING_OFF:  # else a human was quicker
-            self._run.feed(f.BackoffElapsed(**self._base(effect)))
+            self._run.feed(f.BackoffElapsed(**self._about(effect)))
 
     async def _release(self, effect: e.ReleaseWorkspace) -> None:
         w = self._worker(effect)
         self._tools.ports.release(f"{self._run.state.run}/{w.id}")
         with suppress(EngineError, OSError):
             has_teardown = self._run.state.plan.workspace.teardown is not None
-            if has_teardown and w.workspace and await anyio.Path(w.workspace).is_dir():
-                await Checking(self._run, self._tools, effect).teardown(w.workspace)
+            if has_teardown and w.begun.workspace and await anyio.Path(w.begun.workspace).is_dir():
+                await Checking(self._run, self._tools, effect).teardown(w.begun.workspace)
             await self._tools.workshop.release(self._run.state, effect)
 
     async def put_away(self, activity: Activity) -> None:
         """Give a workspace back that nothing works in, whatever its work still waits for."""
         w = self._worker(activity.effect)
-        effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt)
+        effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
             with suppress(EngineError, OSError):
                 await self._tools.workshop.put_away(self._run.state, effect)
@@ -263,19 +259,19 @@ class Performer:
     async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:
         """End what runs for a worker; an agent reports its own end, the rest is reported here."""
         w = self._worker(effect)
-        if w.attempt != effect.attempt:
+        if w.attempt.number != effect.attempt:
             return
         if w.phase is not Phase.STOPPING:
             if activity is not None:
                 await activity.end()
             return
-        if w.ran == w.attempt and w.collected < w.attempt:
+        if w.history.ran == w.attempt.number and w.history.collected < w.attempt.number:
             await self._stop_agent(effect, activity)
             return
         if activity is not None:
             await activity.end()
         await self._abandon(effect)  # only now: it may have been made whole, too late to be told
-        self._run.feed(f.ActivityEnded(**self._base(effect)))
+        self._run.feed(f.ActivityEnded(**self._about(effect)))
 
     async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:
         if activity is None:
@@ -311,14 +307,14 @@ class Performer:
 
     def _keep_words(self, effect: e.SmallEffect) -> None:
         if isinstance(effect, e.SendSteer):
-            self._run.feed(f.SteerUnheard(**self._base(effect), text=effect.text))
+            self._run.feed(f.SteerUnheard(**self._about(effect), text=effect.text))
 
     async def _say_to(self, effect: e.SmallEffect, watch: Watch) -> None:
         host, attempt = watch.host, watch.attempt
         match effect:
             case e.SendAnswer() if is_stall_question(effect.question):
                 if effect.answer == "stop":
-                    self._run.feed(f.StopRequested(**self._base(effect), cause=StopCause.STALLED))
+                    self._run.feed(f.StopRequested(**self._about(effect), cause=StopCause.STALLED))
             case e.HoldClocks():
                 await host.hold_clock(attempt, held=effect.is_held)
             case e.FreezeAttempt():
@@ -352,22 +348,22 @@ async def _tried(
 
 def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | None:
     """The fact that an effect could not be performed, and why; None if nobody waits for it."""
-    base: dict[str, Any] = {"worker": effect.worker, "attempt": effect.attempt, "at": at}
+    about = effect.about(at)
     hint = getattr(error, "hint", "")
     why = f"{error} {hint}".strip() or type(error).__name__
     match effect:
         case e.PrepareWorkspace():
-            return f.PrepareFailed(**base, error=why)
+            return f.PrepareFailed(**about, error=why)
         case e.StartAgent() | e.StopActivity():
-            return f.AttemptEnded(**base, ok=False, error=why)
+            return f.AttemptEnded(**about, ok=False, error=why)
         case e.Collect():
-            return f.Collected(**base, error=f"the work could not be collected: {why}")
+            return f.Collected(**about, error=f"the work could not be collected: {why}")
         case e.RunCheck():
             result = CheckResult(command="", passed=False, summary=f"could not be run: {why}")
-            return f.CheckFailed(**base, check=result)
+            return f.CheckFailed(**about, check=result)
         case e.Land():
-            return f.LandRefused(**base, reason=why)
+            return f.LandRefused(**about, reason=why)
         case e.StartTimer():
-            return f.BackoffElapsed(**base)
+            return f.BackoffElapsed(**about)
         case e.ReleaseWorkspace():
             return None

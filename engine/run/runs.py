@@ -318,5 +318,5 @@ class _Blips:
         self._live.mention(event)
 
     def spoke_at(self, worker: WorkerId) -> float | None:
-        logbook = self._live.logbooks.get((worker, self._live.state.workers[worker].attempt))
+        logbook = self._live.logbooks.get((worker, self._live.state.workers[worker].attempt.number))
         return logbook.last_output_at if logbook else None

@@ -1,7 +1,5 @@
 """Noticing that nothing moves: first a badge, and after twice the time a question."""
 
-from typing import Any
-
 from engine.core import facts as f
 from engine.core.state import Worker
 from engine.messages.results import Badge, Question
@@ -24,29 +22,29 @@ def stall_facts(w: Worker, watch: Watch, *, stall_s: float) -> list[f.Fact]:
     if w.phase is not Phase.RUNNING:
         return []
     now = watch.clock.monotonic()
-    own = [q.id for q in w.questions if is_stall_question(q.id)]
+    own = [q.id for q in w.attempt.questions if is_stall_question(q.id)]
     moved_at = watch.logbook.moved_at
-    is_held = Badge.PAUSED in w.badges or len(w.questions) > len(own)
+    is_held = Badge.PAUSED in w.badges or len(w.attempt.questions) > len(own)
     if moved_at is None or is_held:
         watch.logbook.last_progress = now
         return []
     still = now - moved_at
-    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": watch.clock.now()}
+    about = w.about(watch.clock.now())
     is_shown = Badge.STALLED in w.badges
     if still < stall_s:
-        gone: list[f.Fact] = [f.QuestionWithdrawn(**base, question=q) for q in own]
-        return [*gone, f.StallSeen(**base, is_stalled=False)] if is_shown else gone
+        gone: list[f.Fact] = [f.QuestionWithdrawn(**about, question=q) for q in own]
+        return [*gone, f.StallSeen(**about, is_stalled=False)] if is_shown else gone
     if not is_shown:
-        return [f.StallSeen(**base)]
+        return [f.StallSeen(**about)]
     if still >= 2 * stall_s and not own:
-        return [f.AgentAsked(**base, question=_question(w, still, watch.clock.now()))]
+        return [f.AgentAsked(**about, question=_question(w, still, watch.clock.now()))]
     return []
 
 
 def _question(w: Worker, still_s: float, at: float) -> Question:
-    asked = sum(is_stall_question(said.question or "") for said in w.said)
+    asked = sum(is_stall_question(said.question or "") for said in w.attempt.said)
     return Question(
-        id=f"{_PREFIX}{w.attempt}-{asked + 1}",
+        id=f"{_PREFIX}{w.attempt.number}-{asked + 1}",
         text=f"nothing has moved for {still_s / 60:.0f} minutes: wait, or stop it?",
         choices=("wait", "stop"),
         asked_at=at,

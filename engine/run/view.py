@@ -52,7 +52,7 @@ def _step_view(state: RunState, step: PlannedStep, logbooks: Logbooks) -> StepVi
         dependencies=step.dependencies,
         outcome=step_outcome(state, step),
         workers=tuple(
-            worker_view(state, w, logbooks.get((w.id, w.attempt)))
+            worker_view(state, w, logbooks.get((w.id, w.attempt.number)))
             for w in state.workers_of(step.name)
         ),
         is_choice_due=is_choice_due(state, step),
@@ -74,15 +74,16 @@ def _attempts_allowed(state: RunState, w: Worker) -> int:
     A human's retry begins the count of tries anew, and what is lost by no fault of the agent's is
     not counted.
     """
-    over = w.attempt if w.phase in _ENDED else max(0, w.attempt - 1)
+    over = w.attempt.number if w.phase in _ENDED else max(0, w.attempt.number - 1)
     allowed = state.plan.step(w.id.step).retry.attempts
-    return max(w.attempt, over - w.tries + allowed)
+    return max(w.attempt.number, over - w.history.tries + allowed)
 
 
 def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerView:
     """One worker as it stands."""
     planned = state.planned(w.id)
     agent = state.agent_of(w.id)
+    ended, conflict = w.attempt.ended, w.review.conflict
     usages = usages_of(w, logbook.usage if logbook is not None else None)
     return WorkerView(
         worker=str(w.id),
@@ -90,39 +91,39 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         phase=w.phase,
         label=state.label_of(w.id),
         agent=agent.name if agent else "",
-        attempt=w.attempt,
+        attempt=w.attempt.number,
         attempts_allowed=_attempts_allowed(state, w),
         cause=w.cause,
         outcome=w.outcome,
         phase_since=w.phase_since,
-        attempt_since=w.attempt_since,
-        worked_s=w.worked_s,
-        retry_at=w.not_before,
-        rate_limited_until=w.rate_limited_until,
+        attempt_since=w.begun.at,
+        worked_s=w.history.worked_s,
+        retry_at=w.next.not_before,
+        rate_limited_until=w.attempt.rate_limited_until,
         last_output_at=logbook.last_output_at if logbook else None,
         badges=w.badges,
-        questions=w.questions,
+        questions=w.attempt.questions,
         hears=logbook.hears if logbook and not logbook.is_ended else "",
         tool=logbook.tool if logbook else None,
         progress=logbook.progress if logbook else None,
         last_lines=logbook.tail() if logbook else (),
-        prompt=w.prompt or planned.prompt,
+        prompt=w.begun.prompt or planned.prompt,
         error=w.error,
-        limit_hit=w.limit_hit,
+        limit_hit=ended.limit if ended else None,
         limits=state.limits_of(w.id),
-        enforcement=w.enforcement,
+        enforcement=w.begun.enforcement,
         usage=summed(usages),
         attempt_usages=usages,
         change=w.change,
-        left_out=w.left_out,
-        landed=w.landed,
-        check=w.check,
+        left_out=w.review.left_out,
+        landed=w.landing.landed,
+        check=w.review.check,
         verdict=verdict(w),
-        is_check_stale=w.is_check_stale,
-        claimed_done=bool(w.ended and w.ended.ok),
-        branch=w.branch,
-        workspace=w.workspace,
-        conflicts=w.conflicts,
-        in_the_way=w.in_the_way,
-        violations=w.violations,
+        is_check_stale=w.review.is_check_stale,
+        claimed_done=bool(ended and ended.ok),
+        branch=w.begun.branch,
+        workspace=w.begun.workspace,
+        conflicts=conflict.paths if conflict else (),
+        in_the_way=w.landing.in_the_way,
+        violations=w.attempt.violations,
     )

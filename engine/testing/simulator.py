@@ -7,7 +7,6 @@ moment, and the engine dies between any two turns and goes on from its journal.
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from engine.core import effects as e
 from engine.core import facts as f
@@ -109,87 +108,82 @@ class Story:
             self.feed(fact)
 
     def _failure(self, effect: _ENTRY) -> f.Fact | None:
-        """Return the fact of an effect that could not be tried; None where it cannot fail."""
-        base: dict[str, Any] = {
-            "worker": effect.worker,
-            "attempt": effect.attempt,
-            "at": self.clock,
-        }
+        """What it means that an effect could not even be tried; None where it cannot fail."""
+        about = effect.about(self.clock)
         why = "no space left"
         match effect:
             case e.PrepareWorkspace():
-                return f.PrepareFailed(**base, error=why)
+                return f.PrepareFailed(**about, error=why)
             case e.StartAgent():
-                return f.AttemptEnded(**base, ok=False, error=why)
+                return f.AttemptEnded(**about, ok=False, error=why)
             case e.Collect():
-                return f.Collected(**base, error=why)
+                return f.Collected(**about, error=why)
             case e.RunCheck():
                 check = CheckResult(command="test", passed=False, summary=why)
-                return f.CheckFailed(**base, check=check)
+                return f.CheckFailed(**about, check=check)
             case e.Land():
-                return f.LandRefused(**base, reason=why)
+                return f.LandRefused(**about, reason=why)
             case _:
                 return None
 
     def _outcome(self, effect: _ENTRY) -> Iterator[f.Fact]:
-        who, attempt = effect.worker, effect.attempt
+        who = effect.worker
         w = self.state.workers[who]
-        base: dict[str, Any] = {"worker": who, "attempt": attempt, "at": self.clock}
+        about = effect.about(self.clock)
         match effect:
             case e.PrepareWorkspace():
-                yield self._prepared(base, len(effect.bases))
+                yield self._prepared(about, len(effect.bases))
             case e.StartAgent():
-                yield self._ended(base)
+                yield self._ended(about)
             case e.StopActivity():
-                yield self._stopped(w, base)
+                yield self._stopped(w, about)
             case e.Collect():
-                yield f.Collected(**base, change=self._change())
+                yield f.Collected(**about, change=self._change())
             case e.RunCheck():
-                yield self._checked(base)
+                yield self._checked(about)
             case e.Land():
-                yield from self._landed(base)
+                yield from self._landed(about)
             case e.StartTimer() | e.ReleaseWorkspace():
                 self.clock = max(self.clock, getattr(effect, "until", 0.0))
-                yield f.BackoffElapsed(worker=who, attempt=attempt, at=self.clock)
+                yield f.BackoffElapsed(**effect.about(self.clock))
 
-    def _prepared(self, base: dict[str, Any], bases: int) -> f.Fact:
+    def _prepared(self, about: f.About, bases: int) -> f.Fact:
         if self._is(0.05):
-            return f.PrepareFailed(**base, error="no space left")
+            return f.PrepareFailed(**about, error="no space left")
         if bases > 1 and self._is(0.1):
-            return f.BaseConflicted(**base, paths=("a",))
-        return f.WorkspaceReady(**base, workspace="/w", prompt="p")
+            return f.BaseConflicted(**about, paths=("a",))
+        return f.WorkspaceReady(**about, workspace="/w", prompt="p")
 
-    def _ended(self, base: dict[str, Any]) -> f.Fact:
+    def _ended(self, about: f.About) -> f.Fact:
         if self._is(0.05):
-            ended: dict[str, Any] = {"ok": False, "retry_at": self.clock + 60}
-        elif self._is(0.05):
-            ended = {"ok": False, "cause": StopCause.KEEPER_LOST}
-        elif self._is(0.1):
-            ended = {"ok": False, "cause": StopCause.MEMORY}
-        else:
-            ended = {"ok": self._is(0.7), "needs_proof": self._is(0.3)}
-        return f.AttemptEnded(**base, **ended)
+            return f.AttemptEnded(**about, ok=False, retry_at=self.clock + 60)
+        if self._is(0.05):
+            return f.AttemptEnded(**about, ok=False, cause=StopCause.KEEPER_LOST)
+        if self._is(0.1):
+            return f.AttemptEnded(**about, ok=False, cause=StopCause.MEMORY)
+        return f.AttemptEnded(**about, ok=self._is(0.7), needs_proof=self._is(0.3))
 
-    def _stopped(self, w: Worker, base: dict[str, Any]) -> f.Fact:
-        if w.ran == w.attempt and w.collected < w.attempt:
-            return f.AttemptEnded(**base, ok=False, cause=w.stop.cause if w.stop else None)
-        return f.ActivityEnded(**base)
+    def _stopped(self, w: Worker, about: f.About) -> f.Fact:
+        if w.history.ran == w.attempt.number and w.history.collected < w.attempt.number:
+            stop = w.attempt.stop
+            return f.AttemptEnded(**about, ok=False, cause=stop.cause if stop else None)
+        return f.ActivityEnded(**about)
 
-    def _checked(self, base: dict[str, Any]) -> f.Fact:
+    def _checked(self, about: f.About) -> f.Fact:
         passed = self._is(0.8)
         check = CheckResult(command="test", passed=passed)
-        return (f.CheckPassed if passed else f.CheckFailed)(**base, check=check)
+        return (f.CheckPassed if passed else f.CheckFailed)(**about, check=check)
 
-    def _landed(self, base: dict[str, Any]) -> Iterator[f.Fact]:
+    def _landed(self, about: f.About) -> Iterator[f.Fact]:
         if self._is(0.2):
-            yield f.ConflictsFound(**base, paths=("a",))
+            yield f.ConflictsFound(**about, paths=("a",))
         elif self._is(0.1):
-            yield f.LandRefused(**base, reason="your edits are in the way")
+            yield f.LandRefused(**about, reason="your edits are in the way")
         elif self._is(0.1):
-            yield f.CheckFailed(**base, check=CheckResult(command="t", passed=False))
+            yield f.CheckFailed(**about, check=CheckResult(command="t", passed=False))
         else:
-            yield f.LandPrepared(**base, target="main", old="1", new="2", detail="d")
-            yield f.Landed(**base, target="main", old="1", new="2")
+            yield f.LandPrepared(**about, target="main", old="1", new="2", detail="d")
+            yield f.Landed(**about, target="main", old="1", new="2")
 
     def _change(self) -> Change | None:
         return Change(head="c", base="b", files=1) if self._is(0.8) else None
@@ -235,31 +229,31 @@ class Story:
         fact = self.dice.choice(self.journal)
         if not isinstance(fact, f.WorkerFact):
             return None
-        return fact if fact.attempt < self.state.workers[fact.worker].attempt else None
+        return fact if fact.attempt < self.state.workers[fact.worker].attempt.number else None
 
     def _worker_wishes(self, w: Worker) -> Iterator[f.Fact]:
-        base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": self.clock}
-        yield f.StopRequested(**base, is_kill=self._is(0.3))
+        about = w.about(self.clock)
+        yield f.StopRequested(**about, is_kill=self._is(0.3))
         if w.phase is Phase.RUNNING:
-            yield f.AgentAsked(**base, question=Question(id="q1", text="?"))
-            yield f.WorkerPaused(**base)
-        if w.questions:
-            yield f.HumanAnswered(**base, question=w.questions[0].id, answer="allow")
-        yield from self._review_wishes(w, base)
+            yield f.AgentAsked(**about, question=Question(id="q1", text="?"))
+            yield f.WorkerPaused(**about)
+        if w.attempt.questions:
+            yield f.HumanAnswered(**about, question=w.attempt.questions[0].id, answer="allow")
+        yield from self._review_wishes(w, about)
 
-    def _review_wishes(self, w: Worker, base: dict[str, Any]) -> Iterator[f.Fact]:
+    def _review_wishes(self, w: Worker, about: f.About) -> Iterator[f.Fact]:
         if "RetryRequested" in TOLD[w.phase]:
             mode = self.dice.choice(list(RetryMode))
-            yield f.RetryRequested(**base, mode=mode, is_alone=self._is(0.8))
+            yield f.RetryRequested(**about, mode=mode, is_alone=self._is(0.8))
         if w.phase is Phase.REVIEWING and not must_land_first(self.state, w.id):
-            yield f.Approved(**base)
+            yield f.Approved(**about)
         if w.phase in {Phase.REVIEWING, Phase.CONFLICTED}:
-            yield f.Rejected(**base)
+            yield f.Rejected(**about)
         if w.phase is Phase.CONFLICTED:
-            yield f.Resolved(**base, tree="t")
+            yield f.Resolved(**about, tree="t")
         own = self.state.steps[w.id.step]
         if own.chosen is None and w.id in candidates(self.state, self.state.plan.step(w.id.step)):
-            yield f.Chosen(**base)
+            yield f.Chosen(**about)
 
 
 def replay(plan: Plan, journal: list[f.Fact]) -> RunState:

@@ -1,7 +1,6 @@
 """An agent's attempt from launch to end: adapter, surroundings and watch put together."""
 
 from functools import partial
-from typing import Any
 
 import anyio.to_thread
 
@@ -33,22 +32,22 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
     choice = state.agent_of(w.id) or _SHELL
     mode = w.next.mode
     if w.next.is_turn:  # asked something new: its session goes on, or there is nothing to tell
-        mode = RetryMode.CONTINUE if w.session else RetryMode.FRESH
+        mode = RetryMode.CONTINUE if w.session.id else RetryMode.FRESH
     return LaunchRequest(
         choice=choice,
-        prompt=w.prompt,
-        workspace=w.workspace or "",
+        prompt=w.begun.prompt,
+        workspace=w.begun.workspace or "",
         home=str(tools.layout.home(state.run, w.id)),
         worker=str(w.id),
-        attempt=w.attempt,
+        attempt=w.attempt.number,
         persona_prompt=planned.persona_prompt,
         hint=planned.hint,
         permissions=planned.permissions,
         mode=mode,
-        session=w.session if mode is not RetryMode.FRESH else None,
-        session_workspace=w.session_workspace if mode is not RetryMode.FRESH else "",
-        used_before=(w.session_usage if mode is not RetryMode.FRESH else None) or Usage(),
-        feedback=w.feedback,
+        session=w.session.id if mode is not RetryMode.FRESH else None,
+        session_workspace=w.session.workspace if mode is not RetryMode.FRESH else "",
+        used_before=(w.session.usage if mode is not RetryMode.FRESH else None) or Usage(),
+        feedback=w.begun.feedback,
         environment=tools.starter.shelter.environ,
         user_home=user_home(tools.environ),
         folder=str(tools.project),
@@ -97,26 +96,26 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     effect = activity.effect
     state = run.state
     w = state.workers[effect.worker]
-    attempt = AttemptId(state.run, w.id, w.attempt)
-    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": tools.clock.now()}
+    attempt = AttemptId(state.run, w.id, w.attempt.number)
+    about = w.about(tools.clock.now())
     request = launch_request(tools, state, w)
     if is_in_thread(state, w.id):
         await run_in_thread(tools, run, activity, request, adopt=adopt)
         return
     if adopt and not await tools.starter.is_known(attempt):
-        cause = w.stop.cause if w.stop else None
-        run.feed(f.AttemptEnded(**base, ok=False, cause=cause))
+        cause = w.attempt.stop.cause if w.attempt.stop else None
+        run.feed(f.AttemptEnded(**about, ok=False, cause=cause))
         return
     try:
         launch, parser = await _launched(tools, state, w, request)
     except EngineError as error:
         if await tools.trouble_behind(error) is not None:
             raise
-        run.feed(f.AttemptEnded(**base, ok=False, error=f"{error} {error.hint}".strip()))
+        run.feed(f.AttemptEnded(**about, ok=False, error=f"{error} {error.hint}".strip()))
         return
     if (agent := state.agent_of(w.id)) is not None:
         await tools.ledger.share([agent])
-    logbook = run.new_logbook(w.id, w.attempt)
+    logbook = run.new_logbook(w.id, w.attempt.number)
     logbook.hears = heard(request.choice) if agent is not None else ""
     watch = Watch(
         attempt=attempt,
@@ -124,14 +123,14 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         parser=parser,
         request=request,
         logbook=logbook,
-        notebook=Notebook(tools.store.agent(state.run, w.id), w.attempt),
+        notebook=Notebook(tools.store.agent(state.run, w.id), w.attempt.number),
         clock=tools.clock,
         limits=state.limits_of(w.id),
         feed=run.feed,
         mention=run.mention,
         keeps_stdin=launch.keeps_stdin,
         count_spent=partial(tools.ledger.spend, request.choice, attempt),
-        started_at=w.attempt_since or tools.clock.now(),
+        started_at=w.begun.at or tools.clock.now(),
     )
     await run.recall(watch.logbook, w.id)
     activity.watch = watch
@@ -147,7 +146,7 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: AgentL
     w = state.workers[activity.effect.worker]
     job = Job(
         attempt=watch.attempt,
-        workspace=w.workspace or "",
+        workspace=w.begun.workspace or "",
         limits=watch.limits,
         git=tools.workshop.git_places(state, w.id),
         env=_env(tools, state, w),

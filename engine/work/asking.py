@@ -53,8 +53,8 @@ async def ask_agent(
     Raises:
         EngineError: It could not be asked, or gave no answer.
     """
-    attempt = with_role(AttemptId(state.run, w.id, w.attempt), f"ask-{token_hex(4)}")
-    if w.workspace is None:
+    attempt = with_role(AttemptId(state.run, w.id, w.attempt.number), f"ask-{token_hex(4)}")
+    if w.begun.workspace is None:
         raise AgentError(f"{w.id} has no place where an agent could be asked")
     folder = folder_of(state, attempt)
     place = folder / state.plan.workspace.cwd
@@ -73,9 +73,9 @@ def prompt_of(state: RunState, inquiry: Inquiry) -> str:
     said = f"Before both, they were:\n{base}" if base else "Before both, there was nothing."
     sides = {inquiry.incoming, inquiry.target}
     prompts = [
-        f"{worker.id} was asked: {worker.prompt.strip()}"
+        f"{worker.id} was asked: {worker.begun.prompt.strip()}"
         for worker in state.workers.values()
-        if worker.prompt and (str(worker.id) in sides or worker.phase is Phase.LANDED)
+        if worker.begun.prompt and (str(worker.id) in sides or worker.phase is Phase.LANDED)
     ]
     subjects = [f"{inquiry.target} says: {subject}" for subject in inquiry.subjects]
     about = "".join(f"{line}\n" for line in (*prompts, *subjects))
@@ -138,7 +138,7 @@ async def _asked(
 
 def folder_of(state: RunState, attempt: AttemptId) -> Path:
     """The folder in which an agent is asked: beside the worker's own."""
-    workspace = state.workers[attempt.worker].workspace or ""
+    workspace = state.workers[attempt.worker].begun.workspace or ""
     return Path(workspace).with_name(attempt.role)
 
 

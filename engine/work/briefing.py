@@ -46,13 +46,13 @@ def _output_of(state: RunState, step: str) -> StepOutput | None:
         return None
     workers = [state.workers[worker] for worker, _ in offered]
     if len(workers) == 1:
-        return StepOutput(output=_said(workers[0]), branch=workers[0].branch or "")
+        return StepOutput(output=_said(workers[0]), branch=workers[0].begun.branch or "")
     text = "\n\n".join(f"{w.id}:\n{_said(w)}" for w in workers)
-    return StepOutput(output=text, branch=" ".join(w.branch or "" for w in workers).strip())
+    return StepOutput(output=text, branch=" ".join(w.begun.branch or "" for w in workers).strip())
 
 
 def _said(w: Worker) -> str:
-    return w.ended.text if w.ended else ""
+    return w.attempt.ended.text if w.attempt.ended else ""
 
 
 def wants_prior_diff(w: Worker) -> bool:
@@ -64,7 +64,7 @@ def wants_prior_diff(w: Worker) -> bool:
 def wants_story(w: Worker) -> bool:
     """It goes on where it stopped, and its agent remembers nothing of what came before."""
     is_interrupted = w.next.mode is RetryMode.RESUME and not w.next.is_turn
-    return is_interrupted and w.session is None and w.next.previous is not None
+    return is_interrupted and w.session.id is None and w.next.previous is not None
 
 
 def story_of(lines: Sequence[LogLine]) -> str:
@@ -84,7 +84,8 @@ def feedback_for(w: Worker, prior: ChangeDiff | None = None, story: str = "") ->
     if story:
         parts.append(f"Until it was broken off, the attempt before this one did this:\n{story}")
     if w.next.failure:
-        parts.append(f"This is attempt {w.attempt}. The attempt before it failed: {w.next.failure}")
+        number = w.attempt.number
+        parts.append(f"This is attempt {number}. The attempt before it failed: {w.next.failure}")
     if w.next.check_output:
         parts.append(f"The check said:\n{w.next.check_output[-TOLD_CHECK_OUTPUT:]}")
     if w.next.output_tail:

@@ -40,7 +40,7 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
         await _clean_one(tools, state, w, dry_run=dry_run)
         for state in states
         for w in [each for known in state.workers.values() for each in _attempts(known)]
-        if await anyio.Path(w.workspace or "").is_dir()
+        if await anyio.Path(w.begun.workspace or "").is_dir()
     ]
     items += await _clean_strays(tools, dry_run=dry_run)
     if not dry_run and tools.repo is not None:
@@ -113,19 +113,19 @@ async def _drop_branches(
     items = []
     for state in states:
         for w in state.workers.values():
-            if not w.phase.is_settled or w.branch is None or not w.attempt:
+            if not w.phase.is_settled or w.begun.branch is None or not w.attempt.number:
                 continue
-            is_gone = going is not None and w.workspace in going
-            if not is_gone and await anyio.Path(w.workspace or "").is_dir():
+            is_gone = going is not None and w.begun.workspace in going
+            if not is_gone and await anyio.Path(w.begun.workspace or "").is_dir():
                 continue
             if await tools.workshop.drop_branch(state, w, going=going) == "":
                 items.append(
                     CleanItem(
                         run=state.run,
                         worker=str(w.id),
-                        path=w.workspace or "",
+                        path=w.begun.workspace or "",
                         was_removed=going is None,
-                        branch=w.branch,
+                        branch=w.begun.branch,
                     )
                 )
     return items
@@ -133,24 +133,29 @@ async def _drop_branches(
 
 def _attempts(w: Worker) -> list[Worker]:
     """The worker as it is, and as it was at each attempt before, in that attempt's workspace."""
-    if w.workspace is None:
+    if w.begun.workspace is None:
         return []
-    place = Path(w.workspace)
+    place = Path(w.begun.workspace)
     older = [
-        replace(w, attempt=n, workspace=str(place.with_name(f"attempt_{n}")), phase=Phase.FAILED)
-        for n in range(1, w.attempt)
+        replace(
+            w,
+            attempt=replace(w.attempt, number=n),
+            begun=replace(w.begun, workspace=str(place.with_name(f"attempt_{n}"))),
+            phase=Phase.FAILED,
+        )
+        for n in range(1, w.attempt.number)
         if place.name != f"attempt_{n}"
     ]
     return [*older, w]
 
 
 async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool) -> CleanItem:
-    path = w.workspace or ""
+    path = w.begun.workspace or ""
     item = partial(CleanItem, run=state.run, worker=str(w.id), path=path)
     if not w.phase.is_settled:
         return item(reasons=(f"{w.id} is {w.phase}",))
     state = replace(state, workers={**state.workers, w.id: w})
-    effect = ReleaseWorkspace(worker=w.id, attempt=w.attempt)
+    effect = ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
     try:
         reasons = await tools.workshop.examine(state, effect)
     except (EngineError, OSError) as error:  # one that cannot be read must not keep the others

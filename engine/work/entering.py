@@ -27,13 +27,13 @@ async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
     Raises:
         WorkspaceError: Its workspace is not there, or nothing would hold the program in.
     """
-    if w.workspace is None or not await anyio.Path(w.workspace).is_dir():
+    if w.begun.workspace is None or not await anyio.Path(w.begun.workspace).is_dir():
         raise WorkspaceError(
             f"{w.id} has no workspace now", hint="Its work, if there is any, is on its branch."
         )
     job = Job(
-        attempt=AttemptId(state.run, w.id, w.attempt, role="shell"),
-        workspace=w.workspace,
+        attempt=AttemptId(state.run, w.id, w.attempt.number, role="shell"),
+        workspace=w.begun.workspace,
         limits=state.limits_of(w.id),
         git=await tools.workshop.find_places(state, w),
     )
@@ -43,7 +43,7 @@ async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
     if w.phase not in _WORKS_ON:
         env = (*env, *(() if tools.starter.shelter.mounts else _git_of(job)))
         note = "Its work was collected already: what you change here is not part of its change."
-    folder = str(anyio.Path(w.workspace) / state.plan.workspace.cwd)
+    folder = str(anyio.Path(w.begun.workspace) / state.plan.workspace.cwd)
     return Entrance(argv=argv, env=dict(env), folder=folder, note=note)
 
 

@@ -17,7 +17,15 @@ from engine.plan.model import Plan, RetryMode
 from engine.private import private_folder
 from engine.review.comparing import Wanted
 from engine.review.desk import MergeDesk
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.site.artifacts import artifacts_folder, give_all, keep_artifacts
 from engine.site.shelter import GitPlaces
 from engine.store.layout import Layout, workspace
@@ -39,7 +47,7 @@ class FolderWorkshop:
         return Made(path=str(path), notes=tuple(notes))
 
     def _fill(self, state: RunState, effect: e.PrepareWorkspace, notes: list[str]) -> Path:
-        previous = state.workers[effect.worker].workspace
+        previous = state.workers[effect.worker].begun.workspace
         if effect.mode is RetryMode.RESUME and previous and Path(previous).is_dir():
             return Path(previous)
         attempt = AttemptId(state.run, effect.worker, effect.attempt)
@@ -75,7 +83,7 @@ class FolderWorkshop:
         return await anyio.to_thread.run_sync(self._keep, state, effect.worker, effect.attempt)
 
     def _keep(self, state: RunState, worker: WorkerId, number: int) -> Kept:
-        folder = state.workers[worker].workspace
+        folder = state.workers[worker].begun.workspace
         if folder is None or not Path(folder).is_dir():
             return Kept(error=f"the workspace {folder} is gone")
         kept = artifacts_folder(self._layout, AttemptId(state.run, worker, number))
@@ -110,19 +118,19 @@ class FolderWorkshop:
         del state, tree, check
         return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
         """Never reached: nothing is ever ready."""
         del ready
-        return f"{effect.worker} works in a plain folder"
+        return TryAgain(why=f"{effect.worker} works in a plain folder")
 
     async def begin(self, plan: Plan) -> Plan:
         """Plain folders need nothing pinned."""
         return plan
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Never reached: nothing lands here."""
         del prepared, message
-        return "nothing lands from a plain folder"
+        return Refusal(reason="nothing lands from a plain folder")
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Only an empty folder is provably not needed."""
@@ -138,7 +146,7 @@ class FolderWorkshop:
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Only an empty folder is provably not needed."""
-        folder = state.workers[effect.worker].workspace
+        folder = state.workers[effect.worker].begun.workspace
         if folder is None:
             return ()
         held = await anyio.to_thread.run_sync(_count, Path(folder))
@@ -147,7 +155,7 @@ class FolderWorkshop:
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Likewise."""
-        folder = state.workers[effect.worker].workspace
+        folder = state.workers[effect.worker].begun.workspace
         if folder is not None:
             await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
 
@@ -163,7 +171,7 @@ class FolderWorkshop:
         del state, wanted
         raise WorkspaceError(
             f"{w.id} works in a plain folder: there is no base to compare with",
-            hint=f"Look into {w.workspace}.",
+            hint=f"Look into {w.begun.workspace}.",
         )
 
     def merging(self, state: RunState) -> MergeDesk:

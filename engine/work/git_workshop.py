@@ -39,7 +39,15 @@ from engine.review.comparing import Comparisons, Wanted
 from engine.review.conflicts import conflict_paths
 from engine.review.desk import MergeDesk
 from engine.review.landing import Landings
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.review.names import short
 from engine.review.questions import beneath
 from engine.review.target import target_of
@@ -125,7 +133,7 @@ class GitWorkshop:
             space = await self._space_of(state, w)
             await anyio.to_thread.run_sync(_unlock, space.git_dir)
             await anyio.to_thread.run_sync(lead_inside, space)
-            return Made(path=space.path, branch=short(space.branch), base=w.base)
+            return Made(path=space.path, branch=short(space.branch), base=w.begun.base)
         start = await self._start(state, effect)
         if isinstance(start, BaseClash):
             return start
@@ -210,7 +218,7 @@ class GitWorkshop:
 
     async def _space_of(self, state: RunState, w: Worker) -> Workspace:
         """The workspace that a worker's newest attempt works in, under that attempt's name."""
-        path = Path(w.workspace or "")
+        path = Path(w.begun.workspace or "")
         made = AttemptId(state.run, w.id, int(path.name.removeprefix("attempt_") or 0))
         if made not in self._spaces:
             directory = self._layout.attempt(made)
@@ -219,7 +227,7 @@ class GitWorkshop:
                 attempt=made, base="", path=path, directory=directory, strategy=strategy
             )
             self._spaces[made] = await prepare(self._repo, request)
-        return replace(self._spaces[made], attempt=AttemptId(state.run, w.id, w.attempt))
+        return replace(self._spaces[made], attempt=AttemptId(state.run, w.id, w.attempt.number))
 
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
         """What an attempt has changed; of one that runs, so far."""
@@ -237,9 +245,9 @@ class GitWorkshop:
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
         """Where the newest attempt's private repository lies."""
         w = state.workers[worker]
-        number = w.attempt
-        if w.workspace:
-            number = int(Path(w.workspace).name.removeprefix("attempt_"))
+        number = w.attempt.number
+        if w.begun.workspace:
+            number = int(Path(w.begun.workspace).name.removeprefix("attempt_"))
         space = self._spaces.get(AttemptId(state.run, worker, number))
         return None if space is None else _places(space)
 
@@ -275,7 +283,7 @@ class GitWorkshop:
     def _request(self, state: RunState, w: Worker) -> CollectRequest:
         limits = state.limits_of(w.id)
         return CollectRequest(
-            author=self._repo.settings.sign(int(w.attempt_since or state.started_at or 0)),
+            author=self._repo.settings.sign(int(w.begun.at or state.started_at or 0)),
             message=_left_over(w),
             most_new=limits.files or MOST_NEW,
             most_refs=limits.refs or MOST_REFS,
@@ -305,7 +313,7 @@ class GitWorkshop:
         change = await measured(
             self._repo,
             replace(found, notes=(*found.notes, *quieted)),
-            w.base or found.base,
+            w.begun.base or found.base,
             meant=state.plan.workspace.paths,
             artifacts=artifacts,
             history=_history_of(state),
@@ -334,11 +342,11 @@ class GitWorkshop:
         """The check on a commit's files, in a tree that is warm from the checks before."""
         return await self._landings.check_commit(state, commit, tree, check)
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
         """Move the target by compare-and-swap, its checkout along with it."""
         return await self._landings.land(effect, ready)
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Take a landing back, or say why it stays."""
         return await self._landings.undo(prepared, message=message)
 
@@ -365,7 +373,9 @@ class GitWorkshop:
         )
         if await anyio.Path(space.path).is_dir():
             await discard(self._repo, self._layout, RemovalVerdict(workspace=space))
-        await forget(self._repo, space, with_branch=state.workers[effect.worker].branch is None)
+        await forget(
+            self._repo, space, with_branch=state.workers[effect.worker].begun.branch is None
+        )
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
@@ -396,11 +406,11 @@ class GitWorkshop:
     ) -> str | None:
         """Delete a worker's branch if its work is in the target and pinned; why it stays."""
         target = state.plan.runtime.target
-        attempt = AttemptId(state.run, w.id, w.attempt)
+        attempt = AttemptId(state.run, w.id, w.attempt.number)
         names = RefNames(attempt, state.plan.runtime.branch_prefix)
         targets = [f"refs/heads/{target}"] if target else []
-        has_landed = w.phase is Phase.LANDED and w.whole is None
-        landed = w.landed if has_landed else None
+        has_landed = w.phase is Phase.LANDED and w.review.whole is None
+        landed = w.landing.landed if has_landed else None
         return await remove_branch(
             self._repo, self._merger, names, targets=targets, landed=landed, going=going
         )
@@ -418,7 +428,7 @@ def _empty(folder: Path) -> None:
 
 
 async def _is_there(w: Worker) -> bool:
-    return w.workspace is not None and await anyio.Path(w.workspace).is_dir()
+    return w.begun.workspace is not None and await anyio.Path(w.begun.workspace).is_dir()
 
 
 def _places(space: Workspace) -> GitPlaces | None:
@@ -444,7 +454,7 @@ def _history_of(state: RunState) -> History | None:
 
 
 def _left_over(w: Worker) -> str:
-    return f"Work of {w.id}, attempt {w.attempt}, left uncommitted\n"
+    return f"Work of {w.id}, attempt {w.attempt.number}, left uncommitted\n"
 
 
 def _unlock(git_dir: str | None) -> None:

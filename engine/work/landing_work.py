@@ -4,7 +4,6 @@ It knows in which order things happen and what is told; how a target is moved th
 """
 
 from dataclasses import replace
-from typing import Any
 
 import anyio
 
@@ -15,7 +14,14 @@ from engine.errors import EngineError
 from engine.messages import commands as c
 from engine.messages.results import Badge, CheckResult
 from engine.phases import Phase
-from engine.review.landing_results import Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.work.checking import Checking
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
@@ -36,40 +42,41 @@ class LandingWork:
     def _worker(self, effect: e.Land | e.UndoLanding) -> Worker:
         return self._run.state.workers[effect.worker]
 
-    def _base(self, effect: e.Land | e.UndoLanding) -> dict[str, Any]:
-        return {"worker": effect.worker, "attempt": effect.attempt, "at": self._tools.clock.now()}
+    def _about(self, effect: e.Land | e.UndoLanding) -> f.About:
+        return effect.about(self._tools.clock.now())
 
     async def land(self, effect: e.Land) -> None:
         """Land it, at once or as soon as the user's edits are out of the way, or say why not."""
-        while (paths := await self._try(effect)) is not None:
+        while paths := await self._try(effect):
             effect = replace(effect, prepared=None)
-            self._run.feed(f.LandDelayed(**self._base(effect), in_the_way=paths))
+            self._run.feed(f.LandDelayed(**self._about(effect), in_the_way=paths))
             workshop = self._tools.workshop
             while await workshop.is_in_the_way(self._run.state, effect, paths):
                 await self._tools.clock.sleep(_LOOK_AGAIN_S)
 
-    async def _try(self, effect: e.Land) -> tuple[str, ...] | None:
-        """Land it or tell why not; only if it is to wait, the files that it has to wait for."""
+    async def _try(self, effect: e.Land) -> tuple[str, ...]:
+        """Land it or tell why not; if it is to wait, return the files that it has to wait for."""
         async with self._tools.landing:
-            why: str | None = None
+            why = ""
             for _ in range(_TRIES):
                 ready = await self._ready(effect)
                 if not isinstance(ready, ReadyToLand):
                     return ready
                 with anyio.CancelScope(shield=True):
-                    moved = await self._tools.workshop.land(effect, ready)
-                    if moved is None:
+                    done = await self._tools.workshop.land(effect, ready)
+                    if isinstance(done, Moved):
                         self._tools.proof.moved(ready.target)
-                    if moved is None and not ready.leads_on:
-                        self._tell_landed(effect, ready)
-                        return None
-                why, effect = moved, replace(effect, prepared=None)
-            self._run.feed(f.LandRefused(**self._base(effect), reason=why or ""))
-            return None
+                        if not ready.leads_on:
+                            self._tell_landed(effect, ready)
+                            return ()
+                why = done.why if isinstance(done, TryAgain) else ""
+                effect = replace(effect, prepared=None)
+            self._run.feed(f.LandRefused(**self._about(effect), reason=why))
+            return ()
 
     def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
         landed = f.Landed(
-            **self._base(effect),
+            **self._about(effect),
             target=ready.target,
             old=ready.old,
             new=ready.new,
@@ -77,43 +84,44 @@ class LandingWork:
         )
         self._run.feed(landed)
 
-    async def _ready(self, effect: e.Land) -> ReadyToLand | tuple[str, ...] | None:
+    async def _ready(self, effect: e.Land) -> ReadyToLand | tuple[str, ...]:
+        """Return what can land, or the files it has to wait for: none where its end is told."""
         state = self._run.state
         has_check = state.plan.step(effect.worker.step).check is not None
         checker = Checking(self._run, self._tools, effect) if has_check else None
         found = await self._tools.workshop.prepare_landing(state, effect, checker)
-        base = self._base(effect)
+        about = self._about(effect)
         match found:
             case ReadyToLand():
                 self._tell_proved(effect, found)
-                return self._record(effect, found)
+                return found if self._record(effect, found) else ()
             case Conflicted():
-                met = f.ConflictsFound(**base, paths=found.paths, reason=found.reason)
+                met = f.ConflictsFound(**about, paths=found.paths, reason=found.reason)
                 self._run.feed(met)
-            case Refusal() if found.in_the_way and effect.edits == c.Edits.WAIT:
+            case Refusal() if found.in_the_way and effect.wish.edits is c.Edits.WAIT:
                 return found.in_the_way
             case Refusal():
-                refused = f.LandRefused(**base, reason=found.reason, in_the_way=found.in_the_way)
+                refused = f.LandRefused(**about, reason=found.reason, in_the_way=found.in_the_way)
                 self._run.feed(refused)
             case CheckResult():
-                self._run.feed(f.CheckFailed(**base, check=found))
-        return None
+                self._run.feed(f.CheckFailed(**about, check=found))
+        return ()
 
     def _tell_proved(self, effect: e.Land, ready: ReadyToLand) -> None:
         """Journal the result that this landing stands on, unless it is known."""
-        if ready.check is not None and ready.check != self._worker(effect).check:
-            self._run.feed(f.Rechecked(**self._base(effect), check=ready.check))
+        if ready.check is not None and ready.check != self._worker(effect).review.check:
+            self._run.feed(f.Rechecked(**self._about(effect), check=ready.check))
 
-    def _record(self, effect: e.Land, ready: ReadyToLand) -> ReadyToLand | None:
-        """Journal that the target is about to move; None if the landing was stopped meanwhile."""
+    def _record(self, effect: e.Land, ready: ReadyToLand) -> bool:
+        """Journal that the target is about to move, unless the landing was stopped meanwhile."""
         if Badge.VIOLATION in self._worker(effect).badges:  # by its check, on the tree to be landed
             why = "its check changed what is not its own"
-            self._run.feed(f.LandRefused(**self._base(effect), reason=why))
-            return None
+            self._run.feed(f.LandRefused(**self._about(effect), reason=why))
+            return False
         if effect.prepared is None:
             self._run.feed(
                 f.LandPrepared(
-                    **self._base(effect),
+                    **self._about(effect),
                     target=ready.target,
                     old=ready.old,
                     new=ready.new,
@@ -121,27 +129,27 @@ class LandingWork:
                 )
             )
         w = self._worker(effect)
-        is_ours = w.attempt == effect.attempt and w.phase is Phase.LANDING
-        return ready if is_ours and w.prepared == ready.detail else None
+        is_ours = w.attempt.number == effect.attempt and w.phase is Phase.LANDING
+        return is_ours and w.landing.prepared == ready.detail
 
     async def undo(self, effect: e.UndoLanding) -> None:
         """Take a landing back, or say why it stays; once, however often it was asked for."""
         async with self._tools.landing:
             landed = self._worker(effect)
-            if landed.phase is not Phase.LANDED or landed.prepared != effect.prepared:
+            if landed.phase is not Phase.LANDED or landed.landing.prepared != effect.prepared:
                 return
-            message = f"Undo {landed.id}, attempt {landed.attempt}\n"
+            message = f"Undo {landed.id}, attempt {landed.attempt.number}\n"
             with anyio.CancelScope(shield=True):
                 self._run.feed(await self._undone(effect, message))
 
     async def _undone(self, effect: e.UndoLanding, message: str) -> f.LandingUndone | f.UndoRefused:
-        done: Undone | str
+        done: Undone | Refusal
         try:
             done = await self._tools.workshop.undo(effect.prepared, message=message)
         except EngineError as error:
-            done = f"{error} {error.hint}".strip()
-        base = self._base(effect)
-        if isinstance(done, str):
-            return f.UndoRefused(**base, reason=done)
+            done = Refusal(reason=f"{error} {error.hint}".strip())
+        about = self._about(effect)
+        if isinstance(done, Refusal):
+            return f.UndoRefused(**about, reason=done.reason)
         self._tools.proof.moved(done.target)
-        return f.LandingUndone(**base, target=done.target, new=done.at, is_added=done.is_added)
+        return f.LandingUndone(**about, target=done.target, new=done.at, is_added=done.is_added)

@@ -32,7 +32,7 @@ async def read_log(
     """Return the log of one attempt, read from its recording again; its newest `most` lines."""
     worker = state.workers[attempt.worker]
     parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
-    started = state.workers[attempt.worker].attempt_since or 0.0
+    started = state.workers[attempt.worker].begun.at or 0.0
     logbook = Logbook(attempt.number, most)
     notes = tools.store.agent(attempt.run, attempt.worker)
     path = tools.layout.recording(attempt)

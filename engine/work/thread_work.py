@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 
@@ -26,7 +25,7 @@ async def run_in_thread(
     """Call the function and report its end; one that another engine began is gone with it."""
     state = run.state
     w = state.workers[activity.effect.worker]
-    attempt = AttemptId(state.run, w.id, w.attempt)
+    attempt = AttemptId(state.run, w.id, w.attempt.number)
     folder = Path(tools.starter.directory(attempt))
     if adopt or await anyio.to_thread.run_sync(was_begun, folder):
         run.feed(_gone(tools, w))
@@ -39,15 +38,15 @@ async def run_in_thread(
         host=host,
         parser=OwnStream(request, speaks=True),
         request=request,
-        logbook=run.new_logbook(w.id, w.attempt),
-        notebook=Notebook(tools.store.agent(state.run, w.id), w.attempt),
+        logbook=run.new_logbook(w.id, w.attempt.number),
+        notebook=Notebook(tools.store.agent(state.run, w.id), w.attempt.number),
         clock=tools.clock,
         limits=state.limits_of(w.id),
         feed=run.feed,
         mention=run.mention,
         keeps_stdin=True,
         count_spent=partial(tools.ledger.spend, request.choice, attempt),
-        started_at=w.attempt_since or tools.clock.now(),
+        started_at=w.begun.at or tools.clock.now(),
     )
     activity.watch = watch
     activity.watched.set()
@@ -63,7 +62,7 @@ async def run_in_thread(
 
 
 def _gone(tools: Tools, w: Worker) -> f.AttemptEnded:
-    base: dict[str, Any] = {"worker": w.id, "attempt": w.attempt, "at": tools.clock.now()}
-    cause = w.stop.cause if w.stop else None
+    about = w.about(tools.clock.now())
+    cause = w.attempt.stop.cause if w.attempt.stop else None
     error = "the function ran in the engine's own process, and ended with it"
-    return f.AttemptEnded(**base, ok=False, cause=cause, error=error)
+    return f.AttemptEnded(**about, ok=False, cause=cause, error=error)

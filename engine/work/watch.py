@@ -83,12 +83,9 @@ class Watch:
     _carried: tuple[str, ...] = ()
 
     @property
-    def _base(self) -> dict[str, Any]:
-        return {
-            "worker": self.attempt.worker,
-            "attempt": self.attempt.number,
-            "at": self.clock.now(),
-        }
+    def _about(self) -> f.About:
+        attempt = self.attempt
+        return f.About(worker=attempt.worker, attempt=attempt.number, at=self.clock.now())
 
     @property
     def _who(self) -> dict[str, Any]:
@@ -124,7 +121,7 @@ class Watch:
         except HostLost as lost:
             outcome = self.parser.finish(Ending(cause=StopCause.HOST_LOST))
             return f.AttemptEnded(
-                **self._base,
+                **self._about,
                 ok=False,
                 cause=StopCause.HOST_LOST,
                 error=str(lost),
@@ -190,7 +187,7 @@ class Watch:
     def _has_begun(self) -> None:
         """What an attempt before did not hear has reached the agent with its prompt."""
         for text in self._carried:
-            self.feed(f.SteerHeard(**self._base, text=text))
+            self.feed(f.SteerHeard(**self._about, text=text))
             self.logbook.remark(LogKind.NOTE, heard_note(text), self.clock.now(), is_once=True)
         self._carried = ()
 
@@ -205,7 +202,7 @@ class Watch:
     @_act.register
     def _(self, event: a.Withdrawn, at: float) -> None:
         del at
-        self.feed(f.QuestionWithdrawn(**self._base, question=event.id))
+        self.feed(f.QuestionWithdrawn(**self._about, question=event.id))
 
     @_act.register
     def _(self, event: a.ProtocolReply, at: float) -> None:
@@ -215,7 +212,7 @@ class Watch:
     @_act.register
     def _(self, event: a.Heard, at: float) -> None:
         del at
-        self.feed(f.SteerHeard(**self._base, text=event.text))
+        self.feed(f.SteerHeard(**self._about, text=event.text))
 
     @_act.register
     def _(self, event: a.UsageSeen, at: float) -> None:
@@ -243,7 +240,7 @@ class Watch:
     @_act.register
     def _(self, event: a.RateLimited, at: float) -> None:
         until = event.until or (at + event.delay_s if event.delay_s else None)
-        self.feed(f.RateLimitSeen(**self._base, until=until))
+        self.feed(f.RateLimitSeen(**self._about, until=until))
 
     def _ask(self, event: a.Asked, at: float) -> None:
         question = Question(
@@ -253,7 +250,7 @@ class Watch:
             asked_at=at,
             is_permission=event.is_permission,
         )
-        self.feed(f.AgentAsked(**self._base, question=question))
+        self.feed(f.AgentAsked(**self._about, question=question))
 
     @property
     def _tokens(self) -> int | None:
@@ -295,8 +292,8 @@ class Watch:
 
         Only now the number of messages is known that the agent has had, so nothing goes out before.
         """
-        if is_adopted or worker.questions or worker.said:
-            await self.host.hold_clock(self.attempt, held=bool(worker.questions))
+        if is_adopted or worker.attempt.questions or worker.attempt.said:
+            await self.host.hold_clock(self.attempt, held=bool(worker.attempt.questions))
         if Badge.PAUSED in worker.badges:
             await self.host.freeze(self.attempt)
         elif is_adopted:
@@ -312,7 +309,7 @@ class Watch:
 
     async def _repeat(self, worker: Worker) -> None:
         """Say what was answered, and what was said before there was a watch to pass it on."""
-        for said in worker.said:
+        for said in worker.attempt.said:
             if said.question is not None:
                 await self.answer(said.question, said.text)
             elif not said.is_heard and self.logbook.hears in {Steering.NOW, Steering.AFTER_TURN}:
@@ -348,7 +345,7 @@ class Watch:
         self.logbook.remark(LogKind.YOU, text, self.clock.now())
         if data is None:
             self.logbook.remark(LogKind.NOTE, _LATER[is_deaf], self.clock.now())
-            self.feed(f.SteerUnheard(**self._base, text=text, is_refused=is_deaf))
+            self.feed(f.SteerUnheard(**self._about, text=text, is_refused=is_deaf))
         elif data:
             await self._send(data)
         else:
@@ -384,7 +381,7 @@ class Watch:
         if cause is None and self.budget_hit is not None and not outcome.ok:
             cause = StopCause.BUDGET  # it noticed by itself
         return f.AttemptEnded(
-            **self._base,
+            **self._about,
             ok=outcome.ok and cause is None,
             text=outcome.text,
             error=None if outcome.ok else (outcome.error or None),

@@ -12,7 +12,15 @@ from engine.messages.results import Change, CheckResult
 from engine.plan.model import Plan
 from engine.review.comparing import Wanted
 from engine.review.desk import MergeDesk
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.site.shelter import GitPlaces
 
 
@@ -39,7 +47,7 @@ class BaseClash:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What an attempt left, kept; or why it could not be imported, and where it still lies."""
+    """An attempt's work, kept; or why it could not be imported, and where it still lies."""
 
     change: Change | None = None
     error: str | None = None
@@ -67,7 +75,7 @@ class Workshop(Protocol):
         """Merge in memory and check the exact tree; a CheckResult is one that failed."""
 
     async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
-        """Whether edits of the user's in these files still keep a landing from its target."""
+        """Return whether the user's edits in these files still keep a landing from its target."""
 
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool
@@ -79,10 +87,10 @@ class Workshop(Protocol):
     ) -> CheckResult | Refusal:
         """The check on a commit's files, in a tree that is warm from the checks before."""
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
-        """Move the target, or roll a prepared move forward; None, or why it must be tried anew."""
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
+        """Move the target, or roll a prepared move forward."""
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Take a landing back, or say why it stays."""
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
@@ -92,7 +100,7 @@ class Workshop(Protocol):
         """Take away what was made of a workspace in which nothing has worked yet."""
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
-        """Why a workspace has to stay; nothing where it may go."""
+        """Return why a workspace has to stay; nothing where it may go."""
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give it back although its work still waits for a human; what is unproved stays."""
@@ -103,17 +111,17 @@ class Workshop(Protocol):
         """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
 
     async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
-        """What an attempt has changed; of one that runs, so far."""
+        """Return what an attempt has changed; of one that runs, so far."""
 
     def merging(self, state: RunState) -> MergeDesk:
-        """Where humans decide about merges.
+        """Return the desk where humans decide about merges.
 
         Raises:
             WorkspaceError: Nothing is merged here.
         """
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
-        """Where the newest attempt's private repository lies, if it has one."""
+        """Return the places of the newest attempt's private repository, if it has one."""
 
     async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
         """The same, looked up for a worker of which this engine has seen nothing yet."""

@@ -12,7 +12,15 @@ from engine.messages.results import CheckResult
 from engine.plan.model import IsolationStrategy, Plan
 from engine.review.comparing import Wanted
 from engine.review.desk import MergeDesk
-from engine.review.landing_results import Checker, Conflicted, ReadyToLand, Refusal, Undone
+from engine.review.landing_results import (
+    Checker,
+    Conflicted,
+    Moved,
+    ReadyToLand,
+    Refusal,
+    TryAgain,
+    Undone,
+)
 from engine.site.place import Place
 from engine.site.seeds import Seeds
 from engine.site.shelter import GitPlaces, Shelter
@@ -86,11 +94,11 @@ class Workshops:
         """The check on a commit's files, in a tree that is warm from the checks before."""
         return await self._for(state.plan).check_commit(state, commit, tree, check)
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> str | None:
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
         """Move the target, or roll a prepared move forward."""
         return await (self._git or self._folders).land(effect, ready)
 
-    async def undo(self, prepared: str, *, message: str) -> Undone | str:
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
         """Take a landing back, or say why it stays."""
         return await (self._git or self._folders).undo(prepared, message=message)
 

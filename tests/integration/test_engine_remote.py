@@ -225,9 +225,8 @@ async def test_a_client_that_asks_for_nonsense_is_told_so_and_may_go_on(place: P
         await asking(engine)
         text = b""
         async with raw(engine) as stream:
-            await stream.send(
-                b'{"id": 7, "do": "dance"}\n{"id": 8, "do": "ask", "question": {"type": "ListRuns"}}\n'
-            )
+            await stream.send(b'{"id": 7, "do": "dance"}\n')
+            await stream.send(b'{"id": 8, "do": "ask", "question": {"type": "ListRuns"}}\n')
             while text.count(b"\n") < 2:
                 text += await stream.receive()
         replies = {reply["id"]: reply for reply in map(json.loads, text.splitlines())}

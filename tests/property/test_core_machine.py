@@ -6,6 +6,7 @@ Where the simulator tells long stories by seed, this one searches for short ones
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -69,57 +70,58 @@ def steps(draw: st.DrawFn, name: str, known: list[str]) -> PlannedStep:
     )
 
 
-def _ends(w: Worker, base: dict[str, Any]) -> list[f.Fact]:
+def _ends(w: Worker, about: f.About) -> list[f.Fact]:
     """How an agent may end: by itself, by a limit, by losing its keeper or its vendor's favour."""
-    base = {**base, "usage": Usage(usd=0.25 * w.attempt, input_tokens=w.attempt)}
-    well = [f.AttemptEnded(**base, ok=True), f.AttemptEnded(**base, ok=True, needs_proof=True)]
-    badly = [f.AttemptEnded(**base, ok=False, cause=cause) for cause in CAUSES]
-    return [*well, *badly, f.AttemptEnded(**base, ok=False, retry_at=base["at"] + 60)]
+    usage = Usage(usd=0.25 * w.attempt.number, input_tokens=w.attempt.number)
+    ended = partial(f.AttemptEnded, **about, usage=usage)
+    well = [ended(ok=True), ended(ok=True, needs_proof=True)]
+    badly = [ended(ok=False, cause=cause) for cause in CAUSES]
+    return [*well, *badly, ended(ok=False, retry_at=about["at"] + 60)]
 
 
-def _stops(w: Worker, base: dict[str, Any]) -> list[f.Fact]:
+def _stops(w: Worker, about: f.About) -> list[f.Fact]:
     """An agent that is stopped may still end in any way; the rest just ends."""
-    is_agent = w.ran == w.attempt and w.collected < w.attempt
-    return _ends(w, base) if is_agent else [f.ActivityEnded(**base)]
+    is_agent = w.history.ran == w.attempt.number and w.history.collected < w.attempt.number
+    return _ends(w, about) if is_agent else [f.ActivityEnded(**about)]
 
 
-def _prepares(_: Worker, base: dict[str, Any]) -> list[f.Fact]:
+def _prepares(_: Worker, about: f.About) -> list[f.Fact]:
     return [
-        f.WorkspaceReady(**base, workspace="/w", prompt="p"),
-        f.PrepareFailed(**base, error="x"),
-        f.BaseConflicted(**base, paths=("x",)),
+        f.WorkspaceReady(**about, workspace="/w", prompt="p"),
+        f.PrepareFailed(**about, error="x"),
+        f.BaseConflicted(**about, paths=("x",)),
     ]
 
 
-def _collects(_: Worker, base: dict[str, Any]) -> list[f.Fact]:
+def _collects(_: Worker, about: f.About) -> list[f.Fact]:
     change = Change(head="c", base="b")
-    found = [f.Collected(**base, change=change), f.Collected(**base)]
-    return [*found, f.Collected(**base, error="x")]
+    found = [f.Collected(**about, change=change), f.Collected(**about)]
+    return [*found, f.Collected(**about, error="x")]
 
 
-def _checks(_: Worker, base: dict[str, Any]) -> list[f.Fact]:
-    return [f.CheckPassed(**base, check=GREEN), f.CheckFailed(**base, check=RED)]
+def _checks(_: Worker, about: f.About) -> list[f.Fact]:
+    return [f.CheckPassed(**about, check=GREEN), f.CheckFailed(**about, check=RED)]
 
 
-def _lands(_: Worker, base: dict[str, Any]) -> list[f.Fact]:
+def _lands(_: Worker, about: f.About) -> list[f.Fact]:
     return [
-        f.Landed(**base, target="main", old="1", new="2"),
-        f.ConflictsFound(**base, paths=("x",)),
-        f.LandRefused(**base, reason="dirty"),
-        f.CheckFailed(**base, check=RED),
+        f.Landed(**about, target="main", old="1", new="2"),
+        f.ConflictsFound(**about, paths=("x",)),
+        f.LandRefused(**about, reason="dirty"),
+        f.CheckFailed(**about, check=RED),
     ]
 
 
 GREEN = CheckResult(command="test", passed=True)
 RED = CheckResult(command="test", passed=False)
-ANSWERS: dict[type[ENTRY], Callable[[Worker, dict[str, Any]], list[f.Fact]]] = {
+ANSWERS: dict[type[ENTRY], Callable[[Worker, f.About], list[f.Fact]]] = {
     e.PrepareWorkspace: _prepares,
     e.StartAgent: _ends,
     e.StopActivity: _stops,
     e.Collect: _collects,
     e.RunCheck: _checks,
     e.Land: _lands,
-    e.StartTimer: lambda _, base: [f.BackoffElapsed(**base)],
+    e.StartTimer: lambda _, about: [f.BackoffElapsed(**about)],
 }
 """What the world may answer to each effect."""
 
@@ -171,7 +173,7 @@ class Core(RuleBasedStateMachine):
         """What a human retries is stopped by a human or its own end, and restarts nobody else."""
         for worker in sorted(self.by_hand):
             w = self.state.workers[worker]
-            cause = w.stop.cause if w.stop else w.cause
+            cause = w.attempt.stop.cause if w.attempt.stop else w.cause
             if w.phase.is_settled or w.phase is Phase.REVIEWING:
                 self.by_hand.discard(worker)
             assert cause is not StopCause.FAIL_FAST, "a sibling's failure stopped a human's retry"
@@ -195,8 +197,8 @@ class Core(RuleBasedStateMachine):
         return data.draw(st.sampled_from(sorted(found, key=lambda w: w.id))) if found else None
 
     @staticmethod
-    def base(w: Worker) -> dict[str, Any]:
-        return {"worker": w.id, "attempt": w.attempt}
+    def about(w: Worker) -> f.About:
+        return w.about(0.0)
 
     # ---------------------------------------------------------------- the world
 
@@ -208,8 +210,8 @@ class Core(RuleBasedStateMachine):
         w = self.state.workers[worker]
         if isinstance(effect, e.StartTimer):
             self.at = max(self.at, effect.until)
-        base = {"worker": worker, "attempt": effect.attempt, "at": self.at}
-        self.feed(data.draw(st.sampled_from(ANSWERS[type(effect)](w, base))))
+        about = effect.about(self.at)
+        self.feed(data.draw(st.sampled_from(ANSWERS[type(effect)](w, about))))
 
     @precondition(lambda self: len(self.journal) > 3)
     @rule(data=st.data())
@@ -219,7 +221,7 @@ class Core(RuleBasedStateMachine):
             fact
             for fact in self.journal
             if isinstance(fact, f.WorkerFact)
-            and fact.attempt < self.state.workers[fact.worker].attempt
+            and fact.attempt < self.state.workers[fact.worker].attempt.number
         ]
         if old:
             before = self.state
@@ -256,29 +258,29 @@ class Core(RuleBasedStateMachine):
     def stop(self, data: st.DataObject, is_kill: bool) -> None:  # noqa: FBT001  drawn
         w = data.draw(st.sampled_from([self.state.workers[i] for i in sorted(self.state.workers)]))
         cause = data.draw(st.sampled_from([StopCause.USER, StopCause.STALLED]))
-        self.feed(f.StopRequested(**self.base(w), cause=cause, is_kill=is_kill))
+        self.feed(f.StopRequested(**self.about(w), cause=cause, is_kill=is_kill))
 
     @rule(data=st.data(), mode=st.sampled_from(RetryMode))
     def retry(self, data: st.DataObject, mode: RetryMode) -> None:
         if w := self.some(data, *RETRIABLE):
             self.by_hand.add(w.id)
-            self.feed(f.RetryRequested(**self.base(w), mode=mode, is_alone=True))
+            self.feed(f.RetryRequested(**self.about(w), mode=mode, is_alone=True))
 
     @rule(data=st.data())
     def land(self, data: st.DataObject) -> None:
         w = self.some(data, Phase.REVIEWING)
         if w and w.outcome is Outcome.SUCCESS and not must_land_first(self.state, w.id):
-            self.feed(f.Approved(**self.base(w)))
+            self.feed(f.Approved(**self.about(w)))
 
     @rule(data=st.data())
     def reject(self, data: st.DataObject) -> None:
         if w := self.some(data, Phase.REVIEWING, Phase.CONFLICTED):
-            self.feed(f.Rejected(**self.base(w)))
+            self.feed(f.Rejected(**self.about(w)))
 
     @rule(data=st.data())
     def resolve(self, data: st.DataObject) -> None:
         if w := self.some(data, Phase.CONFLICTED):
-            self.feed(f.Resolved(**self.base(w), tree="t"))
+            self.feed(f.Resolved(**self.about(w), tree="t"))
 
     @rule(data=st.data())
     def choose(self, data: st.DataObject) -> None:
@@ -286,18 +288,18 @@ class Core(RuleBasedStateMachine):
             able = candidates(self.state, step)
             if able and self.state.steps[step.name].chosen is None:
                 w = self.state.workers[data.draw(st.sampled_from(able))]
-                self.feed(f.Chosen(**self.base(w)))
+                self.feed(f.Chosen(**self.about(w)))
                 return
 
     @rule(data=st.data())
     def ask(self, data: st.DataObject) -> None:
         if w := self.some(data, Phase.RUNNING):
-            self.feed(f.AgentAsked(**self.base(w), question=Question(id="q", text="?")))
+            self.feed(f.AgentAsked(**self.about(w), question=Question(id="q", text="?")))
 
     @rule(data=st.data())
     def reply(self, data: st.DataObject) -> None:
-        if (w := self.some(data, Phase.RUNNING)) and w.questions:
-            self.feed(f.HumanAnswered(**self.base(w), question="q", answer="x"))
+        if (w := self.some(data, Phase.RUNNING)) and w.attempt.questions:
+            self.feed(f.HumanAnswered(**self.about(w), question="q", answer="x"))
 
     @rule(is_paused=st.booleans())
     def pause(self, is_paused: bool) -> None:  # noqa: FBT001  drawn
@@ -307,7 +309,7 @@ class Core(RuleBasedStateMachine):
     def stop_all(self, stops_landings: bool) -> None:  # noqa: FBT001  drawn
         self.feed(f.RunStopRequested(at=self.at, stops_landings=stops_landings))
         landing = [w for w in self.state.workers.values() if w.phase is Phase.LANDING]
-        assert not stops_landings or all(w.prepared is not None for w in landing)
+        assert not stops_landings or all(w.landing.prepared is not None for w in landing)
 
     @rule(cap=st.integers(1, 4))
     def set_cap(self, cap: int) -> None:
@@ -338,7 +340,7 @@ class Core(RuleBasedStateMachine):
 
     def waits_for_slots(self) -> bool:
         """Only frozen or asking workers hold what others wait for."""
-        return any(w.questions for w in self.state.workers.values())
+        return any(w.attempt.questions for w in self.state.workers.values())
 
     @invariant()
     def a_report_counts_every_attempt(self) -> None:
@@ -373,7 +375,7 @@ def test_the_machine_notices_a_retry_that_restarts_siblings_and_is_stopped_by_on
     one, other = machine.state.workers
 
     def tell(kind: Any, worker: WorkerId, **more: Any) -> None:
-        machine.feed(kind(**Core.base(machine.state.workers[worker]), **more))
+        machine.feed(kind(**Core.about(machine.state.workers[worker]), **more))
 
     def fail(worker: WorkerId) -> None:
         tell(f.AttemptEnded, worker, ok=False)

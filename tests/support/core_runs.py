@@ -68,43 +68,42 @@ class Told:
     def outcome(self, step: str) -> Outcome:
         return self.state.steps[step].told
 
-    def base(self, name: str) -> dict[str, Any]:
-        worker = self.worker(name)
-        return {"worker": worker.id, "attempt": worker.attempt, "at": self.at}
+    def about(self, name: str) -> f.About:
+        return self.worker(name).about(self.at)
 
     # -------------------------------------------------------------------- the world's words
 
     def ready(self, *names: str) -> None:
         for name in names:
-            base = self.base(name)
-            self.feed(f.WorkspaceReady(**base, workspace="/w", prompt="do it", branch="b"))
+            about = self.about(name)
+            self.feed(f.WorkspaceReady(**about, workspace="/w", prompt="do it", branch="b"))
 
     def ended(self, name: str, *, ok: bool = True, **more: Any) -> None:
-        self.feed(f.AttemptEnded(**self.base(name), ok=ok, **more))
+        self.feed(f.AttemptEnded(**self.about(name), ok=ok, **more))
 
     def collected(
         self, name: str, change: Change | None = CHANGE, error: str | None = None
     ) -> None:
-        self.feed(f.Collected(**self.base(name), change=change, error=error))
+        self.feed(f.Collected(**self.about(name), change=change, error=error))
 
     def passed(self, name: str) -> None:
-        self.feed(f.CheckPassed(**self.base(name), check=PASSED))
+        self.feed(f.CheckPassed(**self.about(name), check=PASSED))
 
     def checked_red(self, name: str) -> None:
-        self.feed(f.CheckFailed(**self.base(name), check=FAILED))
+        self.feed(f.CheckFailed(**self.about(name), check=FAILED))
 
     def wait_over(self, name: str) -> None:
-        self.at = max(self.at, self.worker(name).not_before or 0.0)
-        self.feed(f.BackoffElapsed(**self.base(name)))
+        self.at = max(self.at, self.worker(name).next.not_before or 0.0)
+        self.feed(f.BackoffElapsed(**self.about(name)))
 
     def landed(self, name: str) -> None:
-        self.feed(f.LandPrepared(**self.base(name), target="main", old="1", new="2", detail="d"))
-        self.feed(f.Landed(**self.base(name), target="main", old="1", new="2"))
+        self.feed(f.LandPrepared(**self.about(name), target="main", old="1", new="2", detail="d"))
+        self.feed(f.Landed(**self.about(name), target="main", old="1", new="2"))
 
     # -------------------------------------------------------------------- a human's words
 
     def tell(self, fact: type[Any], name: str, **more: Any) -> None:
-        self.feed(fact(**self.base(name), **more))
+        self.feed(fact(**self.about(name), **more))
 
     def stop(self, name: str, cause: StopCause = StopCause.USER, *, is_kill: bool = False) -> None:
         self.tell(f.StopRequested, name, cause=cause, is_kill=is_kill)
@@ -133,11 +132,16 @@ class Told:
     def is_stopped(self, name: str) -> None:
         """The end that a stop leads to, whatever it stopped."""
         worker = self.worker(name)
-        if worker.ran == worker.attempt and worker.collected < worker.attempt:
-            self.ended(name, ok=False, cause=worker.stop.cause if worker.stop else None)
+        if (
+            worker.history.ran == worker.attempt.number
+            and worker.history.collected < worker.attempt.number
+        ):
+            self.ended(
+                name, ok=False, cause=worker.attempt.stop.cause if worker.attempt.stop else None
+            )
             self.collected(name)
         else:
-            self.feed(f.ActivityEnded(**self.base(name)))
+            self.feed(f.ActivityEnded(**self.about(name)))
 
 
 def a_run(*steps: PlannedStep, **runtime: Any) -> Told:

@@ -58,7 +58,7 @@ def test_a_question_that_was_answered_is_not_asked_again(told: Told):
     told.ask("a")
     told.tell(f.HumanAnswered, "a", question="q1", answer="allow")
     told.ask("a")
-    assert (told.worker("a").questions, told.effects) == ((), [])
+    assert (told.worker("a").attempt.questions, told.effects) == ((), [])
 
 
 def _may_i(told: Told, name: str, question: str, text: str = "May I?", **more: bool) -> None:
@@ -72,10 +72,10 @@ def test_a_permission_for_the_run_holds_for_whoever_asks_the_same() -> None:
     _may_i(told, "a", "q1")
     _may_i(told, "b", "q1")
     told.tell(f.HumanAnswered, "a", question="q1", answer="allow", is_for_run=True)
-    assert told.worker("b").questions == ()
+    assert told.worker("b").attempt.questions == ()
     _may_i(told, "a", "q2")
     assert e.SendAnswer(worker=A, attempt=1, question="q2", answer="allow") in told.acts
-    assert told.worker("a").questions == ()
+    assert told.worker("a").attempt.questions == ()
     answers = [event for event in told.events if isinstance(event, Answered)]
     assert [answer.by for answer in answers] == ["run"]
 
@@ -85,14 +85,14 @@ def test_a_permission_for_the_run_allows_nothing_else(told: Told):
     told.tell(f.HumanAnswered, "a", question="q1", answer="allow", is_for_run=True)
     _may_i(told, "a", "q2", "May I do more?")
     _may_i(told, "a", "q3", is_permission=False)
-    assert [q.id for q in told.worker("a").questions] == ["q2", "q3"]
+    assert [q.id for q in told.worker("a").attempt.questions] == ["q2", "q3"]
 
 
 def test_a_permission_given_once_is_asked_again(told: Told):
     _may_i(told, "a", "q1")
     told.tell(f.HumanAnswered, "a", question="q1", answer="allow")
     _may_i(told, "a", "q2")
-    assert [q.id for q in told.worker("a").questions] == ["q2"]
+    assert [q.id for q in told.worker("a").attempt.questions] == ["q2"]
 
 
 def test_an_answer_to_nothing_does_nothing(told: Told):
@@ -104,7 +104,7 @@ def test_a_question_nobody_needs_to_answer_is_withdrawn(told: Told):
     told.ask("a")
     told.tell(f.QuestionWithdrawn, "a", question="q1")
     assert told.acts == [e.HoldClocks(worker=A, attempt=1, is_held=False)]
-    assert told.worker("a").said == ()
+    assert told.worker("a").attempt.said == ()
 
 
 def test_what_was_said_to_an_attempt_does_not_count_for_the_next():
@@ -117,13 +117,13 @@ def test_what_was_said_to_an_attempt_does_not_count_for_the_next():
     run.wait_over("a")
     run.ready("a")
     run.ask("a")
-    assert [question.id for question in run.worker("a").questions] == ["q1"]
+    assert [question.id for question in run.worker("a").attempt.questions] == ["q1"]
 
 
 def test_questions_end_with_their_agent(told: Told):
     told.ask("a")
     told.ended("a")
-    assert told.worker("a").questions == ()
+    assert told.worker("a").attempt.questions == ()
     assert Badge.ASKS not in told.worker("a").badges
 
 
@@ -174,7 +174,7 @@ def test_a_stall_is_a_badge_while_nothing_moves(told: Told):
 def test_a_violation_is_told_and_remembered(told: Told):
     told.tell(f.ViolationSeen, "a", path="/x")
     assert told.events == [IsolationViolated(worker="a/worker_1", attempt=1, path="/x")]
-    assert told.worker("a").violations == ("/x",)
+    assert told.worker("a").attempt.violations == ("/x",)
 
 
 # ------------------------------------------------------------------ what observers are told
@@ -252,7 +252,7 @@ def test_words_that_were_not_heard_are_said_when_the_session_is_taken_up_again(t
     told.ended("a", session="s")
     told.collected("a")
     worker = told.worker("a")
-    assert (worker.phase, worker.tries) == (Phase.BACKING_OFF, 0)
+    assert (worker.phase, worker.history.tries) == (Phase.BACKING_OFF, 0)
     assert (worker.next.mode, worker.next.words) == (RetryMode.RESUME, "left")
     told.wait_over("a")
     told.ready("a")
@@ -314,4 +314,4 @@ def test_a_deaf_agent_refuses_words_at_once_and_only_once(told: Told):
     told.ended("a", ok=False)
     told.collected("a")
     assert [delivery for _, delivery in fate(told)] == [Delivery.QUEUED, Delivery.REFUSED]
-    assert told.worker("a").said[0].is_heard is False
+    assert told.worker("a").attempt.said[0].is_heard is False

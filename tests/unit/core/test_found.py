@@ -8,6 +8,8 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import offers
 from engine.core.report import report
+from engine.core.state import Attempt, ResolvedTree
+from engine.messages.commands import LandWish
 from engine.messages.results import Badge, Moment, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode, RetryRule
@@ -39,7 +41,7 @@ def test_a_resolved_base_waits_for_a_slot_like_any_other_work():
     assert told.phase("b") is Phase.QUEUED
     told.does("c")
     assert told.phase("b") is Phase.PREPARING
-    assert told.worker("b").attempt == 1
+    assert told.worker("b").attempt.number == 1
     prepare = next(act for act in told.acts if isinstance(act, e.PrepareWorkspace))
     assert prepare.resolved_base == "t"
 
@@ -75,10 +77,8 @@ def test_the_tree_that_resolved_a_base_is_never_landed_as_the_work():
         e.Land(
             worker=who("b"),
             attempt=1,
-            to=None,
-            style=None,
-            is_despite_check=False,
-            resolved=None,
+            wish=LandWish(),
+            resolution=None,
             prepared=None,
         )
     ]
@@ -196,7 +196,7 @@ def test_a_worker_that_is_being_stopped_waits_for_no_answer():
     told.ask("a")
     assert told.state.is_waiting_told
     told.feed(f.RunStopRequested(at=told.at))
-    assert told.worker("a").questions == ()
+    assert told.worker("a").attempt.questions == ()
     assert not told.state.is_waiting_told
     assert report(told.state).waits_for == ()
 
@@ -209,7 +209,7 @@ def test_a_landing_prepared_too_late_is_not_remembered():
     told.tell(f.RetryRequested, "a")
     dropped = told.state.dropped
     told.feed(f.LandPrepared(worker=who("a"), attempt=1, target="m", old="1", new="2", detail="d"))
-    assert told.worker("a").prepared is None
+    assert told.worker("a").landing.prepared is None
     assert told.state.dropped == dropped + 1
 
 
@@ -263,8 +263,9 @@ def test_a_login_that_is_held_lets_nobody_begin_until_its_time_or_a_human_says_s
     told.ended("a1")
     told.collected("a1")
     waiting = told.worker("a2")
-    assert (waiting.phase, waiting.cause, waiting.attempt) == (Phase.BACKING_OFF, held.cause, 0)
-    assert (waiting.error, waiting.rate_limited_until) == (reason, None)
+    assert (waiting.phase, waiting.cause) == (Phase.BACKING_OFF, held.cause)
+    assert waiting.attempt == Attempt(number=0, rate_limited_until=None)
+    assert waiting.error == reason
     told.tell(f.RetryRequested, "a2")
     assert told.phase("a2") is Phase.BACKING_OFF, "a budget is lifted by no retry"
     told.feed(f.LoginHeld(login=login, until=told.at + 60, at=told.at))
@@ -303,7 +304,7 @@ def test_a_landing_that_lost_its_race_forgets_what_it_had_prepared():
     told.tell(f.Resolved, "a", tree="t")
     (land,) = told.acts
     assert isinstance(land, e.Land)
-    assert (land.resolved, land.prepared) == ("t", None)
+    assert (land.resolution, land.prepared) == (ResolvedTree(tree="t"), None)
 
 
 def test_tries_go_on_from_the_moment_that_a_human_named_until_another_is_asked_for():

@@ -64,8 +64,8 @@ def test_a_ready_workspace_starts_the_agent():
         moved(Phase.PREPARING, Phase.RUNNING),
         e.StartAgent(worker=A, attempt=1),
     ]
-    assert told.worker("a").workspace == "/w"
-    assert told.worker("a").ran == 1
+    assert told.worker("a").begun.workspace == "/w"
+    assert told.worker("a").history.ran == 1
 
 
 def test_an_agent_that_ended_is_collected_however_it_ended():
@@ -119,7 +119,7 @@ def test_a_failed_check_is_a_failure_that_says_what_the_check_said():
         StopCause.CHECK,
         "2 tests failed",
     )
-    assert worker.check == FAILED
+    assert worker.review.check == FAILED
     assert told.acts == [e.ReleaseWorkspace(worker=A, attempt=1)]
 
 
@@ -188,7 +188,10 @@ def test_a_limit_that_was_met_is_told_and_kept():
     assert told.events[0] == LimitHitSeen(worker="a/worker_1", attempt=1, hit=hit)
     told.collected("a")
     worker = told.worker("a")
-    assert (worker.phase, worker.cause, worker.limit_hit) == (Phase.FAILED, StopCause.MEMORY, hit)
+    ended = worker.attempt.ended
+    assert (worker.phase, worker.cause) == (Phase.FAILED, StopCause.MEMORY)
+    assert ended is not None
+    assert ended.limit == hit
     assert worker.error == "memory: 600 of 512 MB"
 
 
@@ -196,7 +199,7 @@ def test_a_workspace_that_cannot_be_made_is_a_failure_of_the_setup():
     told = a_run(a_step("a"))
     told.tell(f.PrepareFailed, "a", error="no space left")
     worker = told.worker("a")
-    assert (worker.phase, worker.cause, worker.ran) == (Phase.FAILED, StopCause.SETUP, 0)
+    assert (worker.phase, worker.cause, worker.history.ran) == (Phase.FAILED, StopCause.SETUP, 0)
 
 
 def test_time_worked_adds_up_over_attempts():
@@ -208,7 +211,7 @@ def test_time_worked_adds_up_over_attempts():
         told.collected("a")
         if told.phase("a") is Phase.BACKING_OFF:
             told.wait_over("a")
-    assert told.worker("a").worked_s == 20
+    assert told.worker("a").history.worked_s == 20
 
 
 # ------------------------------------------------------------------ older facts, illegal facts
@@ -424,10 +427,14 @@ def test_a_prepared_landing_is_not_stopped_any_more():
 )
 def test_a_retry_begins_another_attempt_and_counts_tries_anew(phase: Phase):
     told = at_phase(phase)
-    number = told.worker("a").attempt
+    number = told.worker("a").attempt.number
     told.tell(f.RetryRequested, "a", mode=RetryMode.CONTINUE, feedback="shorter")
     worker = told.worker("a")
-    assert (worker.phase, worker.attempt, worker.tries) == (Phase.PREPARING, number + 1, 0)
+    assert (worker.phase, worker.attempt.number, worker.history.tries) == (
+        Phase.PREPARING,
+        number + 1,
+        0,
+    )
     assert (worker.next.mode, worker.next.previous) == (RetryMode.CONTINUE, number)
     assert worker.next.words == "shorter"
     assert (worker.outcome, worker.cause, worker.error, worker.badges) == (
@@ -454,7 +461,7 @@ def test_a_session_that_is_taken_up_twice_has_used_all_three_parts():
         told.ready("a")
         told.ended("a", ok=False, session=session, usage=Usage(output_tokens=used))
         told.collected("a", None)
-        before = told.worker("a").session_usage
+        before = told.worker("a").session.usage
         told.tell(f.RetryRequested, "a", mode=RetryMode.RESUME, is_alone=True)
         assert before is not None
         assert before.output_tokens == {3: 3, 2: 5, 4: 9, 5: 5}[used]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import candidates
+from engine.core.state import ResolvedTree
 from engine.ids import WOVEN, WorkerId
 from engine.messages.events import CheckFinished, ReviewWanted
 from engine.messages.results import Badge, Change, CheckResult
@@ -26,7 +27,7 @@ def test_a_landing_is_told_what_its_resolution_was_made_against():
     told.tell(f.Resolved, "a", tree="t", onto="c")
     (land,) = told.acts
     assert isinstance(land, e.Land)
-    assert (land.resolved, land.resolved_onto) == ("t", "c")
+    assert land.resolution == ResolvedTree(tree="t", onto="c")
 
 
 def test_a_check_run_again_is_kept_and_told_and_moves_nobody():
@@ -38,7 +39,7 @@ def test_a_check_run_again_is_kept_and_told_and_moves_nobody():
     assert told.events == [
         CheckFinished(worker=str(who("a")), attempt=1, check=failed("t"), is_for_landing=True)
     ]
-    assert told.worker("a").check == failed("t")
+    assert told.worker("a").review.check == failed("t")
     assert Badge.CHECK_FAILED in told.worker("a").badges
     told.tell(f.Rechecked, "a", check=CheckResult(command="true", passed=True, tree="t"))
     assert Badge.CHECK_FAILED not in told.worker("a").badges
@@ -80,7 +81,11 @@ def test_a_composite_woven_anew_takes_the_place_of_the_old_one():
     told.feed(woven())
     told.feed(woven(2, branch="x"))
     composite = told.state.workers[WorkerId("a", WOVEN)]
-    assert (composite.attempt, composite.change.head, composite.branch) == (2, "h2", "x")
+    assert (composite.attempt.number, composite.change.head, composite.begun.branch) == (
+        2,
+        "h2",
+        "x",
+    )
     assert len(told.state.plan.step("a").workers) == 3
     told.feed(f.Approved(worker=composite.id, attempt=2))
     told.feed(woven(3))
@@ -98,7 +103,7 @@ def test_a_resolution_whose_check_failed_is_decided_anew_and_not_landed_again():
     told.tell(f.Approved, "a")
     (land,) = told.acts
     assert isinstance(land, e.Land)
-    assert (land.resolved, land.resolved_onto) == (None, None)
+    assert land.resolution is None
 
 
 def test_a_change_that_loses_hunks_is_another_one_until_all_are_back():
@@ -112,16 +117,26 @@ def test_a_change_that_loses_hunks_is_another_one_until_all_are_back():
     less = replace(whole, head="l", tree="l", files=1)
     told.tell(f.HunksLeftOut, "a", change=less, hunks=("k",))
     w = told.worker("a")
-    assert (w.change, w.whole, w.left_out, w.is_check_stale) == (less, whole, ("k",), True)
+    assert (w.change, w.review.whole, w.review.left_out, w.review.is_check_stale) == (
+        less,
+        whole,
+        ("k",),
+        True,
+    )
     assert Badge.APPROVED not in w.badges
     assert told.events == [
         ReviewWanted(worker=str(who("a")), attempt=1, files=1, insertions=0, deletions=0)
     ]
     told.tell(f.HunksLeftOut, "a", change=replace(less, head="m", tree="m"), hunks=("k", "m"))
-    assert told.worker("a").whole == whole
+    assert told.worker("a").review.whole == whole
     told.tell(f.HunksLeftOut, "a", change=whole)
     w = told.worker("a")
-    assert (w.change, w.whole, w.left_out, w.is_check_stale) == (whole, None, (), False)
+    assert (w.change, w.review.whole, w.review.left_out, w.review.is_check_stale) == (
+        whole,
+        None,
+        (),
+        False,
+    )
 
 
 def test_hunks_left_out_too_late_or_before_a_retry_change_nothing_more():
@@ -136,4 +151,4 @@ def test_hunks_left_out_too_late_or_before_a_retry_change_nothing_more():
     told.tell(f.LandRefused, "a", reason="moved")
     told.tell(f.RetryRequested, "a")
     w = told.worker("a")
-    assert (w.whole, w.left_out, w.is_check_stale) == (None, (), False)
+    assert (w.review.whole, w.review.left_out, w.review.is_check_stale) == (None, (), False)

@@ -8,7 +8,7 @@ from engine.core import effects as e
 from engine.core import facts as f
 from engine.core.outcome import must_land_first
 from engine.core.rules import delay_s
-from engine.core.state import Worker
+from engine.core.state import Attempt, History, Worker
 from engine.messages.events import StepSettled
 from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
@@ -43,6 +43,11 @@ def broken(told: Told, *names: str) -> None:
 # ------------------------------------------------------------------ 1: retries
 
 
+def tried(number: int, tries: int) -> Worker:
+    attempt, history = Attempt(number=number), History(tries=tries)
+    return Worker(id=who("a"), attempt=attempt, history=history)
+
+
 @pytest.mark.parametrize(
     ("backoff", "expected"),
     [
@@ -56,10 +61,7 @@ def test_waits_grow_as_the_rule_says_with_a_tenth_of_jitter(
 ):
     rule = RetryRule(backoff=backoff, delay_s=2, longest_s=10)
     for tries, wait in enumerate(expected, 1):
-        waits = {
-            delay_s(rule, Worker(id=who("a"), tries=tries, attempt=n), seed="r1")
-            for n in range(200)
-        }
+        waits = {delay_s(rule, tried(n, tries), seed="r1") for n in range(200)}
         assert all(0.9 * wait <= one <= 1.1 * wait for one in waits)
         assert max(waits) - min(waits) > 0.1 * wait
 
@@ -69,11 +71,11 @@ def test_a_failed_attempt_is_tried_again_until_none_is_left():
     told.fails("a")
     worker = told.worker("a")
     assert worker.phase is Phase.BACKING_OFF
-    assert worker.not_before is not None
-    assert 9 <= worker.not_before - told.at <= 11
-    assert told.acts == [e.StartTimer(worker=who("a"), attempt=1, until=worker.not_before)]
+    assert worker.next.not_before is not None
+    assert 9 <= worker.next.not_before - told.at <= 11
+    assert told.acts == [e.StartTimer(worker=who("a"), attempt=1, until=worker.next.not_before)]
     told.wait_over("a")
-    assert (told.phase("a"), told.worker("a").attempt) == (Phase.PREPARING, 2)
+    assert (told.phase("a"), told.worker("a").attempt.number) == (Phase.PREPARING, 2)
     told.fails("a")
     assert told.phase("a") is Phase.FAILED
 
@@ -127,7 +129,11 @@ def test_a_lost_attempt_is_followed_at_once_by_another_and_no_try_is_counted(cau
     told = a_run(a_step("a"))
     told.fails("a", cause=cause)
     worker = told.worker("a")
-    assert (worker.phase, worker.tries, worker.not_before) == (Phase.BACKING_OFF, 0, told.at)
+    assert (worker.phase, worker.history.tries, worker.next.not_before) == (
+        Phase.BACKING_OFF,
+        0,
+        told.at,
+    )
     assert worker.next.failure == ""
     told.wait_over("a")
     told.fails("a")
@@ -179,7 +185,7 @@ def test_an_agent_that_ended_on_a_rate_limit_resumes_when_it_is_over():
     told.ended("a", ok=False, retry_at=told.at + 3600)
     told.collected("a")
     worker = told.worker("a")
-    assert (worker.phase, worker.not_before, worker.tries) == (
+    assert (worker.phase, worker.next.not_before, worker.history.tries) == (
         Phase.BACKING_OFF,
         told.at + 3600,
         0,
@@ -203,7 +209,7 @@ def test_one_login_holds_all_its_workers_and_nobody_else():
         Phase.PREPARING,
         Phase.BACKING_OFF,
     ]
-    assert told.worker("a3").not_before == told.at + 60
+    assert told.worker("a3").next.not_before == told.at + 60
     assert told.phase("b") is Phase.PREPARING
     told.at += 60
     told.wait_over("a3")
@@ -323,7 +329,7 @@ def test_a_human_is_asked_to_choose_and_their_choice_discards_the_others():
     told.tell(f.Chosen, "a2")
     assert told.phases("a1", "a2", "b") == [Phase.DISCARDED, Phase.REVIEWING, Phase.PREPARING]
     assert told.worker("a1").cause is StopCause.NOT_CHOSEN
-    assert told.worker("b").bases == ((who("a2"), 1),)
+    assert told.worker("b").attempt.bases == ((who("a2"), 1),)
 
 
 def test_a_choice_stops_siblings_that_still_run():
@@ -357,7 +363,7 @@ def test_a_single_success_needs_no_choice():
 def test_a_step_builds_on_every_change_below_it():
     told = a_run(a_step("a", 2, **EACH), a_step("b"), a_step("c", dependencies=("b", "a")), **WIDE)
     told.does("a1", "b", "a2")
-    assert told.worker("c").bases == ((who("a1"), 1), (who("a2"), 1), (who("b"), 1))
+    assert told.worker("c").attempt.bases == ((who("a1"), 1), (who("a2"), 1), (who("b"), 1))
 
 
 def test_a_step_waits_until_the_check_below_it_has_passed():
@@ -399,7 +405,7 @@ def test_a_retried_upstream_re_arms_what_ran_on_it():
     told.is_stopped("b")
     assert told.phase("b") is Phase.WAITING
     told.does("a")
-    assert (told.phase("b"), told.worker("b").bases) == (Phase.PREPARING, ((who("a"), 2),))
+    assert (told.phase("b"), told.worker("b").attempt.bases) == (Phase.PREPARING, ((who("a"), 2),))
 
 
 def test_finished_work_on_an_old_base_stays_with_a_badge():
@@ -468,7 +474,7 @@ def test_an_added_step_and_an_added_worker_take_part():
     told.feed(f.WorkerAdded(planned=a_step("a", 2).workers[1]))
     assert told.phases("a1", "a2", "b") == [Phase.PREPARING, Phase.PREPARING, Phase.WAITING]
     told.does("a1", "a2")
-    assert told.worker("b").bases == ((who("a1"), 1), (who("a2"), 1))
+    assert told.worker("b").attempt.bases == ((who("a1"), 1), (who("a2"), 1))
 
 
 # ------------------------------------------------------------------ 8: auto_merge
@@ -542,7 +548,7 @@ def test_rejecting_candidates_narrows_the_choice_until_one_is_left(kind: Policy)
     assert (told.outcome("a"), told.phase("b")) == (Outcome.SUCCESS, Phase.WAITING)
     assert told.step("a").choice_told == (who("a2"), who("a3"))
     told.tell(f.Rejected, "a2")
-    assert (told.phase("b"), told.worker("b").bases) == (Phase.PREPARING, ((who("a3"), 1),))
+    assert (told.phase("b"), told.worker("b").attempt.bases) == (Phase.PREPARING, ((who("a3"), 1),))
 
 
 def test_a_step_whose_candidates_are_all_rejected_is_cancelled():
@@ -605,7 +611,7 @@ def test_siblings_stay_as_they_are_while_another_has_failed():
     told = policy(PolicyKind.ALL)
     broken(told, "a2")
     told.ended("a3", ok=False, cause=StopCause.MEMORY)
-    told.feed(f.Collected(**told.base("a3"), change=None))
+    told.feed(f.Collected(**told.about("a3"), change=None))
     told.is_stopped("a1")
     assert told.phases("a1", "a2", "a3") == [Phase.CANCELLED, Phase.FAILED, Phase.CANCELLED]
     retried(told, "a2", "a3")

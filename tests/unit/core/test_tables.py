@@ -1,14 +1,15 @@
 """The tables of phases: complete, as intended, and drawn as they are in ARCHITECTURE.md."""
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from engine.core import facts as f
+from engine.core.advance import TELLERS
 from engine.core.entry import entry_effect
 from engine.core.phase import FINDS_ACTIVITY, QUIET, RULED, STOPPED_BY_POLICY, TOLD
 from engine.core.state import Stop
-from engine.core.told import TELLERS
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
 from tests.support.core_runs import a_run, who
 from tests.support.diagram import PAGE, phases_diagram, with_diagram
@@ -104,8 +105,8 @@ def test_each_phase_has_one_entry_effect_or_waits(phase: Phase):
     } | dict.fromkeys(SETTLED, "ReleaseWorkspace")
     told = a_run(a_step("a"))
     worker = told.worker("a")
-    object.__setattr__(worker, "phase", phase)
-    object.__setattr__(worker, "stop", Stop(cause=StopCause.USER))
+    attempt = replace(worker.attempt, stop=Stop(cause=StopCause.USER))
+    worker = replace(worker, phase=phase, attempt=attempt)
     effect = entry_effect(told.state, worker)
     assert (type(effect).__name__ if effect else None) == names.get(phase)
 

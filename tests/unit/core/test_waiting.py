@@ -28,7 +28,11 @@ def lose_login(told: Told, name: str) -> None:
 def test_a_worker_whose_login_ran_out_waits_with_a_badge(told: Told):
     lose_login(told, "a")
     worker = told.worker("a")
-    assert (worker.phase, worker.tries, worker.error) == (Phase.BACKING_OFF, 0, "please log in")
+    assert (worker.phase, worker.history.tries, worker.error) == (
+        Phase.BACKING_OFF,
+        0,
+        "please log in",
+    )
     assert worker.badges == {Badge.NEEDS_LOGIN}
     assert worker.next.mode is RetryMode.RESUME
     (timer,) = told.acts
@@ -79,16 +83,16 @@ def test_a_network_lost_in_sleep_costs_no_try(told: Told):
     told.ended("a", ok=False, error="fetch failed", is_asleep=True, session="s")
     told.collected("a")
     worker = told.worker("a")
-    assert (worker.phase, worker.tries) == (Phase.BACKING_OFF, 0)
-    assert worker.not_before is not None
-    assert worker.not_before > told.at
+    assert (worker.phase, worker.history.tries) == (Phase.BACKING_OFF, 0)
+    assert worker.next.not_before is not None
+    assert worker.next.not_before > told.at
     assert worker.next.mode is RetryMode.RESUME
 
 
 def test_a_network_lost_awake_is_a_failure(told: Told):
     told.ended("a", ok=False, error="fetch failed")
     told.collected("a")
-    assert (told.phase("a"), told.worker("a").tries) == (Phase.FAILED, 1)
+    assert (told.phase("a"), told.worker("a").history.tries) == (Phase.FAILED, 1)
 
 
 def test_a_limit_holds_every_agent_of_its_vendor_by_whatever_name():

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from engine.core.state import RunState, initial_state
+from engine.core.state import Begun, RunState, initial_state
 from engine.ids import RunId, WorkerId
 from engine.phases import Phase
 from engine.proof import looking
@@ -62,7 +62,8 @@ class Ground:
         return self.run.parent / "trees" / worker.short
 
     def stand(self, worker: WorkerId, phase: Phase) -> None:
-        w = replace(self.state.workers[worker], phase=phase, workspace=str(self.tree(worker)))
+        begun = Begun(workspace=str(self.tree(worker)))
+        w = replace(self.state.workers[worker], phase=phase, begun=begun)
         self.state = replace(self.state, workers={**self.state.workers, worker: w})
 
     def begin(self, worker: WorkerId) -> Asked:

@@ -140,7 +140,7 @@ def test_an_answer_goes_to_the_question_it_names_or_the_oldest():
     told.ask("a", "q2")
     assert "no longer" in refusal(told, c.Answer(worker="a", answer="x", question="q9")).reason
     ruling(told, c.Answer(worker="a", answer="x"))
-    assert [question.id for question in told.worker("a").questions] == ["q2"]
+    assert [question.id for question in told.worker("a").attempt.questions] == ["q2"]
 
 
 def test_a_step_joins_a_run_only_if_it_fits():

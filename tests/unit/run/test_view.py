@@ -23,6 +23,6 @@ def test_a_humans_retry_counts_its_own_attempts_on_top():
     assert shown(told) == (1, 1)
     fail(told)
     assert shown(told) == (1, 1)
-    told.feed(f.RetryRequested(**told.base("a"), mode=RetryMode.FRESH))
+    told.feed(f.RetryRequested(**told.about("a"), mode=RetryMode.FRESH))
     told.ready("a")
     assert shown(told) == (2, 2)
