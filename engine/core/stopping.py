@@ -7,7 +7,7 @@ from engine.core import facts as f
 from engine.core.effects import StopActivity
 from engine.core.phase import FINDS_ACTIVITY
 from engine.core.state import StepState, Worker
-from engine.core.turn import Turn, requeued, stopping
+from engine.core.turn import Turn, requeued, under_stop
 from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
 
@@ -24,7 +24,7 @@ def stop(turn: Turn, w: Worker, cause: StopCause, *, is_kill: bool, move: Move) 
     """Stop a worker wherever it stands; one that has come to rest stays as it is."""
     if w.phase.is_settled:
         return
-    attempt, known = stopping(w, cause, is_kill=is_kill), w.attempt.stop
+    attempt, known = under_stop(w, cause, is_kill=is_kill), w.attempt.stop
     if w.phase in FINDS_ACTIVITY:
         attempt = replace(attempt, questions=())
         move(replace(w, attempt=attempt, badges=w.badges - {Badge.ASKS}), Phase.STOPPING)

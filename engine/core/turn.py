@@ -214,7 +214,7 @@ _LASTING = frozenset({StopCause.RACE_LOST, StopCause.NOT_CHOSEN})
 """Causes of stops that no rule undoes."""
 
 
-def stopping(w: Worker, cause: StopCause, *, is_kill: bool) -> Attempt:
+def under_stop(w: Worker, cause: StopCause, *, is_kill: bool) -> Attempt:
     """Return the attempt under a stop: the first cause is kept, a kill is never undone.
 
     Only a human's own stop comes before causes that the rules follow with another attempt: what a
