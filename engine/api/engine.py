@@ -158,7 +158,7 @@ class Engine:
         seeds = Seeds(place.workspaces / ".trusted-seeds", env)
         tools = Tools(
             starter=starter,
-            workshop=Workshops(
+            workshops=Workshops(
                 place, layout=place.layout, shelter=shelter, clock=clock, seeds=seeds
             ),
             layout=place.layout,

@@ -34,7 +34,7 @@ _MOST_NAMED = 100  # an exit.json has its place reserved, and no more
 _FOREIGN_HOLDER_S = 0.5
 
 
-class Attempt:
+class KeptAttempt:
     """The attempt this keeper exists for.
 
     Attributes:

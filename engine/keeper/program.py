@@ -22,7 +22,7 @@ import sys
 import traceback
 
 from engine.keeper import files, kernel, spawn, wire
-from engine.keeper.attempt import Attempt
+from engine.keeper.attempt import KeptAttempt
 from engine.keeper.cgroups import Cgroups
 from engine.keeper.control import Control
 from engine.keeper.loop import Loop, signals_as_descriptor
@@ -128,7 +128,7 @@ class Service:
         try:
             folder = _claim(request, self._wake_fd)
             control = Control(loop, folder.fd)
-            attempt = Attempt(loop, request, folder, control)
+            attempt = KeptAttempt(loop, request, folder, control)
         except (AttemptRefused, OSError) as why:
             kind, text = why.args if isinstance(why, AttemptRefused) else ("failed", str(why))
             with contextlib.suppress(OSError):
@@ -175,7 +175,7 @@ def _claim(request: Request, wake_fd: int) -> files.Folder:
     return files.Folder(fd, wake_fd, {**content, "cgroups": cgroups})
 
 
-def _woken(wake_fd: int, attempt: Attempt) -> None:
+def _woken(wake_fd: int, attempt: KeptAttempt) -> None:
     if _is_told_to_end(wake_fd):
         attempt.command({"do": "stop", "cause": "SHUTDOWN", "grace_s": None})
     attempt.reap()
@@ -188,7 +188,7 @@ def _is_told_to_end(wake_fd: int) -> bool:
     return signal.SIGTERM in heard or signal.SIGHUP in heard
 
 
-def _tether(loop: Loop, folder: files.Folder, attempt: Attempt, control: Control) -> None:
+def _tether(loop: Loop, folder: files.Folder, attempt: KeptAttempt, control: Control) -> None:
     """End with the engine.
 
     Its end is seen at once by its pidfd, which no forked copy can hold open; the closed connection

@@ -61,14 +61,14 @@ class Known(NamedTuple):
     trees: RestingTrees
 
 
-class Asked(NamedTuple):
+class TreeQuestion(NamedTuple):
     """Of whose attempt a look is to tell what changed, and since when."""
 
     worker: WorkerId
     before: Before
 
 
-class Seen(NamedTuple):
+class TreeAnswer(NamedTuple):
     """What a look after an attempt found; nothing was rewritten by whom it could not be."""
 
     executed: tuple[str, ...]
@@ -109,7 +109,9 @@ class Sight:
         ended = known.ended.count() if is_open else 0
         return Before(since_ns=since_ns, digests=digests, refs={}, ended=ended), is_open
 
-    def after(self, state: RunState, known: Known, several: Sequence[Asked]) -> list[Seen]:
+    def after(
+        self, state: RunState, known: Known, several: Sequence[TreeQuestion]
+    ) -> list[TreeAnswer]:
         """What is not as it was before each of these."""
         first = min(before.since_ns for _, before in several)
         changed = known.ended.rewritten(max(before.ended for _, before in several), first)
@@ -118,15 +120,17 @@ class Sight:
         # Mostly nothing changed at all: then one walk says so for everybody.
         is_calm = len(several) > 1 and self._is_calm(state, several, resting)
         return [
-            Seen(
+            TreeAnswer(
                 executed=self._executed(before, digests),
-                trees=_NO_NEWS if is_calm else self._news(state, Asked(worker, before), resting),
+                trees=_NO_NEWS
+                if is_calm
+                else self._news(state, TreeQuestion(worker, before), resting),
                 rewritten=_since(before, changed) if self.is_open(state, worker) else None,
             )
             for worker, before in several
         ]
 
-    def _is_calm(self, state: RunState, several: Sequence[Asked], resting: Resting) -> bool:
+    def _is_calm(self, state: RunState, several: Sequence[TreeQuestion], resting: Resting) -> bool:
         first = min(before.since_ns for _, before in several)
         is_open = any(self.is_open(state, worker) for worker, _ in several)
         reached = resting if is_open else {}
@@ -135,7 +139,7 @@ class Sight:
             tops[str(self._place.project.resolve())] = max((first, *self._moved.values()))
         return self._walk(tops) == _NO_NEWS
 
-    def _news(self, state: RunState, asked: Asked, resting: Resting) -> News:
+    def _news(self, state: RunState, asked: TreeQuestion, resting: Resting) -> News:
         """What was written since in the user's checkout, and in trees where nobody worked."""
         since_ns = asked.before.since_ns
         tops = {

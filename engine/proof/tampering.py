@@ -25,7 +25,7 @@ from engine.core.state import RunState
 from engine.git.objects import refs_below
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import OutsideChanged
-from engine.proof.looking import Asked, Before, Known, Seen, Sight
+from engine.proof.looking import Before, Known, Sight, TreeAnswer, TreeQuestion
 from engine.proof.resting import RestingTrees
 from engine.proof.together import Together
 from engine.proof.written_once import EndedAttempts
@@ -161,13 +161,13 @@ class Proof:
         refs = _users(state, await self._refs()) if is_open else {}
         return [each if isinstance(each, Found) else self._judged(*each, refs) for each in seen]
 
-    def _may_be_half_made(self, each: "Found | tuple[Before, Seen]") -> bool:
+    def _may_be_half_made(self, each: "Found | tuple[Before, TreeAnswer]") -> bool:
         """Tell whether what changed may be a worktree that an engine just makes or removes."""
         return isinstance(each, tuple) and any(map(self._sight.is_of_worktree, each[1].executed))
 
     def _see(
         self, state: RunState, several: Sequence[_Question]
-    ) -> tuple[list[Found | tuple[Before, Seen]], float]:
+    ) -> tuple[list[Found | tuple[Before, TreeAnswer]], float]:
         """What is seen of each of them, and what looking cost."""
         began = time.thread_time()
         known = self._of(state)
@@ -177,7 +177,7 @@ class Proof:
         answers = [each if isinstance(each, Found) else (each.before, next(seen)) for each in noted]
         return answers, time.thread_time() - began
 
-    def _noted(self, state: RunState, known: Known, question: _Question) -> Asked | Found:
+    def _noted(self, state: RunState, known: Known, question: _Question) -> TreeQuestion | Found:
         """How things were; of an attempt, if what was noted of them is still there."""
         _, worker, before, note = question
         tree = state.workers[worker].begun.workspace
@@ -191,14 +191,14 @@ class Proof:
             return self._gone(state, worker, note)
         if before is None or before.ended > known.ended.known:
             return self._gone(state, worker, known.ended.file)
-        return Asked(worker, before)
+        return TreeQuestion(worker, before)
 
     def _gone(self, state: RunState, worker: WorkerId, file: Path | None) -> Found:
         if self._sight.is_open(state, worker):
             return Found(violations=(str(file),))
         return Found(mentioned=(str(file),), remark=_FORGOTTEN)
 
-    def _judged(self, before: Before, seen: Seen, refs: Mapping[str, str]) -> Found:
+    def _judged(self, before: Before, seen: TreeAnswer, refs: Mapping[str, str]) -> Found:
         written = tuple(map(str, seen.trees.paths))
         if seen.rewritten is None:
             mentioned = (*seen.executed, *written)

@@ -34,7 +34,7 @@ _UNFINISHED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class DiffWanted:
     """What is to be shown.
 
     Attributes:
@@ -65,7 +65,9 @@ class Comparisons:
         self._repo = repo
         self._snap = snap
 
-    async def diff(self, state: RunState, w: Worker, wanted: Wanted, folder: Path) -> ChangeDiff:
+    async def diff(
+        self, state: RunState, w: Worker, wanted: DiffWanted, folder: Path
+    ) -> ChangeDiff:
         """One attempt's work against what is wanted; pictures of living trees lie in `folder`.
 
         Raises:
@@ -88,7 +90,9 @@ class Comparisons:
         """Let go of all pictures of a tree that has come to its end."""
         await to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
 
-    async def _diff(self, state: RunState, w: Worker, wanted: Wanted, folder: Path) -> ChangeDiff:
+    async def _diff(
+        self, state: RunState, w: Worker, wanted: DiffWanted, folder: Path
+    ) -> ChangeDiff:
         where = Where(objects=str(folder))
         work = await self._work(state, w, wanted.attempt, folder)
         if wanted.against == TARGET:
@@ -133,7 +137,7 @@ class Comparisons:
         return await resolve(self._repo, names.base), await resolve(self._repo, names.head)
 
     async def _old(
-        self, state: RunState, w: Worker, wanted: Wanted, work: _Work, *, where: Where
+        self, state: RunState, w: Worker, wanted: DiffWanted, work: _Work, *, where: Where
     ) -> tuple[str, str]:
         """What the work is held against, and how that is called."""
         against = wanted.against

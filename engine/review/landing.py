@@ -40,7 +40,7 @@ from engine.private import private_folder
 from engine.review.conflicts import conflict_paths
 from engine.review.landing_results import (
     Checker,
-    Conflicted,
+    LandingConflicts,
     Moved,
     ReadyToLand,
     Refusal,
@@ -80,8 +80,8 @@ _WAYS_BACK = (
 )
 
 
-class Landings:
-    """Landings in one repository."""
+class GitLandings:
+    """GitLandings in one repository."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Landings:
 
     async def prepare(
         self, state: RunState, effect: e.Land, check: Checker | None
-    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
+    ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
         """Merged in memory and checked as the exact tree that will be there."""
         if effect.prepared is not None:
             return _ready(from_json(LandPrepared, effect.prepared), tree="")
@@ -163,7 +163,9 @@ class Landings:
         wanted = [os.fsencode(path) for path in paths]
         return bool(await edited_paths(self._repo, f"refs/heads/{target}", wanted))
 
-    async def _compose(self, state: RunState, effect: e.Land) -> Composed | Conflicted | Refusal:
+    async def _compose(
+        self, state: RunState, effect: e.Land
+    ) -> Composed | LandingConflicts | Refusal:
         w = state.workers[effect.worker]
         change, target = w.change, effect.wish.to or state.plan.runtime.target
         if change is None or change.head is None or change.base is None or target is None:
@@ -171,7 +173,7 @@ class Landings:
         signature = self._repo.settings.sign(int(self._clock.now()))
         old = await read_ref(self._repo, f"refs/heads/{target}", change.head, change.base)
         tree = await self._resolved(state, effect, target=target, old=old)
-        if isinstance(tree, Conflicted):
+        if isinstance(tree, LandingConflicts):
             return tree
         request = LandRequest(
             target=target,
@@ -197,11 +199,11 @@ class Landings:
         if composed.unsafe:
             names = _named(composed.unsafe)
             return Refusal(reason=f"the result would hold paths that git refuses: {names}")
-        return Conflicted(paths=conflict_paths(composed))
+        return LandingConflicts(paths=conflict_paths(composed))
 
     async def _resolved(
         self, state: RunState, effect: e.Land, *, target: str, old: str | None
-    ) -> str | Conflicted | None:
+    ) -> str | LandingConflicts | None:
         """The tree that a human made of the conflicts, for the target as it is now.
 
         On a target that has moved since, that tree would take back what came in between: the
@@ -213,10 +215,10 @@ class Landings:
         w = state.workers[effect.worker]
         again = await self._resolutions.again(state, w, target=target)
         if not isinstance(again, str):
-            return Conflicted(paths=again, reason=_MOVED)
+            return LandingConflicts(paths=again, reason=_MOVED)
         if effect.wish.result not in {None, again}:
             paths = await self._resolutions.paths(state, w)
-            return Conflicted(paths=paths, reason=_MOVED)
+            return LandingConflicts(paths=paths, reason=_MOVED)
         return again
 
     async def _check(

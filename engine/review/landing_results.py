@@ -1,15 +1,18 @@
 """The results of a landing: prepared, conflicted, refused or undone; and who checks its tree."""
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.core import effects as e
+from engine.core.state import RunState, Worker
 from engine.messages.results import CheckResult
 from engine.site.shelter import GitPlaces
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conflicted:
+class LandingConflicts:
     """The change and the target cannot be merged without a human; `reason` says what is new."""
 
     paths: tuple[str, ...]
@@ -90,3 +93,31 @@ class Undone:
     target: str
     at: str | None
     is_added: bool = False
+
+
+class Landings(Protocol):
+    """Moves changes onto their targets, one way for each kind of workspace."""
+
+    async def prepare(
+        self, state: RunState, effect: e.Land, check: Checker | None
+    ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
+        """Merge in memory and check the exact tree; a CheckResult is one that failed."""
+
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Return whether the user's edits in these files still keep a landing from its target."""
+
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """Run the check once more, on the exact tree that would land or on the worker's own."""
+
+    async def check_commit(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """Run the check on a commit's files, in a tree that is warm from the checks before."""
+
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
+        """Move the target, or roll a prepared move forward."""
+
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
+        """Take a landing back, or say why it stays."""

@@ -20,7 +20,7 @@ from engine.messages import questions as q
 from engine.messages.diffs import ChangeDiff
 from engine.messages.logs import LogChunk
 from engine.messages.results import EngineView, Entrance, Machine, RunReport, RunView
-from engine.review.comparing import Wanted
+from engine.review.comparing import DiffWanted
 from engine.run import merge_answers
 from engine.run.runs import Runs
 from engine.run.view import view_of
@@ -93,12 +93,12 @@ async def read_diff(runs: Runs, question: q.ReadDiff) -> ChangeDiff:
         WorkspaceError: There is no such worker, or nothing of it to compare.
     """
     state, found = await runs.seen_worker(question.run, question.worker)
-    wanted = Wanted(
+    wanted = DiffWanted(
         attempt=question.attempt or found.attempt.number,
         against=question.against,
         context=question.context,
     )
-    return await runs.tools.workshop.diff(state, found, wanted)
+    return await runs.tools.workshops.of(state.plan).diff(state, found, wanted)
 
 
 async def enter_sandbox(runs: Runs, question: q.EnterSandbox) -> Entrance:

@@ -14,6 +14,7 @@ from engine.messages.diffs import ChangeDiff
 from engine.messages.results import Change, CheckResult, Moment
 from engine.phases import Phase
 from engine.plan.model import IsolationStrategy, PlannedStep
+from engine.review.desk import MergeDesk
 from engine.review.landing_results import Refusal
 from engine.review.sight import require_all_seen, require_seen
 from engine.run.judge import agent_named
@@ -23,6 +24,11 @@ from engine.work.asking import ask_agent
 from engine.work.checking import Checking
 
 
+def _desk(runs: Runs, state: RunState) -> MergeDesk:
+    """Return where humans decide about the merges of a run."""
+    return runs.tools.workshops.of(state.plan).merging(state)
+
+
 async def read_conflicts(runs: Runs, question: m.ReadConflicts) -> m.ConflictView:
     """Return a worker's conflicts and what is decided; with the text of one file if it is named.
 
@@ -30,7 +36,11 @@ async def read_conflicts(runs: Runs, question: m.ReadConflicts) -> m.ConflictVie
         WorkspaceError: There is no such worker, or it has no conflicts.
     """
     state, found = await runs.seen_worker(question.run, question.worker)
-    return await runs.tools.workshop.merging(state).conflicts(state, found.id, question.path)
+    return (
+        await runs.tools.workshops.of(state.plan)
+        .merging(state)
+        .conflicts(state, found.id, question.path)
+    )
 
 
 async def decide_conflict(runs: Runs, question: m.DecideConflict) -> m.ConflictView:
@@ -43,7 +53,11 @@ async def decide_conflict(runs: Runs, question: m.DecideConflict) -> m.ConflictV
     action = question.action
     if isinstance(action, c.AskAgent):
         return await _ask_agent(runs, live, found, action)
-    view = await runs.tools.workshop.merging(live.state).resolve(live, found.id, action)
+    view = (
+        await runs.tools.workshops.of(live.state.plan)
+        .merging(live.state)
+        .resolve(live, found.id, action)
+    )
     if isinstance(action, c.FinishResolving):
         runs.note_command(live, "FinishResolving", str(found.id))
     return view
@@ -59,7 +73,7 @@ async def _ask_agent(runs: Runs, live: LiveRun, w: Worker, action: c.AskAgent) -
             f"there is no agent {action.agent!r}" if action.agent else f"{w.id} has no agent",
             hint="Name one of the manifest's agents, or an adapter.",
         )
-    desk = runs.tools.workshop.merging(live.state)
+    desk = _desk(runs, live.state)
     inquiry, view = await desk.ask(live, w.id, action, by=choice.name)
 
     async def listen() -> None:
@@ -90,7 +104,7 @@ async def check_worker(runs: Runs, question: m.CheckWorker) -> CheckResult:
         raise WorkspaceError(f"{w.id.step} has no check", hint="Give its step a `check:`.")
     checking = Checking(live, runs.tools, e.RunCheck(worker=w.id, attempt=w.attempt.number))
     async with runs.tools.landing:
-        found = await runs.tools.workshop.check_again(
+        found = await runs.tools.workshops.of(live.state.plan).landings.check_again(
             live.state, w, checking, is_own=question.is_own
         )
     if isinstance(found, Refusal):
@@ -126,14 +140,14 @@ async def check_together(runs: Runs, question: m.CheckTogether) -> m.BatchCheck:
     commands = {live.state.plan.step(worker.step).check for worker in ids}
     if len(commands) > 1:
         raise WorkspaceError("these have different checks: they cannot be checked as one")
-    batch = await runs.tools.workshop.merging(live.state).batch(live.state, ids)
+    batch = await _desk(runs, live.state).batch(live.state, ids)
     fits = tuple(map(str, batch.trees))
     if not fits or commands == {None}:
         return m.BatchCheck(fits=fits, tree=batch.tree or None)
     w = live.state.workers[ids[0]]
     checker = Checking(live, runs.tools, e.RunCheck(worker=w.id, attempt=w.attempt.number))
     async with runs.tools.landing:
-        check = await runs.tools.workshop.check_commit(
+        check = await runs.tools.workshops.of(live.state.plan).landings.check_commit(
             live.state, batch.commit, batch.tree, checker
         )
     if isinstance(check, Refusal):
@@ -157,7 +171,11 @@ async def plan_landings(runs: Runs, question: m.PlanLandings) -> tuple[m.Planned
     if not found:
         return ()
     state, ids = found[0][0], [w.id for _, w in found]
-    return await runs.tools.workshop.merging(state).landing_order(state, ids, question.by)
+    return (
+        await runs.tools.workshops.of(state.plan)
+        .merging(state)
+        .landing_order(state, ids, question.by)
+    )
 
 
 async def list_candidates(runs: Runs, question: m.ListCandidates) -> m.CandidateTable:
@@ -167,7 +185,7 @@ async def list_candidates(runs: Runs, question: m.ListCandidates) -> m.Candidate
         WorkspaceError: There is no such step.
     """
     state, planned = await _step(runs, question.run, question.step)
-    return await runs.tools.workshop.merging(state).candidates(state, planned)
+    return await _desk(runs, state).candidates(state, planned)
 
 
 async def compare_workers(runs: Runs, question: m.CompareWorkers) -> ChangeDiff:
@@ -178,7 +196,7 @@ async def compare_workers(runs: Runs, question: m.CompareWorkers) -> ChangeDiff:
     """
     state, first = await runs.seen_worker(question.run, question.one)
     second = (await runs.seen_worker(question.run, question.other))[1]
-    return await runs.tools.workshop.merging(state).compare(first, second)
+    return await _desk(runs, state).compare(first, second)
 
 
 async def leave_out_hunks(runs: Runs, question: m.LeaveOutHunks) -> Change:
@@ -189,7 +207,7 @@ async def leave_out_hunks(runs: Runs, question: m.LeaveOutHunks) -> Change:
         WorkspaceError: It cannot be done now, or there is no such hunk.
     """
     live, w = await runs.worker(question.worker, run=question.run)
-    desk = runs.tools.workshop.merging(live.state)
+    desk = _desk(runs, live.state)
     left = await desk.leave_out(live, w.id, question.hunks, seen=question.seen)
     runs.note_command(live, "LeaveOut", str(w.id))
     return left
@@ -205,7 +223,7 @@ async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:
     state, planned = await _step(runs, question.run, question.step)
     live, first = await runs.worker(str(planned.workers[0].id), run=state.run)
     require_all_seen(live.state, question.seen)
-    desk = runs.tools.workshop.merging(live.state)
+    desk = _desk(runs, live.state)
     woven = await desk.woven(live.state, planned, question.hunks)
     if isinstance(woven, str):
         return m.Wove(reason=woven)
@@ -215,7 +233,7 @@ async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:
         effect = e.RunCheck(worker=first.id, attempt=first.attempt.number)
         checker = Checking(live, runs.tools, effect)
         async with runs.tools.landing:
-            found = await runs.tools.workshop.check_commit(
+            found = await runs.tools.workshops.of(live.state.plan).landings.check_commit(
                 live.state, woven.head, woven.tree, checker
             )
         if isinstance(found, Refusal):
@@ -245,7 +263,7 @@ async def list_moments(runs: Runs, question: m.ListMoments) -> tuple[Moment, ...
     state, found = await runs.seen_worker(question.run, question.worker)
     if state.plan.runtime.isolation is IsolationStrategy.DIRECTORY:
         return ()
-    return await runs.tools.workshop.merging(state).moments(state.run).of(found.id)
+    return await _desk(runs, state).moments(state.run).of(found.id)
 
 
 async def moments_for(runs: Runs, live: LiveRun, command: c.Command) -> tuple[Moment, ...]:

@@ -21,7 +21,7 @@ from engine.messages.logs import LogKind
 from engine.messages.results import CheckResult
 from engine.phases import Phase, StopCause
 from engine.proof.tampering import tell
-from engine.review.comparing import Wanted
+from engine.review.comparing import DiffWanted
 from engine.run.stalls import is_stall_question
 from engine.site.in_thread import is_in_thread
 from engine.site.shelter import Job
@@ -34,7 +34,7 @@ from engine.work.replay import story_before
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
 from engine.work.watch import Watch
-from engine.work.workshop import BaseClash, Made
+from engine.work.workshop import BaseClash, Made, Workshop
 
 _AGAIN_S = 2.0
 _NOT_AGAIN = e.StartTimer | e.ReleaseWorkspace
@@ -49,6 +49,10 @@ class Performer:
         self._tools = tools
         self._activities = activities
         self._landings = LandingWork(run, tools)
+
+    @property
+    def _workshop(self) -> Workshop:
+        return self._tools.workshops.of(self._run.state.plan)
 
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
@@ -139,7 +143,7 @@ class Performer:
         return effect.about(self._tools.clock.now())
 
     async def _prepare(self, effect: e.PrepareWorkspace) -> None:
-        made = await self._tools.workshop.prepare(self._run.state, effect)
+        made = await self._workshop.prepare(self._run.state, effect)
         if isinstance(made, BaseClash):
             self._run.feed(f.BaseConflicted(**self._about(effect), paths=made.paths))
             return
@@ -172,7 +176,7 @@ class Performer:
         """Take away a workspace that no agent has come to: nobody would know of it again."""
         if self._worker(effect).history.ran < effect.attempt:
             with suppress(EngineError, OSError):
-                await self._tools.workshop.abandon(self._run.state, effect)
+                await self._workshop.abandon(self._run.state, effect)
 
     async def _set_up(self, effect: e.PrepareWorkspace, made: Made) -> str | None:
         """Run the manifest's setup, on top of what it made before of the user's own files."""
@@ -201,7 +205,7 @@ class Performer:
             attempt=AttemptId(state.run, effect.worker, effect.attempt),
             workspace=path,
             limits=state.limits_of(effect.worker),
-            git=self._tools.workshop.git_places(state, effect.worker),
+            git=self._workshop.git_places(state, effect.worker),
         )
         return await self._tools.starter.shelter.report_for(state, job)
 
@@ -210,15 +214,15 @@ class Performer:
         if not wants_prior_diff(w) or w.next.previous is None:
             return None
         with suppress(EngineError):
-            wanted = Wanted(attempt=w.next.previous)
-            return await self._tools.workshop.diff(self._run.state, w, wanted)
+            wanted = DiffWanted(attempt=w.next.previous)
+            return await self._workshop.diff(self._run.state, w, wanted)
         return None
 
     async def _collect(self, effect: e.Collect) -> None:
         attempt = self._attempt(effect)
         found = await self._tools.proof.end(self._run, attempt)
         tell(self._run, found, attempt, at=self._tools.clock.now())
-        kept = await self._tools.workshop.collect(self._run.state, effect)
+        kept = await self._workshop.collect(self._run.state, effect)
         self._run.feed(f.Collected(**self._about(effect), change=kept.change, error=kept.error))
 
     async def _check(self, effect: e.RunCheck) -> None:
@@ -246,7 +250,7 @@ class Performer:
             has_teardown = self._run.state.plan.workspace.teardown is not None
             if has_teardown and w.begun.workspace and await anyio.Path(w.begun.workspace).is_dir():
                 await Checking(self._run, self._tools, effect).teardown(w.begun.workspace)
-            await self._tools.workshop.release(self._run.state, effect)
+            await self._workshop.release(self._run.state, effect)
 
     async def put_away(self, activity: Activity) -> None:
         """Give a workspace back that nothing works in, whatever its work still waits for."""
@@ -254,7 +258,7 @@ class Performer:
         effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
             with suppress(EngineError, OSError):
-                await self._tools.workshop.put_away(self._run.state, effect)
+                await self._workshop.put_away(self._run.state, effect)
 
     async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:
         """End what runs for a worker; an agent reports its own end, the rest is reported here."""

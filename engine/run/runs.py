@@ -94,7 +94,7 @@ class Runs:
         rows = REPORT if has_threads(plan) else None
         await self.tools.starter.shelter.check_required(plan, rows)
         capacity = await self.tools.starter.host.capacity()
-        plan = admitted(await self.tools.workshop.begin(plan), capacity)
+        plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
         meta = {
@@ -188,7 +188,7 @@ class Runs:
     def _watch_for_clashes(self, live: LiveRun, *, is_over: Callable[[], bool]) -> None:
         """Let a radar look at a run until it is over; plain folders never meet."""
         if live.state.plan.runtime.isolation is not IsolationStrategy.DIRECTORY:
-            radar = self.tools.workshop.merging(live.state).radar(_Blips(live))
+            radar = self.tools.workshops.of(live.state.plan).merging(live.state).radar(_Blips(live))
             self._radars[live.run] = radar
             self.tasks.start_soon(radar.watch, is_over)
 

@@ -148,7 +148,7 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: AgentL
         attempt=watch.attempt,
         workspace=w.begun.workspace or "",
         limits=watch.limits,
-        git=tools.workshop.git_places(state, w.id),
+        git=tools.workshops.of(state.plan).git_places(state, w.id),
         env=_env(tools, state, w),
     )
     sheltered = await tools.starter.start(state, job, launch)

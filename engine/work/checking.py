@@ -116,7 +116,7 @@ class Checking:
             attempt=with_role(attempt, around.role),
             workspace=folder,
             limits=state.limits_of(effect.worker),
-            git=around.git or self._tools.workshop.git_places(state, effect.worker),
+            git=around.git or self._tools.workshops.of(state.plan).git_places(state, effect.worker),
             env=self._tools.ports.lease(holder, state.plan.workspace.ports),
             folders=around.folders,
         )

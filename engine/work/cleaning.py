@@ -118,7 +118,7 @@ async def _drop_branches(
             is_gone = going is not None and w.begun.workspace in going
             if not is_gone and await anyio.Path(w.begun.workspace or "").is_dir():
                 continue
-            if await tools.workshop.drop_branch(state, w, going=going) == "":
+            if await tools.workshops.of(state.plan).drop_branch(state, w, going=going) == "":
                 items.append(
                     CleanItem(
                         run=state.run,
@@ -157,12 +157,12 @@ async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool)
     state = replace(state, workers={**state.workers, w.id: w})
     effect = ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
     try:
-        reasons = await tools.workshop.examine(state, effect)
+        reasons = await tools.workshops.of(state.plan).examine(state, effect)
     except (EngineError, OSError) as error:  # one that cannot be read must not keep the others
         reasons = (f"it could not be read: {error}",)
     if reasons or dry_run:
         return item(reasons=reasons)
-    await tools.workshop.put_away(state, effect)
+    await tools.workshops.of(state.plan).put_away(state, effect)
     if await anyio.Path(path).exists():
         return item(reasons=("it could not be moved to the trash",))
     return item(was_removed=True)

@@ -35,7 +35,7 @@ async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
         attempt=AttemptId(state.run, w.id, w.attempt.number, role="shell"),
         workspace=w.begun.workspace,
         limits=state.limits_of(w.id),
-        git=await tools.workshop.find_places(state, w),
+        git=await tools.workshops.of(state.plan).find_places(state, w),
     )
     enter = partial(tools.starter.shelter.enter, state, job)
     argv, env = await anyio.to_thread.run_sync(enter)

@@ -15,11 +15,11 @@ from engine.messages.diffs import ChangeDiff
 from engine.messages.results import Change, CheckResult
 from engine.plan.model import Plan, RetryMode
 from engine.private import private_folder
-from engine.review.comparing import Wanted
+from engine.review.comparing import DiffWanted
 from engine.review.desk import MergeDesk
 from engine.review.landing_results import (
     Checker,
-    Conflicted,
+    LandingConflicts,
     Moved,
     ReadyToLand,
     Refusal,
@@ -32,6 +32,46 @@ from engine.store.layout import Layout, workspace
 from engine.work.workshop import BaseClash, Kept, Made
 
 
+class NoLandings:
+    """Refuses every landing: plain folders have no target."""
+
+    async def prepare(
+        self, state: RunState, effect: e.Land, check: Checker | None
+    ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
+        """Plain folders have nothing to land."""
+        del state, check
+        return Refusal(reason=f"{effect.worker} works in a plain folder: there is nothing to land")
+
+    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+        """Nothing lands here, so nothing is in the way."""
+        del state, effect, paths
+        return False
+
+    async def check_again(
+        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
+    ) -> CheckResult | Refusal:
+        """Plain folders have no commit whose files could be checked."""
+        del state, check, is_own
+        return Refusal(reason=f"{w.id} works in a plain folder: there is no tree to check again")
+
+    async def check_commit(
+        self, state: RunState, commit: str, tree: str, check: Checker
+    ) -> CheckResult | Refusal:
+        """The check on a commit's files, in a tree that is warm from the checks before."""
+        del state, tree, check
+        return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
+
+    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
+        """Never reached: nothing is ever ready."""
+        del ready
+        return TryAgain(why=f"{effect.worker} works in a plain folder")
+
+    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
+        """Never reached: nothing lands here."""
+        del prepared, message
+        return Refusal(reason="nothing lands from a plain folder")
+
+
 class FolderWorkshop:
     """Workspaces that are folders with what the manifest includes and upstream steps made."""
 
@@ -39,6 +79,7 @@ class FolderWorkshop:
         self._project = project
         self._root = root
         self._layout = layout
+        self.landings = NoLandings()
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
         """The folder, filled; `continue` begins with a copy of the last one, `resume` in it."""
@@ -92,45 +133,9 @@ class FolderWorkshop:
         aside = tuple(map(_note, found.refused))
         return Kept(change=Change(files=len(found.found), artifacts=found.found, set_aside=aside))
 
-    async def prepare_landing(
-        self, state: RunState, effect: e.Land, check: Checker | None
-    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
-        """Plain folders have nothing to land."""
-        del state, check
-        return Refusal(reason=f"{effect.worker} works in a plain folder: there is nothing to land")
-
-    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
-        """Nothing lands here, so nothing is in the way."""
-        del state, effect, paths
-        return False
-
-    async def check_again(
-        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
-    ) -> CheckResult | Refusal:
-        """Plain folders have no commit whose files could be checked."""
-        del state, check, is_own
-        return Refusal(reason=f"{w.id} works in a plain folder: there is no tree to check again")
-
-    async def check_commit(
-        self, state: RunState, commit: str, tree: str, check: Checker
-    ) -> CheckResult | Refusal:
-        """The check on a commit's files, in a tree that is warm from the checks before."""
-        del state, tree, check
-        return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
-
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
-        """Never reached: nothing is ever ready."""
-        del ready
-        return TryAgain(why=f"{effect.worker} works in a plain folder")
-
     async def begin(self, plan: Plan) -> Plan:
         """Plain folders need nothing pinned."""
         return plan
-
-    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
-        """Never reached: nothing lands here."""
-        del prepared, message
-        return Refusal(reason="nothing lands from a plain folder")
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Only an empty folder is provably not needed."""
@@ -166,7 +171,7 @@ class FolderWorkshop:
         del state, w, going
         return None
 
-    async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
+    async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
         """Plain folders have nothing to compare with."""
         del state, wanted
         raise WorkspaceError(

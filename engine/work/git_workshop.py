@@ -1,6 +1,6 @@
 """Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
 
-from collections.abc import AsyncIterator, Container, Sequence
+from collections.abc import AsyncIterator, Container
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,24 +30,14 @@ from engine.git.staging import MOST_NEW
 from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, check_space, prepare
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.diffs import ChangeDiff
-from engine.messages.results import CheckResult
 from engine.phases import Phase
 from engine.plan.model import Plan, RetryMode
 from engine.private import private_folder
 from engine.review.change import History, left_out_note, measured
-from engine.review.comparing import Comparisons, Wanted
+from engine.review.comparing import Comparisons, DiffWanted
 from engine.review.conflicts import conflict_paths
 from engine.review.desk import MergeDesk
-from engine.review.landing import Landings
-from engine.review.landing_results import (
-    Checker,
-    Conflicted,
-    Moved,
-    ReadyToLand,
-    Refusal,
-    TryAgain,
-    Undone,
-)
+from engine.review.landing import GitLandings
 from engine.review.names import short
 from engine.review.questions import beneath
 from engine.review.target import target_of
@@ -94,7 +84,7 @@ class GitWorkshop:
         self._comparisons = Comparisons(repo, self.snapshot)
         self._snapping: dict[WorkerId, anyio.Lock] = {}
         self._desk = MergeDesk(repo, layout=layout, clock=clock, snap=self.snapshot)
-        self._landings = Landings(
+        self.landings = GitLandings(
             repo,
             root=root,
             layout=layout,
@@ -229,7 +219,7 @@ class GitWorkshop:
             self._spaces[made] = await prepare(self._repo, request)
         return replace(self._spaces[made], attempt=AttemptId(state.run, w.id, w.attempt.number))
 
-    async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
+    async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
         """What an attempt has changed; of one that runs, so far."""
         return await self._comparisons.diff(state, w, wanted, self._pictures(state, w.id))
 
@@ -319,36 +309,6 @@ class GitWorkshop:
             history=_history_of(state),
         )
         return Kept(change=change)
-
-    async def prepare_landing(
-        self, state: RunState, effect: e.Land, check: Checker | None
-    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
-        """Merged in memory and checked as the exact tree that will be there."""
-        return await self._landings.prepare(state, effect, check)
-
-    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
-        """Whether edits of the user's in these files still keep a landing from its target."""
-        return await self._landings.is_in_the_way(state, effect, paths)
-
-    async def check_again(
-        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
-    ) -> CheckResult | Refusal:
-        """The check once more, on the exact tree that would land or on the worker's own."""
-        return await self._landings.check_again(state, w, check, is_own=is_own)
-
-    async def check_commit(
-        self, state: RunState, commit: str, tree: str, check: Checker
-    ) -> CheckResult | Refusal:
-        """The check on a commit's files, in a tree that is warm from the checks before."""
-        return await self._landings.check_commit(state, commit, tree, check)
-
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
-        """Move the target by compare-and-swap, its checkout along with it."""
-        return await self._landings.land(effect, ready)
-
-    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
-        """Take a landing back, or say why it stays."""
-        return await self._landings.undo(prepared, message=message)
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove the worktree of one that has settled for good."""

@@ -15,7 +15,8 @@ from engine.messages import commands as c
 from engine.messages.results import Badge, CheckResult
 from engine.phases import Phase
 from engine.review.landing_results import (
-    Conflicted,
+    LandingConflicts,
+    Landings,
     Moved,
     ReadyToLand,
     Refusal,
@@ -42,6 +43,10 @@ class LandingWork:
     def _worker(self, effect: e.Land | e.UndoLanding) -> Worker:
         return self._run.state.workers[effect.worker]
 
+    @property
+    def _landings(self) -> Landings:
+        return self._tools.workshops.of(self._run.state.plan).landings
+
     def _about(self, effect: e.Land | e.UndoLanding) -> f.About:
         return effect.about(self._tools.clock.now())
 
@@ -50,8 +55,8 @@ class LandingWork:
         while paths := await self._try(effect):
             effect = replace(effect, prepared=None)
             self._run.feed(f.LandDelayed(**self._about(effect), in_the_way=paths))
-            workshop = self._tools.workshop
-            while await workshop.is_in_the_way(self._run.state, effect, paths):
+            landings = self._landings
+            while await landings.is_in_the_way(self._run.state, effect, paths):
                 await self._tools.clock.sleep(_LOOK_AGAIN_S)
 
     async def _try(self, effect: e.Land) -> tuple[str, ...]:
@@ -63,7 +68,7 @@ class LandingWork:
                 if not isinstance(ready, ReadyToLand):
                     return ready
                 with anyio.CancelScope(shield=True):
-                    done = await self._tools.workshop.land(effect, ready)
+                    done = await self._landings.land(effect, ready)
                     if isinstance(done, Moved):
                         self._tools.proof.moved(ready.target)
                         if not ready.leads_on:
@@ -89,13 +94,13 @@ class LandingWork:
         state = self._run.state
         has_check = state.plan.step(effect.worker.step).check is not None
         checker = Checking(self._run, self._tools, effect) if has_check else None
-        found = await self._tools.workshop.prepare_landing(state, effect, checker)
+        found = await self._landings.prepare(state, effect, checker)
         about = self._about(effect)
         match found:
             case ReadyToLand():
                 self._tell_proved(effect, found)
                 return found if self._record(effect, found) else ()
-            case Conflicted():
+            case LandingConflicts():
                 met = f.ConflictsFound(**about, paths=found.paths, reason=found.reason)
                 self._run.feed(met)
             case Refusal() if found.in_the_way and effect.wish.edits is c.Edits.WAIT:
@@ -145,7 +150,7 @@ class LandingWork:
     async def _undone(self, effect: e.UndoLanding, message: str) -> f.LandingUndone | f.UndoRefused:
         done: Undone | Refusal
         try:
-            done = await self._tools.workshop.undo(effect.prepared, message=message)
+            done = await self._landings.undo(effect.prepared, message=message)
         except EngineError as error:
             done = Refusal(reason=f"{error} {error.hint}".strip())
         about = self._about(effect)

@@ -21,7 +21,7 @@ from engine.store.store import Store
 from engine.work.ledger import Ledger
 from engine.work.logins import Logins
 from engine.work.trouble import storage_trouble
-from engine.work.workshop import Workshop
+from engine.work.workshops import Workshops
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Tools:
     """The rooms a run works with; `landing` lets one landing at a time touch the repository."""
 
     starter: Starter
-    workshop: Workshop
+    workshops: Workshops
     layout: Layout
     store: Store
     bus: Bus

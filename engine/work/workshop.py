@@ -1,6 +1,6 @@
 """The seam between a run and each way of making a workspace."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,19 +8,11 @@ from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.ids import WorkerId
 from engine.messages.diffs import ChangeDiff
-from engine.messages.results import Change, CheckResult
+from engine.messages.results import Change
 from engine.plan.model import Plan
-from engine.review.comparing import Wanted
+from engine.review.comparing import DiffWanted
 from engine.review.desk import MergeDesk
-from engine.review.landing_results import (
-    Checker,
-    Conflicted,
-    Moved,
-    ReadyToLand,
-    Refusal,
-    TryAgain,
-    Undone,
-)
+from engine.review.landing_results import Landings
 from engine.site.shelter import GitPlaces
 
 
@@ -56,6 +48,10 @@ class Kept:
 class Workshop(Protocol):
     """One way of making workspaces and keeping what is done in them."""
 
+    @property
+    def landings(self) -> Landings:
+        """Return what moves changes from here onto their target."""
+
     async def begin(self, plan: Plan) -> Plan:
         """The plan with everything pinned that must not move while it runs.
 
@@ -68,30 +64,6 @@ class Workshop(Protocol):
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
         """Keep everything the attempt left; keeping it again gives the same."""
-
-    async def prepare_landing(
-        self, state: RunState, effect: e.Land, check: Checker | None
-    ) -> ReadyToLand | Conflicted | Refusal | CheckResult:
-        """Merge in memory and check the exact tree; a CheckResult is one that failed."""
-
-    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
-        """Return whether the user's edits in these files still keep a landing from its target."""
-
-    async def check_again(
-        self, state: RunState, w: Worker, check: Checker, *, is_own: bool
-    ) -> CheckResult | Refusal:
-        """The check once more, on the exact tree that would land or on the worker's own."""
-
-    async def check_commit(
-        self, state: RunState, commit: str, tree: str, check: Checker
-    ) -> CheckResult | Refusal:
-        """The check on a commit's files, in a tree that is warm from the checks before."""
-
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
-        """Move the target, or roll a prepared move forward."""
-
-    async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
-        """Take a landing back, or say why it stays."""
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Give back what nobody needs any more, as far as that is provable."""
@@ -110,7 +82,7 @@ class Workshop(Protocol):
     ) -> str | None:
         """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
 
-    async def diff(self, state: RunState, w: Worker, wanted: Wanted) -> ChangeDiff:
+    async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
         """Return what an attempt has changed; of one that runs, so far."""
 
     def merging(self, state: RunState) -> MergeDesk:

@@ -13,7 +13,7 @@ from engine.core.state import Begun, RunState, initial_state
 from engine.ids import RunId, WorkerId
 from engine.phases import Phase
 from engine.proof import looking
-from engine.proof.looking import Asked, Known, Seen, Sight
+from engine.proof.looking import Known, Sight, TreeAnswer, TreeQuestion
 from engine.proof.resting import RestingTrees
 from engine.proof.written_once import EndedAttempts
 from engine.sandbox.tamper import News
@@ -66,12 +66,12 @@ class Ground:
         w = replace(self.state.workers[worker], phase=phase, begun=begun)
         self.state = replace(self.state, workers={**self.state.workers, worker: w})
 
-    def begin(self, worker: WorkerId) -> Asked:
+    def begin(self, worker: WorkerId) -> TreeQuestion:
         wait_tick()
         self.stand(worker, Phase.RUNNING)
-        return Asked(worker, self.sight.before(self.state, worker, self.known)[0])
+        return TreeQuestion(worker, self.sight.before(self.state, worker, self.known)[0])
 
-    def end(self, *several: Asked) -> list[set[str]]:
+    def end(self, *several: TreeQuestion) -> list[set[str]]:
         """What each is told, when all end together; what each is told alone is the same."""
         alone = [_names(*self.sight.after(self.state, self.known, [each])) for each in several]
         together = self.sight.after(self.state, self.known, several)
@@ -79,7 +79,7 @@ class Ground:
         return alone
 
 
-def _names(seen: Seen) -> set[str]:
+def _names(seen: TreeAnswer) -> set[str]:
     return {str(path) for path in (*seen.trees.paths, *(seen.rewritten or ()))}
 
 
