@@ -8,7 +8,7 @@ from engine.keeper import wire
 from engine.limits import KINDS, Dimension, LimitHit, Usage
 from engine.phases import StopCause
 
-_KINDS = {
+LIMIT_KINDS = {
     name: {
         "dimension": kind.dimension,
         "unit": kind.unit,
@@ -36,7 +36,7 @@ def request_of(spec: AttemptSpec) -> dict[str, Any]:
         "keeps_stdin": spec.keeps_stdin,
         "terminal": spec.terminal,
         "limits": asdict(spec.limits),
-        "kinds": _KINDS,
+        "kinds": LIMIT_KINDS,
         "grace_s": spec.grace_s,
         "is_held": spec.is_held,
         "is_tethered": spec.is_tethered,

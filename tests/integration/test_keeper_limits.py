@@ -20,7 +20,6 @@ from engine.keeper import proc
 from engine.keeper.limits import DiskWatch
 from engine.keeper.sampler import Excess
 from engine.limits import Dimension, Limits
-from engine.messages.questions import StartPlan
 from engine.phases import StopCause
 from engine.sandbox.profile import Cgroup, Profile
 from tests.support.processes import (
@@ -253,7 +252,7 @@ async def test_an_agent_cannot_raise_its_own_limits(host: LocalHost, tmp_path: P
 async def test_limits_hold_while_no_engine_lives(tmp_path: Path) -> None:
     spec = attempt(tmp_path, "sleep", "600", limits=Limits(time_seconds=0.3), is_tethered=False)
     async with LocalHost(tmp_path) as first:
-        await first.ask(StartPlan(spec))
+        await first.start(spec)
         await first.aclose(detach=True)
     await wait_until(Path(spec.directory, "exit.json").exists)
     async with LocalHost(tmp_path) as second:

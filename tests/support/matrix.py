@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from engine.host.records import LIMIT_KINDS
 from engine.keeper import launch, proc, wire
 from engine.limits import Dimension, Level, Limits
 from engine.sandbox.confine import confine, release, row
@@ -432,6 +433,7 @@ def _keep(
         "terminal": None,
         "limits": asdict(request.limits),
         "grace_s": 0.2,
+        "kinds": LIMIT_KINDS,
         "is_held": False,
         "is_tethered": False,
         "profile": content,
