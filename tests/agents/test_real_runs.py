@@ -109,7 +109,9 @@ def test_a_retry_takes_the_session_up_with_the_feedback(
     last = str(server.requests[-1])
     assert "Say it better." in last
     assert "I will write." in last
-    assert worker["usage"]["input_tokens"] == first["usage"]["input_tokens"] == 2000
+    assert first["usage"]["input_tokens"] == 2000
+    assert [each["input_tokens"] for each in worker["attempt_usages"]] == [2000, 2000]
+    assert worker["usage"]["input_tokens"] == 4000  # of both attempts, none counted twice
 
 
 @pytest.mark.parametrize("agent", AGENTS)
