@@ -199,8 +199,8 @@ class Agent:
         with self._busy():
             return await self._take_turn(text)
 
-    def fork(self) -> "Agent":
-        """A copy with the same history, tools, subscribers and settings, independent from now on.
+    def fork(self) -> Self:
+        """Return an independent copy with the same history, tools, subscribers and settings.
 
         It begins where this agent's last turn left the tree, in a workspace of its own, and must
         be closed by itself.
