@@ -1,45 +1,100 @@
 """The library for programs without an event loop: scripts, notebooks, the prompt of an interpreter.
 
-The same names as in `engine`, with the same words; what is awaited there returns here. The loop
-runs in a thread. An interrupt (Ctrl-C) cancels what is waited for, and is raised when that ended.
+The names, the words and the answers of `engine`; what is awaited there returns here. The loop runs
+in a thread. An interrupt (Ctrl-C) cancels what is waited for, and is raised when that has ended.
+
+A method here is made from the one in `engine`, so that both take and mean the same. Written by hand
+is only what differs: what gives or takes a class of this module, iterators and properties.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache, partial, wraps
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from engine import api, library
-from engine.api import PlanDefaults
+from engine.api import Plan, PlanDefaults
 from engine.library.agent import AgentWords
-from engine.library.listening import Subscriber
 from engine.library.loops import LoopThread, nothing
-from engine.library.replies import Reply, Turn
+from engine.library.replies import Turn
 from engine.library.seats import LoopSeat
-from engine.library.session import SessionWords, Work
-from engine.messages import commands as c
-from engine.messages.diffs import ChangeDiff
-from engine.messages.events import Landed, Told
-from engine.messages.logs import LogChunk
-from engine.messages.questions import RunSummary
-from engine.messages.results import EngineView, RunReport, RunView, StepResult
-from engine.patterns import Outcome as Ended
-from engine.patterns import Progress
-from engine.plan.model import Plan
+from engine.library.session import SessionWords
+from engine.messages.events import Told
 
+H = TypeVar("H")
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., None])
+P = ParamSpec("P")
 
 __all__ = ["Agent", "Engine", "IsolatedAgentSession", "Run"]
 
 
-class Engine:
-    """An engine of this program; `with Engine.open(…) as engine`."""
+class _Face(Generic[H]):
+    """Stands for a twin from `engine`, which works in the loop of a thread."""
 
-    def __init__(self, thread: LoopThread[api.Engine]) -> None:
+    def __init__(self, twin: H, thread: Callable[[], LoopThread[Any]]) -> None:
+        self._twin = twin
         self._thread = thread
+
+    def _wait(self, work: Callable[[], Awaitable[T]]) -> T:
+        return self._thread().wait(lambda _: work())
+
+
+def _waits(
+    method: Callable[Concatenate[H, P], Awaitable[T]],
+) -> Callable[Concatenate[_Face[H], P], T]:
+    """Make a method that waits for the twin's."""
+
+    @wraps(method)
+    def wait(self: _Face[H], /, *args: P.args, **words: P.kwargs) -> T:
+        return self._wait(lambda: method(self._twin, *args, **words))
+
+    return wait
+
+
+def _calls(method: Callable[Concatenate[H, P], T]) -> Callable[Concatenate[_Face[H], P], T]:
+    """Make a method that calls the twin's, which awaits nothing."""
+
+    @wraps(method)
+    def call(self: _Face[H], /, *args: P.args, **words: P.kwargs) -> T:
+        return method(self._twin, *args, **words)
+
+    return call
+
+
+def _described_by(twin: Callable[..., Any]) -> Callable[[F], F]:
+    """Show the words of the twin's constructor in help, with an engine of this module."""
+
+    def describe(init: F) -> F:
+        described = inspect.signature(twin)
+        words = dict(described.parameters)
+        words["engine"] = words["engine"].replace(annotation=Engine | None)
+        init.__doc__ = twin.__doc__
+        vars(init)["__signature__"] = described.replace(parameters=list(words.values()))
+        return init
+
+    return describe
+
+
+class Run(_Face[api.Run]):
+    """One run of an engine: wait for it, look at it."""
+
+    @property
+    def id(self) -> str:
+        """Return its id."""
+        return self._twin.id
+
+    wait = _waits(api.Run.wait)
+    report = _calls(api.Run.report)
+    step = _calls(api.Run.step)
+
+
+class Engine(_Face[api.Engine]):
+    """An engine of this program; `with Engine.open(…) as engine`."""
 
     @classmethod
     @contextmanager
@@ -51,7 +106,7 @@ class Engine:
         detach: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> Iterator[Self]:
-        """An engine on a repository or a plain folder, as `engine.Engine.open` opens it."""
+        """Open an engine on a repository or a plain folder, as `engine.Engine.open` does."""
         opened = partial(
             api.Engine.open,
             folder,
@@ -61,11 +116,21 @@ class Engine:
         )
         thread = LoopThread(opened, after=None)
         try:
-            yield cls(thread)
+            yield cls(thread.wait(_itself), lambda: thread)
         finally:
             thread.close()
         if thread.failure is not None:
             raise thread.failure
+
+    @property
+    def guests(self) -> tuple[str, ...]:
+        """Return the runs of other processes that are at work here; their agents outlive it."""
+        return self._wait(partial(_guests, self._twin))
+
+    @property
+    def project(self) -> Path:
+        """Return the folder it works for."""
+        return self._twin.project
 
     def start(
         self,
@@ -73,126 +138,88 @@ class Engine:
         *,
         pipeline: str | None = None,
         defaults: PlanDefaults | None = None,
-    ) -> "Run":
-        """Begin a run from a manifest's path or text, from a dict, or from a plan."""
-        begun = self._do(lambda e: e.start(plan, pipeline=pipeline, defaults=defaults))
-        return Run(self._thread, begun)
+    ) -> Run:
+        """Begin a run from a manifest's path or text, from a dict, or from a plan.
 
-    def resume(self, run: str) -> "Run":
+        Raises:
+            SpecError: The manifest is wrong; every problem is named.
+            PlanError: No plan can be made from it.
+            MechanismMissing: Something it requires cannot be enforced here.
+        """
+        begin = partial(self._twin.start, plan, pipeline=pipeline, defaults=defaults)
+        return Run(self._wait(begin), self._thread)
+
+    def resume(self, run: str) -> Run:
         """Take up a run that was interrupted."""
-        return Run(self._thread, self._do(lambda e: e.resume(run)))
-
-    def command(self, command: c.Command) -> c.Reply:
-        """Ask for something; it is accepted, or refused with a reason."""
-        return self._do(lambda e: e.command(command))
-
-    def land(
-        self,
-        worker: str,
-        *,
-        to: str | None = None,
-        style: str | None = None,
-        despite_check: bool = False,
-    ) -> Landed | c.Conflicted | c.Refused:
-        """Move a worker's change onto its target, and wait for what becomes of that."""
-        return self._do(lambda e: e.land(worker, to=to, style=style, despite_check=despite_check))
+        return Run(self._wait(partial(self._twin.resume, run)), self._thread)
 
     def events(self, after_seq: int = 0, *, run: str | None = None) -> Iterator[Told]:
-        """What happened behind a number, then what happens, until the engine is closed."""
-        stream = self._do(partial(_begin, after_seq=after_seq, run=run))
-        while (told := self._do(lambda _: anext(stream, None))) is not None:
+        """Yield what happened after a number, then what happens until the engine is closed."""
+        stream = self._wait(partial(_begin, self._twin, after_seq=after_seq, run=run))
+        while (told := self._wait(partial(_next, stream))) is not None:
             yield told
 
-    def snapshot(self) -> EngineView:
-        """Everything a console shows at this moment."""
-        return self._do(lambda e: e.snapshot())
-
-    def view(self, run: str = "") -> RunView:
-        """One run as it stands; the latest where none is named."""
-        return self._do(lambda e: e.view(run))
-
-    def log(self, run: str, worker: str, attempt: int | None = None, after: int = 0) -> LogChunk:
-        """A worker's log from a line on."""
-        return self._do(lambda e: e.log(run, worker, attempt, after))
-
-    def diff(self, run: str, worker: str, attempt: int | None = None) -> ChangeDiff:
-        """What a worker's attempt changed, once it is collected."""
-        return self._do(lambda e: e.diff(run, worker, attempt))
-
-    def history(self) -> list[RunSummary]:
-        """Every run of the repository, newest first."""
-        return self._do(lambda e: e.history())
-
-    def wait_idle(self) -> None:
-        """Return when nothing goes on but what waits for a human."""
-        self._do(lambda e: e.wait_idle())
-
-    def _do(self, act: Callable[[api.Engine], Awaitable[T]]) -> T:
-        return self._thread.wait(act)
+    ask = _waits(api.Engine.ask)
+    command = _waits(api.Engine.command)
+    database = _calls(api.Engine.database)
+    diff = _waits(api.Engine.diff)
+    history = _waits(api.Engine.history)
+    land = _waits(api.Engine.land)
+    let_go = _waits(api.Engine.let_go)
+    log = _waits(api.Engine.log)
+    put_away = _waits(api.Engine.put_away)
+    resume_unfinished = _waits(api.Engine.resume_unfinished)
+    snapshot = _waits(api.Engine.snapshot)
+    view = _waits(api.Engine.view)
+    wait_idle = _waits(api.Engine.wait_idle)
+    wait_unneeded = _waits(api.Engine.wait_unneeded)
 
 
-async def _begin(engine: api.Engine, *, after_seq: int, run: str | None) -> Any:
+async def _itself(engine: api.Engine) -> api.Engine:
+    return engine
+
+
+async def _guests(engine: api.Engine) -> tuple[str, ...]:
+    return engine.guests
+
+
+async def _begin(engine: api.Engine, *, after_seq: int, run: str | None) -> AsyncIterator[Told]:
     return engine.events(after_seq, run=run)
 
 
-class Run:
-    """One run of an engine: wait for it, look at it."""
-
-    def __init__(self, thread: LoopThread[api.Engine], run: api.Run) -> None:
-        self._thread = thread
-        self._run = run
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        return self._run.id
-
-    def wait(self) -> RunReport:
-        """The report, once every worker has settled or a human is waited for."""
-        return self._thread.wait(lambda _: self._run.wait())
-
-    def report(self) -> RunReport:
-        """What it has come to so far."""
-        return self._run.report()
-
-    def step(self, name: str) -> StepResult:
-        """What one step has come to so far."""
-        return self.report().steps[name]
+async def _next(stream: AsyncIterator[Told]) -> Told | None:
+    return await anext(stream, None)
 
 
 @cache
 def _loop() -> LoopThread[None]:
-    """The loop that agents and sessions of programs without one share."""
+    """Return the loop that agents and sessions of programs without one share."""
     return LoopThread(nothing, after=None)
 
 
 _FIRST = Lock()  # a cache lets two threads that are first at once make a loop each
 
 
-def _now(work: Callable[[], Awaitable[T]]) -> T:
+def _shared() -> LoopThread[None]:
     with _FIRST:
-        loop = _loop()
-    return loop.wait(lambda _: work())
+        return _loop()
 
 
 def _seat(engine: Engine | None) -> LoopSeat | None:
-    return None if engine is None else LoopSeat(engine._thread)  # noqa: SLF001 - of this module
+    return None if engine is None else LoopSeat(engine._thread())  # noqa: SLF001 - of this module
 
 
-class Agent:
-    """A coding agent, as `engine.Agent`; closed by `close` or at the end of `with agent`."""
+class Agent(_Face[library.Agent]):
+    """A coding agent, as `engine.Agent`; closed by `close` or at the end of `with agent`.
 
+    Its subscribers, and what answers its questions, are called in another thread.
+    """
+
+    @_described_by(library.Agent.__init__)
     def __init__(
         self, name: str | None = None, *, engine: Engine | None = None, **words: Unpack[AgentWords]
     ) -> None:
-        """Describe it with the words of `engine.Agent`, and with an engine of this module's."""
-        self._agent = library.Agent(name, engine=_seat(engine), **words)
-
-    @classmethod
-    def _of(cls, agent: library.Agent) -> Self:
-        made = cls.__new__(cls)
-        vars(made)["_agent"] = agent
-        return made
+        super().__init__(library.Agent(name, engine=_seat(engine), **words), _shared)
 
     def __enter__(self) -> Self:
         return self
@@ -200,96 +227,79 @@ class Agent:
     def __exit__(self, *told: object) -> None:
         self.close()
 
+    def close(self) -> None:
+        """Give its workspace back, as far as everything in it is kept, and its engine with it.
+
+        It may be used again: then it goes on as a fork would.
+        """
+        self._wait(self._twin.aclose)
+
     @property
     def history(self) -> tuple[Turn, ...]:
-        """What was said in this conversation, oldest first."""
-        return self._agent.history
-
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Have a function called, in another thread, with every event of the runs that follow."""
-        return self._agent.subscribe(subscriber)
-
-    def prompt(self, text: str) -> Reply:
-        """Begin a new conversation, in a new workspace, and wait for its answer."""
-        return _now(lambda: self._agent.prompt(text))
-
-    def continue_turn(self, text: str) -> Reply:
-        """Go on with the conversation where it stands, and wait for the answer."""
-        return _now(lambda: self._agent.continue_turn(text))
+        """Return the turns of this conversation, oldest first."""
+        return self._twin.history
 
     def fork(self) -> Self:
-        """A copy with the same history, tools, subscribers and settings, independent from now."""
-        return self._of(self._agent.fork())
+        """Return an independent copy with the same history, tools, subscribers and settings.
 
-    def run_parallel_prompts(
-        self,
-        prompts: Iterable[str],
-        max_parallel_runs: int | None = None,
-        *,
-        progress: Progress | None = None,
-    ) -> list[Ended[Reply]]:
-        """How each prompt ended, in input order: `Success` with a `Reply`, or `Failure`."""
-        run = partial(self._agent.run_parallel_prompts, prompts, max_parallel_runs)
-        return _now(partial(run, progress=progress))
+        It begins where this agent's last turn left the tree, in a workspace of its own, and must
+        be closed by itself.
+        """
+        copy = object.__new__(type(self))
+        _Face.__init__(copy, self._twin.fork(), self._thread)
+        return copy
 
-    def land(
-        self, *, to: str | None = None, style: str | None = None
-    ) -> Landed | c.Conflicted | c.Refused:
-        """Move what this conversation changed onto its target, and wait for what becomes of it."""
-        return _now(lambda: self._agent.land(to=to, style=style))
-
-    def close(self) -> None:
-        """Give its workspace back, as far as everything in it is kept, and its engine with it."""
-        _now(self._agent.aclose)
+    continue_turn = _waits(library.Agent.continue_turn)
+    land = _waits(library.Agent.land)
+    prompt = _waits(library.Agent.prompt)
+    run_parallel_prompts = _waits(library.Agent.run_parallel_prompts)
+    subscribe = _calls(library.Agent.subscribe)
 
 
-class IsolatedAgentSession:
-    """A workspace for a while, as `engine.IsolatedAgentSession`; opened by `with`."""
+class IsolatedAgentSession(_Face[library.IsolatedAgentSession]):
+    """A workspace for a while, as `engine.IsolatedAgentSession`; opened by `with`.
 
+    Its subscribers, and what answers its agent's questions, are called in another thread.
+    """
+
+    @_described_by(library.IsolatedAgentSession.__init__)
     def __init__(
         self, name: str, *, engine: Engine | None = None, **words: Unpack[SessionWords]
     ) -> None:
-        """Describe it with the words of `engine.IsolatedAgentSession`."""
-        self._session = library.IsolatedAgentSession(name, engine=_seat(engine), **words)
+        twin = library.IsolatedAgentSession(name, engine=_seat(engine), **words)
+        super().__init__(twin, _shared)
 
     def __enter__(self) -> Self:
-        _now(self._session.__aenter__)
+        self._wait(self._twin.__aenter__)
         return self
 
     def __exit__(self, *told: object) -> None:
-        _now(self._session.__aexit__)
+        self._wait(self._twin.__aexit__)
 
     @property
     def name(self) -> str:
-        """Its name."""
-        return self._session.name
+        """Return its name."""
+        return self._twin.name
 
     @property
     def workspace(self) -> Path:
-        """The folder that everything in this session works in."""
-        return self._session.workspace
+        """Return the folder that everything in this session works in."""
+        return self._twin.workspace
 
     @property
     def branch(self) -> str | None:
-        """The branch that holds its work; None in a plain folder."""
-        return self._session.branch
+        """Return the branch that holds its work; None in a plain folder."""
+        return self._twin.branch
 
     @property
     def db_path(self) -> Path:
-        """Its own SQLite database: events, usage and notes."""
-        return self._session.db_path
+        """Return its own SQLite database: events, usage and notes."""
+        return self._twin.db_path
 
     @property
     def worker(self) -> str:
-        """Its name for the engine, `run/step/worker_1`."""
-        return self._session.worker
+        """Return its name for the engine, `run/step/worker_1`."""
+        return self._twin.worker
 
-    def run(self, work: Work, prompt: str = "") -> Reply:
-        """Run something in the workspace, and wait for its end; its changes are collected."""
-        return _now(lambda: self._session.run(work, prompt))
-
-    def land(
-        self, *, to: str | None = None, style: str | None = None
-    ) -> Landed | c.Conflicted | c.Refused:
-        """Move what was changed in it onto its target; then nothing more can be run in it."""
-        return _now(lambda: self._session.land(to=to, style=style))
+    land = _waits(library.IsolatedAgentSession.land)
+    run = _waits(library.IsolatedAgentSession.run)

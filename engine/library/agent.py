@@ -157,11 +157,11 @@ class Agent:
 
     @property
     def history(self) -> tuple[Turn, ...]:
-        """The turns of this conversation, oldest first."""
+        """Return the turns of this conversation, oldest first."""
         return self._history.turns
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Have a function called with every event of the runs that follow; call the result to end.
+        """Call a function with every event of the runs that follow; call the result to end that.
 
         What it raises ends the agent's turn and is raised from it.
         """
@@ -199,8 +199,8 @@ class Agent:
         with self._busy():
             return await self._take_turn(text)
 
-    def fork(self) -> "Agent":
-        """A copy with the same history, tools, subscribers and settings, independent from now on.
+    def fork(self) -> Self:
+        """Return an independent copy with the same history, tools, subscribers and settings.
 
         It begins where this agent's last turn left the tree, in a workspace of its own, and must
         be closed by itself.
@@ -309,7 +309,7 @@ class Agent:
     async def _turn(
         self, engine: Engine, *, text: str, old: str | None, hearing: talks.Hearing
     ) -> talks.Ended:
-        """In the engine's loop: the same worker asked again, or another that is told the story."""
+        """Ask the same worker again, or another that is told the story; in the engine's loop."""
         brief = await Brief.read(engine, self._who, self._how)
         if old is not None:
             adapter = await anyio.to_thread.run_sync(adapter_named, brief.choice.adapter)

@@ -15,23 +15,23 @@ Answerer = Callable[[Question], str | Awaitable[str]]
 
 
 class Listening:
-    """Whom to tell, and whom to ask."""
+    """Those who are told, and the one who is asked."""
 
     def __init__(self, subscribers: Iterable[Subscriber], answer: Answerer | None) -> None:
         self._subscribers = list(subscribers)
         self._answer = answer
 
     def copy(self) -> "Listening":
-        """The same, with a list of its own."""
+        """Return the same, with a list of its own."""
         return Listening(self._subscribers, self._answer)
 
     def add(self, subscriber: Subscriber) -> Callable[[], None]:
-        """One more; call the result to end that."""
+        """Add a subscriber; call the result to remove it."""
         self._subscribers.append(subscriber)
         return partial(self._subscribers.remove, subscriber)
 
     def hearing(self, back: Back) -> Hearing:
-        """The same as seen from an engine's loop."""
+        """Return the same as seen from an engine's loop."""
 
         async def observe(told: Told) -> None:
             for subscriber in list(self._subscribers):

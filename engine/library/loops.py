@@ -96,7 +96,7 @@ class LoopThread(Generic[R]):
 
     @contextmanager
     def _entering(self) -> Iterator[object]:
-        """On the way into the loop, which does not end before the pass it gives is handed in."""
+        """Keep the loop from ending before the pass that this yields is handed in."""
         a_pass = object()
         with self._entrance:
             if self._is_shut:
@@ -131,7 +131,7 @@ class LoopThread(Generic[R]):
 
     @property
     def is_alive(self) -> bool:
-        """It has not ended, or is only about to begin."""
+        """Return if it has not ended, or is only about to begin."""
         return self._thread.is_alive()
 
     async def wait_open(self) -> None:
@@ -160,7 +160,7 @@ class LoopThread(Generic[R]):
                 raise self._ended() from error
 
     def wait(self, function: Callable[[R], Awaitable[T]]) -> T:
-        """The same for a thread without a loop; an interrupt cancels it and waits for that."""
+        """Call it from a thread without a loop; an interrupt cancels it and waits for that."""
         portal, held = self._ready.result()
         ended = threading.Event()
 
@@ -200,7 +200,7 @@ class LoopThread(Generic[R]):
 
     @property
     def failure(self) -> BaseException | None:
-        """The error that ended it, if nobody closed it."""
+        """Return the error that ended it, if nobody closed it."""
         return self._failure
 
 
@@ -216,5 +216,5 @@ def _close_all() -> None:
 
 @asynccontextmanager
 async def nothing() -> AsyncIterator[None]:
-    """Nothing to hold open: a loop alone."""
+    """Hold nothing open: a loop alone."""
     yield

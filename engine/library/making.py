@@ -62,7 +62,7 @@ class WorkSettings:
 
 
 def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """An agent's options as the texts that adapters read; lists and mappings become JSON."""
+    """Return an agent's options as texts for adapters; lists and mappings become JSON."""
     return {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for key, value in options.items()
@@ -109,7 +109,7 @@ def _read(folder: Path) -> Manifest | None:
 
 
 def choice_of(who: AgentSource, manifest: Manifest | None) -> AgentChoice:
-    """The agent that is meant.
+    """Return the agent that is meant.
 
     Raises:
         AgentNotFound: No agent and no adapter is called so.
@@ -162,7 +162,7 @@ class Brief:
 
     @classmethod
     async def read(cls, engine: Engine, who: AgentSource, how: WorkSettings) -> Self:
-        """With what the manifest says now.
+        """Return a brief with what the manifest says now.
 
         Raises:
             SpecError: The manifest is wrong.
@@ -171,7 +171,7 @@ class Brief:
 
     @cached_property
     def choice(self) -> AgentChoice:
-        """The agent that is meant.
+        """Return the agent that is meant.
 
         Raises:
             AgentError: It is not known, or a function cannot be found by another process.
@@ -187,7 +187,7 @@ class Brief:
         standing: ConversationState = _NOWHERE,
         keeps_workspace: bool = False,
     ) -> Plan:
-        """The plan of a run with one worker, which is asked this, literally.
+        """Return the plan of a run with one worker, which is asked this, literally.
 
         Args:
             text: The prompt.
@@ -234,12 +234,12 @@ class Brief:
 
 
 def _limits(own: Limits, manifest: Manifest) -> Limits:
-    """The caller's over the manifest's over the defaults, key by key."""
+    """Return the caller's over the manifest's over the defaults, key by key."""
     return own.over(manifest.runtime.limits.said()).over(DEFAULT_LIMITS)
 
 
 def as_command(words: str | Sequence[str]) -> tuple[str, ...]:
-    """An argv; a single text is no argv, because nobody says which shell should split it.
+    """Return an argv; a single text is none, because nobody says which shell splits it.
 
     Raises:
         AgentError: It is a single text, or empty.

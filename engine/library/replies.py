@@ -29,12 +29,12 @@ class Reply:
 
     @property
     def branch(self) -> str | None:
-        """The branch that holds the work."""
+        """Return the branch that holds the work."""
         return self.result.branch
 
     @property
     def run(self) -> str:
-        """The run it belongs to."""
+        """Return the run it belongs to."""
         return self.worker.partition("/")[0]
 
 
@@ -55,7 +55,7 @@ class AgentRunFailed(EngineError):
 
 
 def reply_of(ended: Ended) -> Reply:
-    """The reply that an ended turn is.
+    """Return the reply that an ended turn is.
 
     Raises:
         AgentRunFailed: It is none.
@@ -100,11 +100,11 @@ class TurnHistory:
     turns: tuple[Turn, ...] = field(default=())
 
     def with_turn(self, turn: Turn) -> "TurnHistory":
-        """One turn longer."""
+        """Return a history with one turn more."""
         return TurnHistory((*self.turns, turn))
 
     def told(self, text: str) -> str:
-        """A prompt for one who was not there: what was said, shortened, and what is wanted now."""
+        """Return a prompt for one who was not there: what was said, and what is wanted now."""
         parts: list[str] = []
         room = _ALL
         for turn in reversed(self.turns):

@@ -32,10 +32,10 @@ class Seat(Protocol):
         """Do the act on the engine, in the engine's own loop."""
 
     def back(self) -> AbstractAsyncContextManager[Back]:
-        """The way from the engine's loop back into the caller's, for the caller's own functions."""
+        """Open the way from the engine's loop back to the caller's, for the caller's functions."""
 
     def another(self) -> "Seat":
-        """A seat beside the same engine, for a fork."""
+        """Return a seat beside the same engine, for a fork."""
 
     async def leave(self) -> None:
         """Give it back; the engine is closed with the last one, if it was opened for them."""
@@ -48,20 +48,20 @@ class GivenSeat:
         self._engine = engine
 
     async def do(self, act: Act[T]) -> T:
-        """Done here and now."""
+        """Do it here and now."""
         return await act(self._engine)
 
     @asynccontextmanager
     async def back(self) -> AsyncIterator[Back]:
-        """There is but one loop."""
+        """Call it here: there is but one loop."""
         yield called
 
     def another(self) -> "GivenSeat":
-        """Beside the same engine."""
+        """Return a seat beside the same engine."""
         return GivenSeat(self._engine)
 
     async def leave(self) -> None:
-        """The engine is the caller's to close."""
+        """Do nothing: the engine is the caller's to close."""
 
 
 class LoopSeat:
@@ -71,21 +71,21 @@ class LoopSeat:
         self._engine = engine
 
     async def do(self, act: Act[T]) -> T:
-        """Done in the engine's thread, while its loop and the caller's both go on."""
+        """Do it in the engine's thread, while its loop and the caller's both go on."""
         return await self._engine.call(act)
 
     @asynccontextmanager
     async def back(self) -> AsyncIterator[Back]:
-        """Across to the caller's thread; the engine goes on meanwhile."""
+        """Cross to the caller's thread; the engine goes on meanwhile."""
         async with BlockingPortal() as portal:
             yield partial(portal.call_async, called)
 
     def another(self) -> "LoopSeat":
-        """Beside the same engine."""
+        """Return a seat beside the same engine."""
         return self
 
     async def leave(self) -> None:
-        """The engine is another's to close."""
+        """Do nothing: the engine is another's to close."""
 
 
 class SharedSeat:
@@ -101,7 +101,7 @@ class SharedSeat:
         self._engine: LoopThread[Engine] | None = None
 
     async def do(self, act: Act[T]) -> T:
-        """Done in the engine's thread, while its loop and the caller's both go on."""
+        """Do it in the engine's thread, while its loop and the caller's both go on."""
         engine = self._engine
         if engine is None or not engine.is_alive:
             engine = await self._take(engine)
@@ -132,12 +132,12 @@ class SharedSeat:
 
     @asynccontextmanager
     async def back(self) -> AsyncIterator[Back]:
-        """Across to the caller's thread; the engine goes on meanwhile."""
+        """Cross to the caller's thread; the engine goes on meanwhile."""
         async with BlockingPortal() as portal:
             yield partial(portal.call_async, called)
 
     def another(self) -> "SharedSeat":
-        """Beside the engine of the same repository."""
+        """Return a seat beside the engine of the same repository."""
         return SharedSeat(self._folder)
 
     async def leave(self) -> None:
@@ -149,7 +149,7 @@ class SharedSeat:
 
 
 def seat_for(engine: Engine | Seat | None, repo: str | PathLike[str]) -> Seat:
-    """A seat beside the engine given, or beside the one that a repository's agents share."""
+    """Return a seat beside the engine given, or beside the one that a repository's agents share."""
     if engine is None:
         return SharedSeat(Path(repo))
     return GivenSeat(engine) if isinstance(engine, Engine) else engine
@@ -170,7 +170,7 @@ class _Engines:
         self._holders: dict[LoopThread[Engine], int] = {}
 
     def hold(self, key: str, folder: Path) -> LoopThread[Engine]:
-        """The repository's engine, begun if nobody has it open."""
+        """Return the repository's engine, begun if nobody has it open."""
         with self._lock:
             engine = self._newest.get(key)
             if engine is None or not engine.is_alive or not self._holders.get(engine):
@@ -181,7 +181,7 @@ class _Engines:
             return engine
 
     def drop(self, engine: LoopThread[Engine]) -> None:
-        """One less holds it; nobody any more, and it is closed."""
+        """Let go of it; it is closed with its last holder."""
         with self._lock:
             left = self._holders[engine] - 1
             if left:

@@ -81,7 +81,7 @@ class IsolatedAgentSession:
         subscribers: Iterable[Subscriber] = (),
         answer: Answerer | None = None,
     ) -> None:
-        """Describe it; it is opened by `async with`.
+        """Describe it; nothing is opened or started yet.
 
         Args:
             name: Its name, of small letters, digits, `-` and `_`; part of its branch.
@@ -151,7 +151,7 @@ class IsolatedAgentSession:
             await self._seat.leave()
 
     async def _open(self, engine: Engine, *, hearing: talks.Hearing) -> None:
-        """A first attempt that does nothing: its workspace is there when it has ended."""
+        """Run a first attempt that does nothing, so that its workspace is there."""
         opening = replace(_OPENING, execution_mode=self._who.execution_mode)
         brief = await Brief.read(engine, opening, self._how)
         plan = brief.plan("", name=self._name, keeps_workspace=True)
@@ -170,27 +170,27 @@ class IsolatedAgentSession:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return its name."""
         return self._name
 
     @property
     def workspace(self) -> Path:
-        """The folder that everything in this session works in."""
+        """Return the folder that everything in this session works in."""
         return Path(self._open_place.reply.result.workspace or "")
 
     @property
     def branch(self) -> str | None:
-        """The branch that holds its work; None in a plain folder."""
+        """Return the branch that holds its work; None in a plain folder."""
         return self._open_place.reply.branch
 
     @property
     def db_path(self) -> Path:
-        """Its own SQLite database: events, usage and notes."""
+        """Return its own SQLite database: events, usage and notes."""
         return self._open_place.database
 
     @property
     def worker(self) -> str:
-        """Its name for the engine, `run/step/worker_1`."""
+        """Return its name for the engine, `run/step/worker_1`."""
         return self._open_place.worker
 
     async def run(self, work: Work, prompt: str = "") -> Reply:

@@ -38,7 +38,7 @@ class Ended:
 
 
 async def begin(engine: Engine, plan: Plan, hearing: Hearing) -> Ended:
-    """A new conversation: its first turn, followed to its end."""
+    """Begin a conversation, and follow its first turn to its end."""
     run = await engine.start(plan)
     worker = f"{run.id}/{plan.steps[0].workers[0].id}"
     return await _follow(engine, run, worker, hearing, leave=put_away)
@@ -47,7 +47,7 @@ async def begin(engine: Engine, plan: Plan, hearing: Hearing) -> Ended:
 async def go_on(
     engine: Engine, command: c.RetryWorker, hearing: Hearing, *, leave: "Leave | None" = None
 ) -> Ended | c.Refused:
-    """Another turn of a conversation, if its worker can be asked again."""
+    """Begin another turn of a conversation, if its worker can be asked again."""
     run = await engine.resume(_run_of(command.worker))
     seq = (await engine.view(run.id)).seq
     reply = await engine.command(command)
@@ -93,7 +93,7 @@ class _Telling:
         self._moved = anyio.Event()
 
     async def tell(self) -> None:
-        """Every event of the run, in order."""
+        """Hand on every event of the run, in order."""
         if self._observe is None:
             return
         async for told in self._engine.events(self._seq, run=self._run):
@@ -123,7 +123,7 @@ async def _until_ended(engine: Engine, run: Run, worker: str, hearing: Hearing) 
 
 
 async def look(engine: Engine, worker: str) -> WorkerView:
-    """A conversation's worker as it stands."""
+    """Return a conversation's worker as it stands."""
     run, _, name = worker.partition("/")
     return (await engine.view(run)).worker(name)
 

@@ -11,6 +11,9 @@ import anyio
 import pytest
 
 from engine import Conflicted, Engine, Landed, Refused, sync
+from engine.errors import LockHeld
+from engine.messages.commands import Edits
+from engine.messages.questions import ReadDiff
 from engine.messages.results import Outcome
 from engine.plan.from_prompts import plan_of, step
 from engine.plan.model import AgentChoice
@@ -149,6 +152,34 @@ def test_programs_without_a_loop_have_it_all(bench: Workbench) -> None:
         assert session.run(["pwd"]).text == str(session.workspace)
     assert bench.worktrees() == []
     assert loops() - before <= {sync._loop()._thread}  # which agents without a loop share
+
+
+def test_programs_without_a_loop_ask_what_others_ask(bench: Workbench) -> None:
+    with SyncEngine.open(bench.project, environment=bench.environment) as engine:
+        run = engine.start(MINE)
+        run.wait()
+        diff = engine.diff(run.id, "one/worker_1", against="target", context=0)
+        assert [file.path for file in diff.files] == ["b.txt"]
+        assert engine.ask(ReadDiff(run.id, "one/worker_1", None, "target", 0)) == diff
+        assert len(engine.log(run.id, "one/worker_1", most=1).lines) == 1
+        assert engine.database(run.id, "one/worker_1").is_file()
+        assert (engine.project, engine.guests) == (bench.project, ())
+        assert isinstance(engine.land("one/worker_1", edits=Edits.REFUSE), Landed)
+        assert engine.put_away(f"{run.id}/one/worker_1")
+        engine.let_go(run.id)
+        assert engine.resume_unfinished() == []
+        assert engine.snapshot().runs == ()
+        assert [summary.id for summary in engine.history()] == [run.id]
+        assert engine.resume(run.id).report().outcome is Outcome.SUCCESS
+        engine.wait_idle()
+        engine.wait_unneeded(patience_s=0.01)
+
+
+def test_an_engine_without_a_loop_that_cannot_be_opened_says_so_at_once(bench: Workbench) -> None:
+    with SyncEngine.open(bench.project, environment=bench.environment):
+        second = SyncEngine.open(bench.project, environment=bench.environment)
+        with pytest.raises(LockHeld):
+            second.__enter__()
 
 
 def loops() -> set[threading.Thread]:

@@ -3,8 +3,9 @@
 import inspect
 import re
 import sys
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, Self, get_type_hints
 
 import anyio
 import pytest
@@ -13,6 +14,7 @@ import engine
 from engine import sync
 from engine.library.agent import Agent, AgentWords
 from engine.library.session import IsolatedAgentSession, SessionWords
+from engine.messages.events import Told
 
 PUBLIC = [
     "Accepted",
@@ -88,13 +90,60 @@ def test_importing_the_engine_brings_nothing_in() -> None:
     assert done.stdout == b""
 
 
-@pytest.mark.parametrize(
-    ("words", "what"), [(AgentWords, Agent), (SessionWords, IsolatedAgentSession)]
-)
-def test_the_words_without_a_loop_are_the_same(words: type, what: type) -> None:
-    named = {
-        name
-        for name, parameter in inspect.signature(what).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
+TWINS = [(getattr(engine, name), getattr(sync, name)) for name in sync.__all__]
+SPELLED = {"__aenter__": "__enter__", "__aexit__": "__exit__", "aclose": "close"}
+GIVEN = {
+    engine.Run: sync.Run,
+    AsyncIterator[Self]: Iterator[Self],
+    AsyncIterator[Told]: Iterator[Told],
+}
+ONLY_WITH_A_LOOP = {
+    ("Engine", "port"): "what it gives are coroutines; `ask`, `command` and `events` say the same",
+}
+
+
+def members(of: type) -> dict[str, Any]:
+    return {
+        SPELLED.get(name, name): member
+        for name, member in inspect.getmembers(of)
+        if not name.startswith("_") or name in {*SPELLED, *SPELLED.values()}
     }
-    assert set(get_type_hints(words)) == named - {"engine"}
+
+
+def said(member: Any) -> tuple[list[inspect.Parameter], Any]:
+    """Return what a member takes and gives, as a program without a loop is to see it."""
+    is_property = isinstance(member, property)
+    signature = inspect.signature(member.fget if is_property else member)
+    given = signature.return_annotation
+    return list(signature.parameters.values()), (is_property, GIVEN.get(given, given))
+
+
+@pytest.mark.parametrize(("there", "here"), TWINS, ids=sync.__all__)
+def test_programs_without_a_loop_have_the_same_members(there: type, here: type) -> None:
+    left_out = {name for of, name in ONLY_WITH_A_LOOP if of == here.__name__}
+    assert set(members(there)) - left_out == set(members(here))
+    assert left_out <= set(members(there))
+    for name, member in members(here).items():
+        assert said(member) == said(members(there)[name]), f"{here.__name__}.{name}"
+        assert isinstance(member, property) or member.__name__ == name
+        assert not inspect.iscoroutinefunction(member)
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "here"),
+    [
+        (AgentWords, Agent, sync.Agent),
+        (SessionWords, IsolatedAgentSession, sync.IsolatedAgentSession),
+    ],
+)
+def test_the_words_without_a_loop_are_the_same(words: type, what: type, here: type) -> None:
+    takes = dict(inspect.signature(what).parameters)
+    named = {
+        name: parameter.annotation
+        for name, parameter in takes.items()
+        if name != "engine" and parameter.kind is parameter.KEYWORD_ONLY
+    }
+    assert get_type_hints(words) == named
+    takes["engine"] = takes["engine"].replace(annotation=sync.Engine | None)
+    assert inspect.signature(here).parameters == takes
+    assert inspect.getdoc(here.__init__) == inspect.getdoc(what.__init__)

@@ -112,12 +112,9 @@ def test_two_threads_that_are_first_share_one_loop(monkeypatch: pytest.MonkeyPat
         threading.Event().wait(0.05)  # long enough for the other to come as well
         return loop
 
-    async def say() -> int:
-        return 5
-
     def first() -> None:
         both.wait()
-        assert sync._now(say) == 5
+        assert sync._shared().wait(twice) == 6
 
     monkeypatch.setattr(sync, "_loop", slow)
     threads = [threading.Thread(target=first) for _ in range(2)]
