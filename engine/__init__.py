@@ -1,6 +1,6 @@
-"""The engine: runs many coding agents at once in one git repository, without a terminal.
+"""Run many coding agents at once in one git repository, without a terminal.
 
-Importing this package costs nothing; each public name brings its room with it when first used.
+Importing this package costs nothing. Each public name loads its room when it is first used.
 """
 
 from importlib import import_module

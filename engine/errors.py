@@ -1,4 +1,4 @@
-"""What can go wrong so badly that something could not even be tried.
+"""Name every failure in which something could not even be tried.
 
     EngineError                 hint: one sentence saying what to do
     ├ SpecError                 the manifest is wrong (a group of SpecProblem, every one of them)

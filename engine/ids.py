@@ -1,4 +1,4 @@
-"""Who is who: runs, steps, workers and attempts, and how their names are written.
+"""Name runs, steps, workers and attempts, and read and write their names.
 
 Knows names only; it never looks whether the thing named exists.
 """

@@ -1,4 +1,4 @@
-"""Who gives the command that is being carried out: the peer at the door, or this process itself."""
+"""Tell who gives the command that is carried out now: the peer at the door, or this process."""
 
 import os
 import pwd

@@ -1,1 +1,1 @@
-"""Themes as data: one `.toml` file each; this module is here so that they ship."""
+"""Ship the themes as data, one `.toml` file each."""

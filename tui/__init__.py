@@ -1,5 +1,5 @@
-"""The console: shows what the engine does and asks the human; it decides nothing by itself.
+"""Show what the engine does, and ask the human.
 
-Knows keys, colours, screens and how a view becomes rows. It does not know how anything is done:
-whatever a key asks for goes to the engine as a command, and comes back as a view.
+The console decides nothing by itself. It knows keys, colors, screens and how a view becomes rows.
+It does not know how anything is done: a key sends a command to the engine, and a view comes back.
 """

@@ -1,5 +1,5 @@
-"""Coding agents: how each is started and told things, and what its stream means.
+"""Start, read and answer each kind of coding agent.
 
-The only room that knows any agent's command line. It starts no agent, holds no stream and does
-not know worktrees, sandboxes or retries: it turns a request into a launch, bytes into events.
+This is the only room that knows the command line of an agent. It starts no process and does not
+know worktrees, sandboxes or retries: it turns a request into a launch, and bytes into events.
 """

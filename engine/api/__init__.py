@@ -1,6 +1,6 @@
-"""The front door: engines, plans, merges, and what consoles and programs are told.
+"""Open engines, plans and merges for consoles and programs.
 
-Each name brings its room with it when it is first used, so that a command loads only what it needs.
+Each name loads its room when it is first used, so a command loads only what it needs.
 """
 
 from importlib import import_module

@@ -1,10 +1,9 @@
-"""The one way in which our code reads, copies and writes trees that an agent can shape.
+"""Read, copy, write and remove trees that an agent can shape, and follow none of their links.
 
-An agent may put a link, a FIFO or a device where a folder was, also while we look. So every path
-is opened beneath the descriptor of a root folder, one component after the other, and no link is
-ever followed. Only regular files are opened, and nothing here waits for the other end of one.
-What was refused comes back as values with the reasons. All of it is synchronous: run it in a
-thread.
+An agent may put a link, a FIFO or a device where a folder was, also while we look. So this room
+opens every path beneath the descriptor of a root folder, one component after the other, and never
+follows a link. It opens regular files only, and never waits for the other end of one. It returns
+refusals as values with their reasons. Everything here is synchronous: run it in a thread.
 """
 
 from engine.beneath.copying import Copied, copy_as, copy_tree

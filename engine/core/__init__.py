@@ -1,4 +1,5 @@
-"""The thinking part: a run's state, the facts that change it and the effects it wants.
+"""Decide what happens next in a run, as a pure function of its state and one fact.
 
-Knows when something may happen, and nothing of how it is done: no clock, no process, no file.
+This room knows when something may happen, and nothing of how it is done: no clock, no process,
+no file.
 """

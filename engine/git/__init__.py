@@ -1,8 +1,8 @@
-"""The only room that touches git: workspaces, collecting, merging, landing, cleaning.
+"""Do all that plait does with git: workspaces, collecting, merging, landing, removal.
 
-It knows how git must be called so that no agent's file makes it run anything, and how to leave a
-repository whole whenever it is killed. It knows nothing of agents, phases or screens; dates, ids
-and identities come in as values.
+This is the only room that touches git. It knows how to call git so that no file of an agent makes
+git run anything, and how to leave a repository whole when it is killed. It knows nothing of agents,
+phases or screens; dates, ids and identities come in as values.
 
     repo = await Repo.open(place, environment)               the user's repository, hardened
     base = await resolve_base(repo, "HEAD", signature)       HEAD, a revision, or WORKTREE

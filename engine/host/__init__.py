@@ -1,4 +1,4 @@
-"""The place where attempts run: the seam every host has, and the host that is this machine.
+"""Run attempts on a host: the seam that every host has, and the host that is this machine.
 
-Knows how an attempt is started, read, told things and ended; it does not know what an agent is.
+This room knows how to start, read, feed and end an attempt. It does not know what an agent is.
 """

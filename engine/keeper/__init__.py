@@ -1,7 +1,7 @@
-"""The small process that owns one attempt's process tree, and the one that gives birth to it.
+"""Own the process tree of one attempt, in a small process that a zygote forks.
 
-Knows processes, files and limits; it does not know what an agent, a run or a repository is. All
-programs here use the standard library only and run with `python -I -S`: nothing of this package
-may import another room of the engine, nor `typing` or `dataclasses`, which would double what each
-of many keepers holds in memory.
+This room knows processes, files and limits. It does not know what an agent, a run or a repository
+is. All programs here use the standard library only and run with `python -I -S`. Nothing here may
+import another room of the engine, nor `typing` or `dataclasses`: those would double the memory
+that each of many keepers holds.
 """

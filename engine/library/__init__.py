@@ -1,7 +1,8 @@
-"""The engine as a library: agents and sessions for Python programs, on top of the front door.
+"""Offer agents and sessions to Python programs, on top of the front door.
 
-Knows how a program wants to work: prompts, conversations, forks, a workspace for a while. It adds
-no way of its own to run anything: all of it are runs of an engine, seen by consoles like any other.
+This room knows how a program wants to work: prompts, conversations, forks, a workspace for a while.
+It runs nothing in a way of its own: every session is a run of an engine, and consoles see it like
+any other.
 """
 
 from engine.library.agent import Agent

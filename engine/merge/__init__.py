@@ -1,7 +1,7 @@
-"""Merging as thought: conflicts as values, what may be chosen, and what has been chosen.
+"""Resolve conflicts in memory: alignments, proposals, choices and their undo.
 
-Knows bytes, lines, words and the three versions of a file. Does not know git, disks or clocks:
-whoever has them brings the three versions here and carries the result away.
+This room knows bytes, lines, words and the three versions of a file. It does not know git, disks
+or clocks: the caller brings the three versions and takes the result away.
 """
 
 from engine.merge.adopting import adopted, has_markers

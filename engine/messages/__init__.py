@@ -1,1 +1,1 @@
-"""All that crosses the port, as plain data: commands, events, views, diffs and logs."""
+"""Define all that crosses the port, as plain data: commands, questions, events, views."""

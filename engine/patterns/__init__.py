@@ -1,10 +1,10 @@
-"""Ways to run many pieces of work at once: all, settled, raced, staged, retried, pooled.
+"""Run many pieces of async work at once: all, settled, raced, staged, retried, pooled.
 
 This room knows concurrency and nothing else: no agents, no repositories, no runs. Work is a
 zero-argument async callable or, where there are items, a function of one item. One rule holds
-throughout: what answers with bare values raises the first error and cancels the rest; what answers
-with `Success | Failure` never lets one failure touch its siblings. Everything runs on asyncio and
-on trio, may be cancelled at any point, and leaves no task behind.
+everywhere: a pattern that returns bare values raises the first error and cancels the rest; a
+pattern that returns `Success | Failure` never lets one failure touch its siblings. Everything runs
+on asyncio and on trio, can be cancelled at any point, and leaves no task behind.
 """
 
 from engine.patterns.bounded import Progress, Work

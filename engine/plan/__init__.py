@@ -1,4 +1,5 @@
-"""From a manifest to a plan: which workers there are, in which order, and with what.
+"""Turn a manifest into a plan: steps in order, figures clamped, workers expanded.
 
-Knows order, cycles, clamps, replicas, variants and matrices; it reads no files and starts nothing.
+This room knows order, cycles, clamps, replicas, variants and matrices. It reads no files and starts
+nothing.
 """

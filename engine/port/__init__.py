@@ -1,1 +1,1 @@
-"""The one way into an engine, near or over a socket."""
+"""Let consoles and shells reach an engine, in this process or over a socket."""

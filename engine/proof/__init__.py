@@ -1,1 +1,1 @@
-"""The proof that no attempt changed anything but what is its own."""
+"""Prove that no attempt changed anything that is not its own."""

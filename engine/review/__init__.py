@@ -1,1 +1,1 @@
-"""A change from its diff to its landing: conflicts read, decided, composed and moved."""
+"""Take a change from its diff to its landing: compare, resolve, compose and move it."""

@@ -1,1 +1,1 @@
-"""Runs: the core's decisions performed, facts journalled, commands judged, questions answered."""
+"""Carry out runs: journal facts, perform effects, judge commands, answer questions."""

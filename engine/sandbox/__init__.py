@@ -1,16 +1,16 @@
-"""Limits and isolation: what this machine can enforce, and how an attempt is wrapped in it.
+"""Find out what this machine can enforce, and wrap an attempt in it.
 
-    probe.probe(env, cache_dir) -> Machine         what this machine can do, tried out once a boot
+    probe.probe(env, cache_dir) -> MachineSupport  what this machine can do, tried out once a boot
     confine.confine(machine, request) -> Profile   an attempt wrapped, for the keeper to carry out
     confine.looking(machine, request)              words for a short program of the engine's own
-    confine.set_limits, release           cgroups of the living and the dead
-    environment.environment(machine, request, extra) -> pairs  the agent's whole environment
-    ladder.check_required(dimensions, report), ladder.doctor(machine)   levels, and how to get more
+    confine.set_limits, release                    cgroups of the living and the dead
+    environment.environment(machine, request, extra)  the agent's whole environment
+    ladder.check_required(dimensions, report), ladder.doctor(machine)  levels, and how to get more
     room.room(folder) -> Room                      what is free for attempts, seen from in here
     tamper.fingerprint, violations, changed_since  what changed that should not have
     reach.may_write(machine, request, path)        whether an attempt could have done it
 
-Knows mechanisms and their probes; it does not start attempts and does not know what an agent is.
-Nothing here is asynchronous: probing, confining and releasing take milliseconds and belong in a
-thread.
+This room knows mechanisms and their probes. It does not start attempts and does not know what an
+agent is. Nothing here is asynchronous: probing, confining and releasing take milliseconds, so run
+them in a thread.
 """

@@ -1,1 +1,4 @@
-"""Where a worker lives: its place, what stands around it, and what is started there."""
+"""Provide what stands around a worker, and start commands there.
+
+This room knows the place of the project, shelters, seeds, ports and artifacts.
+"""

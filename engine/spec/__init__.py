@@ -1,5 +1,5 @@
-"""The manifest: what `plait.yaml` may say, read strictly, every problem told at once.
+"""Read `plait.yaml` strictly, and report every problem at once.
 
-Knows keys, types and references between them; it reads no files (a reader is passed in), makes no
-plan, and starts nothing.
+This room knows keys, types and references between them. It reads no files (the caller passes a
+reader in), makes no plan, and starts nothing.
 """

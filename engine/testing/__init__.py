@@ -1,4 +1,4 @@
-"""Fakes that ship: a simulated world for the core, and builders for tests of programs on it.
+"""Simulate the world for tests of the core, and of programs that use the engine.
 
 Nothing here touches the machine unless it says so.
 """

@@ -1,1 +1,1 @@
-"""The work of one attempt: its workspace, its agent, its log, its check, and what it left."""
+"""Do the work of one attempt: its workspace, its agent, its log, its check, its collection."""

@@ -1,1 +1,1 @@
-"""The sample of `plait demo`: a small project and the scripts of its agents, as data."""
+"""Ship the sample of `plait demo`: a small project, and the scripts of its agents."""

@@ -1,7 +1,7 @@
-"""The keys of the console as one table, and how pressed keys become actions.
+"""Map pressed keys to actions, by one table and the key file of the user.
 
-Knows ideas, screens, chords and the user's key file. It does not know what an action does, nor
-whether it may be done now: screens do.
+This room knows ideas, screens and chords. It does not know what an action does, or if it may be
+done now: screens do.
 """
 
 from tui.keys.file import KeyProblem, read_key_file

@@ -1,4 +1,5 @@
-"""From views to rows of inked text: plain data, so that what is shown can be tested as values.
+"""Turn views into rows of inked text, as plain data that tests can compare.
 
-Knows words, figures, glyphs, cutting and layout. It knows no terminal library and no keys.
+This room knows words, figures, glyphs, cutting and layout. It knows no terminal library and no
+keys.
 """

@@ -1,4 +1,5 @@
-"""The screens: what each key does on each of them, and which rows they show.
+"""Show the screens, and do on each of them what its keys mean.
 
-Knows the session (what is chosen, marked, undone) and sends commands. How rows look is `present`.
+This room knows the session (what is chosen, marked, undone) and sends commands. How rows look is
+the work of `present`.
 """

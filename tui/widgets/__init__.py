@@ -1,4 +1,5 @@
-"""The few widgets the console is made of: a board that paints rows, and a box for text.
+"""Paint rows and edit text: the few widgets of the console.
 
-Knows how rows reach the terminal with few bytes. What the rows say is the work of `present`.
+This room knows how rows reach the terminal with few bytes. What the rows say is the work of
+`present`.
 """

@@ -1,5 +1,5 @@
-"""The ways to call and ask git: one hardened process, gits that stay, answers that are kept.
+"""Call git and keep its answers: one hardened process, standing gits, a cache.
 
-Knows processes, files and bytes. It does not know repositories: `engine.git.runner.Repo` and
-`engine.git.objects` put it together, and the rest of git goes through them.
+This room knows processes, files and bytes. It does not know repositories: `engine.git.runner.Repo`
+and `engine.git.objects` use it, and the rest of the git room goes through them.
 """

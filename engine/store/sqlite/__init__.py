@@ -1,8 +1,8 @@
-"""A store of SQLite files: one database for each run and one for each worker.
+"""Keep runs in SQLite files: one database for each run, one for each worker.
 
-One process writes a file, any number read it; whatever is wrong with a file is a `StoreError` that
-says what to do. `database` knows SQLite's dangers, `run_store` and `agent_store` the two kinds of
-file, `engine.store.layout` where they lie.
+One process writes a file, any number read it. Every fault of a file is a `StoreError` that says
+what to do. `database` knows the dangers of SQLite, `run_store` and `agent_store` know the two kinds
+of file, `engine.store.layout` knows their paths.
 """
 
 from collections.abc import Mapping
