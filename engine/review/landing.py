@@ -1,4 +1,4 @@
-"""Landing a change: composed in memory, checked as the exact tree, moved by compare-and-swap."""
+"""Land a change: compose it in memory, check the exact tree, move by compare-and-swap."""
 
 import os
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ _WAYS_BACK = (
 
 
 class GitLandings:
-    """GitLandings in one repository."""
+    """Lands changes in one repository and takes landings back."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class GitLandings:
     async def prepare(
         self, state: RunState, effect: e.Land, check: Checker | None
     ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
-        """Merged in memory and checked as the exact tree that will be there."""
+        """Merge in memory and check exactly the tree that will be there."""
         if effect.prepared is not None:
             return _ready(from_json(LandPrepared, effect.prepared), tree="")
         composed = await self._compose(state, effect)
@@ -129,7 +129,7 @@ class GitLandings:
     async def _prove(
         self, state: RunState, effect: e.Land, composed: Composed
     ) -> LandPrepared | Refusal:
-        """Return what will be moved; edits of the user's in the way are treated as asked.
+        """Return what will be moved; treat the user's edits in the way as the human asked.
 
         Raises:
             DirtyTarget: There are some, and nothing was asked that helps.
@@ -204,7 +204,7 @@ class GitLandings:
     async def _resolved(
         self, state: RunState, effect: e.Land, *, target: str, old: str | None
     ) -> str | LandingConflicts | None:
-        """The tree that a human made of the conflicts, for the target as it is now.
+        """Return the tree that a human made of the conflicts, for the target as it is now.
 
         On a target that has moved since, that tree would take back what came in between: the
         merge is made again, and the decisions kept wherever they still fit.
@@ -224,7 +224,7 @@ class GitLandings:
     async def _check(
         self, state: RunState, effect: e.Land, composed: Composed, check: Checker
     ) -> CheckResult | Refusal:
-        """Return what a clean check says of the exact tree; one that passed there is not run again.
+        """Return a clean check's result on the exact tree; one that passed is not run again.
 
         Nor is a red one that a human overrules: it was seen, and is known to be of this very tree.
         """
@@ -240,7 +240,7 @@ class GitLandings:
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool
     ) -> CheckResult | Refusal:
-        """The check on the exact tree that would land now, or on the worker's own."""
+        """Run the check on the exact tree that would land now, or on the worker's own."""
         change = w.change
         if change is None or change.head is None:
             return Refusal(reason=f"{w.id} has no change that could be checked")
@@ -297,7 +297,7 @@ class GitLandings:
         return filled.borrowed
 
     async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
-        """Go back to where the target was, or add the opposite where others landed since."""
+        """Move the target back, or add the opposite commit if others landed since."""
         landed = from_json(LandPrepared, prepared)
         undone = partial(Undone, target=short(landed.target) or landed.target)
         at = await resolve(self._repo, landed.target)
@@ -348,7 +348,7 @@ class GitLandings:
 
 
 def _set_aside(place: CheckTree, trash: Path) -> None:
-    """Let a check tree begin anew; what cannot be removed now is purged with the trash."""
+    """Move a check tree away; what cannot be removed now is purged with the trash."""
     if os.path.lexists(place.path):
         private_folder(trash)
         try:
@@ -358,7 +358,7 @@ def _set_aside(place: CheckTree, trash: Path) -> None:
 
 
 def _blocked(what: str, paths: Sequence[bytes]) -> Refusal:
-    """A refusal that names the ways out."""
+    """Return a refusal that names the ways out."""
     names = tuple(map(os.fsdecode, paths))
     hint = (
         "Commit or stash them; or land with `--edits carry` (they stay as they are, on top),"
@@ -414,7 +414,7 @@ def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
 def _with_verdict(
     state: RunState, effect: e.Land, rows: tuple[tuple[str, str], ...], *, tree: str
 ) -> tuple[tuple[str, str], ...]:
-    """Say where the tree lands for another reason than a check that passed on it alone."""
+    """Mark the check's trailer if the tree lands for another reason than its own check."""
     known = state.workers[effect.worker].review.check
     if known is None or not known.speaks_for(tree):
         return rows
@@ -427,6 +427,6 @@ def _with_verdict(
 
 
 def _is_overruled(state: RunState, effect: e.Land, found: CheckResult) -> bool:
-    """Tell whether a human lands a tree although they know that its check is red."""
+    """Return whether a human lands a tree although they know that its check is red."""
     is_known = found == state.workers[effect.worker].review.check
     return effect.wish.is_despite_check and is_known and not found.passed

@@ -1,4 +1,4 @@
-"""From an effect to what is really done, and from its end to a fact."""
+"""Perform effects: do what each asks, and report its end as a fact."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -94,7 +94,7 @@ class Performer:
         self._activities.aside(partial(_tried, act, partial(self._regret, effect)))
 
     async def _regret(self, effect: e.EntryEffect | e.SmallEffect, error: Exception) -> None:
-        """Say that something small could not be done: it ends nobody."""
+        """Report that a small act failed: it ends nobody."""
         why = f"{error} {getattr(error, 'hint', '')}".strip() or type(error).__name__
         if isinstance(effect, e.UndoLanding):
             self._run.feed(f.UndoRefused(**self._about(effect), reason=why))
@@ -105,7 +105,7 @@ class Performer:
             activity.watch.logbook.remark(LogKind.ERROR, note, self._tools.clock.now())
 
     async def _fail(self, effect: e.EntryEffect, error: Exception) -> None:
-        """Say that an effect could not be performed, unless its end has been told already."""
+        """Report that an effect could not be performed, unless its end has been told already."""
         if isinstance(effect, (e.StartAgent, e.StopActivity)):
             w = self._worker(effect)
             if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
@@ -173,13 +173,13 @@ class Performer:
         )
 
     async def _abandon(self, effect: e.EntryEffect) -> None:
-        """Take away a workspace that no agent has come to: nobody would know of it again."""
+        """Remove a workspace that no agent has reached: nobody would find it again."""
         if self._worker(effect).history.ran < effect.attempt:
             with suppress(EngineError, OSError):
                 await self._workshop.abandon(self._run.state, effect)
 
     async def _set_up(self, effect: e.PrepareWorkspace, made: Made) -> str | None:
-        """Run the manifest's setup, on top of what it made before of the user's own files."""
+        """Run the manifest's setup, on top of what it made earlier of the user's own files."""
         plan = self._run.state.plan
         command = plan.workspace.setup
         if command is None:
@@ -253,7 +253,7 @@ class Performer:
             await self._workshop.release(self._run.state, effect)
 
     async def put_away(self, activity: Activity) -> None:
-        """Give a workspace back that nothing works in, whatever its work still waits for."""
+        """Release a workspace that nothing works in, whatever its work still waits for."""
         w = self._worker(activity.effect)
         effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
@@ -289,7 +289,7 @@ class Performer:
         await run_agent(self._tools, self._run, activity, adopt=True)
 
     async def _say(self, effect: e.SmallEffect) -> None:
-        """Small acts on an agent that may be gone by now: then they have no object any more."""
+        """Perform a small act on an agent; do nothing if the agent has gone."""
         activity = self._activities.of(effect.worker)
         watch = activity.watch if activity else None
         if watch is None or watch.attempt.number != effect.attempt:
@@ -336,7 +336,7 @@ async def _tried(
     failed: Callable[[Exception], Awaitable[None]],
     is_passing: Callable[[Exception], Awaitable[bool]] | None = None,
 ) -> None:
-    """Do it; what goes wrong in doing it is told like anything else, a bug of ours is not.
+    """Do it; report any failure but a bug of ours.
 
     What `is_passing` says of an error decides if it is done once more.
     """
@@ -351,7 +351,7 @@ async def _tried(
 
 
 def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | None:
-    """The fact that an effect could not be performed, and why; None if nobody waits for it."""
+    """Return the fact that an effect could not be performed; None if nobody waits for it."""
     about = effect.about(at)
     hint = getattr(error, "hint", "")
     why = f"{error} {hint}".strip() or type(error).__name__

@@ -1,4 +1,4 @@
-"""Landing a worker's change, and taking it back: one at a time, journalled before it moves.
+"""Land a worker's change, and take it back: one at a time, journaled before it moves.
 
 It knows in which order things happen and what is told; how a target is moved the workshop knows.
 """
@@ -51,7 +51,7 @@ class LandingWork:
         return effect.about(self._tools.clock.now())
 
     async def land(self, effect: e.Land) -> None:
-        """Land it, at once or as soon as the user's edits are out of the way, or say why not."""
+        """Land it, now or once the user's edits are out of the way, or say why not."""
         while paths := await self._try(effect):
             effect = replace(effect, prepared=None)
             self._run.feed(f.LandDelayed(**self._about(effect), in_the_way=paths))
@@ -60,7 +60,7 @@ class LandingWork:
                 await self._tools.clock.sleep(_LOOK_AGAIN_S)
 
     async def _try(self, effect: e.Land) -> tuple[str, ...]:
-        """Land it or tell why not; if it is to wait, return the files that it has to wait for."""
+        """Land it or say why not; return the files it has to wait for, if any."""
         async with self._tools.landing:
             why = ""
             for _ in range(_TRIES):
@@ -90,7 +90,7 @@ class LandingWork:
         self._run.feed(landed)
 
     async def _ready(self, effect: e.Land) -> ReadyToLand | tuple[str, ...]:
-        """Return what can land, or the files it has to wait for: none where its end is told."""
+        """Return what can land, or the files to wait for: none if its end was told."""
         state = self._run.state
         has_check = state.plan.step(effect.worker.step).check is not None
         checker = Checking(self._run, self._tools, effect) if has_check else None
@@ -138,7 +138,7 @@ class LandingWork:
         return is_ours and w.landing.prepared == ready.detail
 
     async def undo(self, effect: e.UndoLanding) -> None:
-        """Take a landing back, or say why it stays; once, however often it was asked for."""
+        """Take a landing back, or say why it stays; do so once, however often it was asked for."""
         async with self._tools.landing:
             landed = self._worker(effect)
             if landed.phase is not Phase.LANDED or landed.landing.prepared != effect.prepared:
