@@ -95,6 +95,7 @@ class Comparisons:
     ) -> ChangeDiff:
         where = Where(objects=str(folder))
         work = await self._work(state, w, wanted.attempt, folder)
+        # Hunks that a human left out do not land, so a preview of the landing omits them too.
         if wanted.against == TARGET:
             if (
                 w.review.left_out

@@ -105,11 +105,13 @@ class GitLandings:
         self, state: RunState, effect: e.Land, check: Checker | None
     ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
         """Merge in memory and check exactly the tree that will be there."""
+        # Recovery rolls the journaled plan forward: composing anew could give another commit.
         if effect.prepared is not None:
             return _ready(from_json(LandPrepared, effect.prepared), tree="")
         composed = await self._compose(state, effect)
         if not isinstance(composed, Composed):
             return composed
+        # The human approved one exact tree. Any other result goes back to them.
         if effect.wish.result not in {None, composed.tree}:
             return Refusal(reason=_MOVED)
         try:
@@ -118,11 +120,13 @@ class GitLandings:
             return _blocked(str(dirty), dirty.paths)
         if isinstance(prepared, Refusal):
             return prepared
+        # A commit of the user's own edits needs no check: the change on top of it gets one.
         if check is None or prepared.leads_on:
             return _ready(prepared, tree=composed.tree)
         found = await self._check(state, effect, composed, check)
         if isinstance(found, CheckResult) and (found.passed or _is_overruled(state, effect, found)):
             return replace(_ready(prepared, tree=composed.tree), check=found)
+        # Nothing lands, so drop the ref that kept the composed commit from `git gc`.
         await let_go(self._repo, prepared)
         return found
 
@@ -191,6 +195,7 @@ class GitLandings:
         )
         composed = await compose(self._repo, self._merger, request)
         if isinstance(composed, Composed):
+            # Trailers name the verdict on the exact tree, which is known only now: compose again.
             rows = _with_verdict(state, effect, request.trailers, tree=composed.tree)
             if rows != request.trailers:
                 composed = await compose(self._repo, self._merger, replace(request, trailers=rows))
@@ -257,6 +262,7 @@ class GitLandings:
             tree = merged.tree
         author = self._repo.settings.sign(int(state.started_at or 0))
         wording = Wording(message="A tree to be checked\n", author=author)
+        # No ref ever names this commit: it only carries the tree to the check.
         commit = await write_commit(self._repo, tree, [change.head], wording)
         found = await self.check_commit(state, commit, tree, check)
         return found if isinstance(found, Refusal) else replace(found, is_exact=True)
@@ -268,6 +274,7 @@ class GitLandings:
         root = check_root(self._root, state.run)
         place = CheckTree(path=root / "tree", folder=self._layout.check(state.run))
         await anyio.to_thread.run_sync(private_folder, root)
+        # What an agent left in HOME or in a cache could make a bad tree pass.
         async with check.alone() as clean:
             try:
                 borrowed = await self._fill(state, place, commit)
@@ -301,6 +308,7 @@ class GitLandings:
         landed = from_json(LandPrepared, prepared)
         undone = partial(Undone, target=short(landed.target) or landed.target)
         at = await resolve(self._repo, landed.target)
+        # An earlier undo has already moved the target back: undoing twice is no error.
         if at == landed.old:
             return undone(at=at)
         author = self._repo.settings.sign(int(self._clock.now()))
@@ -323,6 +331,7 @@ class GitLandings:
         """Land the way back, noted on disk so that a death in between can be repaired."""
         note = self._layout.root / _UNDOING
         forget = partial(note.unlink, missing_ok=True)
+        # Written before the move: if the engine dies in between, the next one finishes from here.
         await to_thread.run_sync(write_atomically, note, to_json(back).encode())
         try:
             done = await land(self._repo, back)
@@ -336,6 +345,7 @@ class GitLandings:
         """Move the target by compare-and-swap, its checkout along with it."""
         prepared = from_json(LandPrepared, ready.detail)
         try:
+            # A landing found in the journal may be half done: recovery finishes it or goes back.
             if effect.prepared is None:
                 done = await land(self._repo, prepared)
             else:

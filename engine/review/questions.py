@@ -95,6 +95,7 @@ async def base_question(
                 sides, held = Sides(since, onto, head), SideNames(" + ".join(names[:at]), names[at])
                 return Question(sides=sides, names=held, onto=onto, key=key, is_of_base=True)
             tree = merged.tree
+        # Stands for the merge so far, so that the next change can be merged on top of it.
         onto = await write_commit(repo, tree, [onto, head], below.wording)
     tree = await resolve(repo, onto, "tree")
     if tree is None:

@@ -143,6 +143,7 @@ async def land_batch(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIter
 
 async def land_one(port: LandingPort, command: c.Land) -> LandingEnd:
     """Land one change and say what became of it."""
+    # Asked before the command: its `seq` is a point from which no event can be missed.
     view = await port.ask(ReadRun(command.run))
     reply = await port.command(command)
     if isinstance(reply, c.Refused):

@@ -128,6 +128,7 @@ class Radar:
                 if is_over() or not is_wanted:
                     continue
                 with suppress(EngineError, OSError):
+                    # Trees may vanish while it looks: the next look tries again.
                     await self.look()
                 before, seen, looked_at = looked_at, signs, self._clock.now()
                 self.share = (looked_at - now) / max(looked_at - before, EVERY_S)
@@ -247,6 +248,7 @@ class Radar:
             for sides, answer in zip(new, answers, strict=True)
         }
         known = {**self._merged, **fresh}
+        # Forget pairs that no longer exist: otherwise memory grows with every edit.
         self._merged = {sides: known[sides] for sides, *_ in asked if sides in known}
         found: dict[str, list[Clash]] = {}
         for sides, one, other in asked:

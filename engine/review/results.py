@@ -30,6 +30,7 @@ async def result_tree(
     """
     decided = tuple(results)
     _refuse_unsafe(merged, decided)
+    # Git's tree holds markers and invented names at these paths: remove all of them first.
     gone = {*conflicts.invented, *(one.path for one in merged.conflicts)}
     gone.update(one.path for one in decided)
     kept = [one for one in decided if one.mode is not None]

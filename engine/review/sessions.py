@@ -104,6 +104,7 @@ class Resolutions:
                 review.offers.clear()
             case _:
                 session = await review.after(action)
+                # Saved first: a decision that a human has seen must survive a crash.
                 await self._save(state, w, _data(opened, session))
                 review.session, review.moved = session, False
         return await self._shown(state, w, opened)
@@ -127,6 +128,7 @@ class Resolutions:
             raise WorkspaceError(f"there is no such conflict in {action.path}") from None
         if hunk.key in review.asking:
             raise WorkspaceError(f"{review.asking[hunk.key]} is being asked about it already")
+        # Marked before the save, so that a second request for this hunk is refused meanwhile.
         review.asking[hunk.key] = by
         review.problems.pop(hunk.key, None)
         try:
@@ -223,6 +225,7 @@ class Resolutions:
         if known and known.attempt == w.attempt.number and known.question == question:
             return known
         opened = await self._make(w, question, written, settled=settled)
+        # An engine before this one may have died while an agent was being asked.
         if known is None:
             opened.review.give_up_asking()
         self._open[state.run, w.id] = opened

@@ -64,6 +64,7 @@ async def trimmed(repo: Repo, state: RunState, w: Worker, keys: Sequence[str]) -
     Raises:
         WorkspaceError: There is no such hunk, or nothing would be left.
     """
+    # Always cut from the whole change: a hunk left out before can come back.
     whole = w.review.whole or w.change
     if whole is None or whole.head is None or whole.base is None:
         raise WorkspaceError(f"{w.id} has no change")
@@ -123,6 +124,7 @@ def _as_before(file: FileChange) -> Iterator[FileResult]:
 def without(content: bytes, hunks: Sequence[FileHunk]) -> bytes:
     """Return a file's new content with these of its hunks taken back, in their order."""
     lines = list(split_lines(content))
+    # From the end, so that the line numbers of earlier hunks stay right.
     for hunk in reversed(hunks):
         first, count = hunk.new
         start = first - 1 if count else first

@@ -62,6 +62,7 @@ def _able(state: RunState, step: PlannedStep) -> list[Worker]:
         for w in state.workers_of(step.name)
         if w.id.index != WOVEN and w.change and w.change.head and w.change.base
     ]
+    # Hunks can only be compared if they are counted from the same base.
     base = found[0].change.base if found and found[0].change else None
     return [w for w in found if w.change and w.change.base == base]
 

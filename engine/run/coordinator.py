@@ -49,6 +49,7 @@ class Coordinator:
             return c.Refused(
                 f"nothing can be written down: {why}", hint=trouble.help if trouble else ""
             )
+        # Read before judging: an await between verdict and facts would let the state change.
         moments = await moments_for(runs, live, command)
         verdict = judge(live.state, command, at=runs.tools.clock.now(), moments=moments)
         if isinstance(verdict, c.Refused):
@@ -68,6 +69,7 @@ class Coordinator:
         with suppress(EngineError):  # a run that nobody works on is taken up; else we are told why
             await runs.worker(command.worker, run=command.run)
         before = runs.find(split_run(command)[0])
+        # Taken before the command, so that the event of this landing cannot be missed.
         after = before.seq if before is not None else 0
         reply = await self.command(command)
         if isinstance(reply, c.Refused):

@@ -59,6 +59,7 @@ class Journal:
             [(type(fact).__name__, to_json(fact))],
             [(type(event).__name__, to_json(event)) for event in events],
             at=at,
+            # The target moves right after this fact, so it must survive a power cut.
             durable=isinstance(fact, LandPrepared),
         )
         return [

@@ -55,6 +55,7 @@ def judge(
     found = find_worker(state, name)
     if isinstance(found, c.Refused):
         return found
+    # Asked in the turn that makes the facts: no new change can slip in between.
     if not is_seen(found, getattr(command, "seen", None)):
         return refused_unseen(found)
     about = found.about(at)

@@ -147,6 +147,7 @@ class Performer:
         if isinstance(made, BaseClash):
             self._run.feed(f.BaseConflicted(**self._about(effect), paths=made.paths))
             return
+        # A resumed workspace has been set up already.
         if made.path != self._worker(effect).begun.workspace:
             error = await self._set_up(effect, made)
             if error is not None:
@@ -159,6 +160,7 @@ class Performer:
         story = await story_before(self._tools, self._run.state, w)
         feedback = feedback_for(w, await self._prior_diff(effect), story)
         await self._tools.logins.keep_fresh(self._run.state.agent_of(effect.worker))
+        # Before `WorkspaceReady`, which starts the agent: its changes count from here.
         await self._tools.proof.begin(self._run.state, self._attempt(effect))
         self._run.feed(
             f.WorkspaceReady(
@@ -191,6 +193,7 @@ class Performer:
         try:
             error = await Checking(self._run, self._tools, effect).setup(made.path)
         finally:
+            # Also when cancelled: otherwise nobody else could ever make this seed.
             if seedling is not None:
                 keep = partial(seeds.keep, seedling, is_well=error is None)
                 with anyio.CancelScope(shield=True):
@@ -269,6 +272,7 @@ class Performer:
             if activity is not None:
                 await activity.end()
             return
+        # An agent ran and is not collected yet: let it report its own end, to keep its work.
         if w.history.ran == w.attempt.number and w.history.collected < w.attempt.number:
             await self._stop_agent(effect, activity)
             return
@@ -279,6 +283,7 @@ class Performer:
 
     async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:
         if activity is None:
+            # After a crash nobody follows the agent yet: adopt it, then stop it.
             activity = self._activities.begin(effect, self._adopt)
         await activity.wait_watched()
         if activity.watch is not None:
@@ -295,6 +300,7 @@ class Performer:
         if watch is None or watch.attempt.number != effect.attempt:
             self._keep_words(effect)
             return
+        # Words wait for the start; all else the watch catches up on by itself.
         if not watch.is_started and not isinstance(effect, e.SendSteer):
             return
         with suppress(HostLost):
@@ -311,6 +317,7 @@ class Performer:
 
     def _keep_words(self, effect: e.SmallEffect) -> None:
         if isinstance(effect, e.SendSteer):
+            # Told as unheard, so that the next attempt's prompt carries the words.
             self._run.feed(f.SteerUnheard(**self._about(effect), text=effect.text))
 
     async def _say_to(self, effect: e.SmallEffect, watch: Watch) -> None:

@@ -141,6 +141,7 @@ class Runs:
         await live.wait_nothing()
         if self._runs.pop(run, None) is not None:
             self._radars.pop(run, None)
+            # Observers have had its events: resuming it must not publish them again.
             self._let_go.add(run)
             self.tools.proof.forget(run)
             live.close()
@@ -157,6 +158,7 @@ class Runs:
         return taken
 
     def _admit(self, journal: Journal, state: RunState) -> LiveRun:
+        # Another process asked for it, so its agents must not end with this engine.
         if speaker() != this_process():
             self._guests.add(state.run)
         live = LiveRun(journal, state, tools=self.tools, tasks=self.tasks)
@@ -167,6 +169,7 @@ class Runs:
 
     def _share(self) -> None:
         """Keep all runs together below the engine's cap."""
+        # Feeding a cap changes a run, which calls this again.
         if self._is_sharing or not self._runs:
             return
         self._is_sharing = True

@@ -122,6 +122,7 @@ class Seeds:
         """Give a workspace what seeds exist; return a seedling if its setup can make a seed."""
         key = self.key(workspace, setup, base=base)
         self.give(key, workspace)
+        # Every tree may use a seed; only a tree without agents' files may make one.
         return self.begin(key, workspace) if is_users else None
 
     def give(self, key: str, workspace: Path) -> None:

@@ -56,6 +56,7 @@ class Activities:
         activity = Activity(effect)
         last = self._by_worker.get(effect.worker)
         self._by_worker[effect.worker] = activity
+        # Counted before it starts: waiters for rest must not see a gap between two effects.
         self._under_way += 1
         self._tasks.start_soon(self._run, activity, perform, last)
         return activity

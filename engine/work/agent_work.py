@@ -102,6 +102,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     if is_in_thread(state, w.id):
         await run_in_thread(tools, run, activity, request, adopt=adopt)
         return
+    # The last engine died before it started the agent: report an end, so that the rules go on.
     if adopt and not await tools.starter.is_known(attempt):
         cause = w.attempt.stop.cause if w.attempt.stop else None
         run.feed(f.AttemptEnded(**about, ok=False, cause=cause))
@@ -109,6 +110,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     try:
         launch, parser = await _launched(tools, state, w, request)
     except EngineError as error:
+        # A full disk says nothing about the agent: the performer waits and tries again.
         if await tools.trouble_behind(error) is not None:
             raise
         run.feed(f.AttemptEnded(**about, ok=False, error=f"{error} {error.hint}".strip()))
@@ -132,7 +134,9 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         count_spent=partial(tools.ledger.spend, request.choice, attempt),
         started_at=w.begun.at or tools.clock.now(),
     )
+    # No recording holds these lines, so a watch begun anew needs them first.
     await run.recall(watch.logbook, w.id)
+    # Set before the start, so that a stop in between reaches the agent.
     activity.watch = watch
     activity.watched.set()
     await _follow(tools, run, activity, launch)

@@ -121,9 +121,11 @@ class Checking:
             folders=around.folders,
         )
         if around.folders is not None:
+            # Noted before the start: after a crash the next engine ends it first.
             note = partial(_note_tenant, self._tools.layout, around.folders, job.attempt)
             await anyio.to_thread.run_sync(note)
         proof = self._tools.proof
+        # A command runs code that agents wrote, so it is held to the same proof.
         before = await proof.look(state, job.attempt)
         end = await self._tools.starter.run_command(state, job, command)
         found = await proof.compare(self._run, effect.worker, before)

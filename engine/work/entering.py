@@ -48,7 +48,7 @@ async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
 
 
 def _git_of(job: Job) -> Sequence[tuple[str, str]]:
-    """Return the private repository if the workspace's `.git` leads out of the sandbox."""
+    """Return the variables git needs if the workspace's `.git` leads out of the sandbox."""
     git = job.git
     if git is None or git.private.is_relative_to(job.workspace):
         return ()

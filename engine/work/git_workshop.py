@@ -158,6 +158,7 @@ class GitWorkshop:
         The workspace begins with the run's base, that is in the user's history (a worker's branch
         may be named as base), and nobody has worked in the HOME or writes where all can.
         """
+        # A seed made from an agent's files would reach every later tree, and its checks.
         holes = state.plan.runtime.holes
         is_open = holes.has_docker or any(path.endswith(":rw") for path in holes.paths)
         is_first = effect.attempt == 1 and not effect.bases
@@ -170,6 +171,7 @@ class GitWorkshop:
                 *("for-each-ref", "--contains", commit, "--format=%(refname)"),
                 *("refs/heads", "refs/tags", "refs/remotes"),
             )
+            # A worker's branch proves nothing: only a ref of the user's makes a commit theirs.
             ours = f"refs/heads/{state.plan.runtime.branch_prefix}/".encode()
             self._users[commit] = any(not ref.startswith(ours) for ref in listing.splitlines())
         return self._users[commit]
@@ -255,6 +257,7 @@ class GitWorkshop:
         job = Job(
             attempt=replace(space.attempt, role=role),
             workspace=space.path,
+            # Our own git must not fail by limits that are meant for the agent.
             limits=replace(state.limits_of(space.attempt.worker), memory_mb=None, pids=None),
             git=_places(space),
         )
@@ -265,6 +268,7 @@ class GitWorkshop:
         """Take a running worker's tree as it is now, inside its sandbox, one at a time."""
         w = state.workers[worker]
         space = await self._space_of(state, w)
+        # `_tidy` empties the same folder: a snapshot must not lose its files half-way.
         lock = self._snapping.setdefault(worker, anyio.Lock())
         async with lock, self._inside(state, space, role="radar") as wrap:
             request = replace(self._request(state, w), wrap=wrap)

@@ -184,6 +184,7 @@ class Ledger:
     async def share(self, choices: Iterable[AgentChoice]) -> None:
         """Write down what is new here, and read what other engines wrote of these logins."""
         wanted = list(choices)
+        # One exchange at a time: two would read the same stretch of a file.
         async with self._writing:
             before = [self.hold(choice) for choice in wanted]
             if any(choice.login not in self._keys for choice in wanted):

@@ -74,6 +74,7 @@ class Logins:
         """Let the agent's program renew the login, unless somebody already has."""
         place = await anyio.to_thread.run_sync(self._place, login)
         async with self._locks.setdefault(place, RepositoryLock(place / "lock")).held():
+            # Look again under the lock: another engine may have renewed it meanwhile.
             if await self._ends_soon(login, margin_s):
                 await login.renew(self._environ, folder=place / "empty")
 

@@ -27,6 +27,7 @@ async def run_in_thread(
     w = state.workers[activity.effect.worker]
     attempt = AttemptId(state.run, w.id, w.attempt.number)
     folder = Path(tools.starter.directory(attempt))
+    # A function cannot outlive its process: one that another engine began is never adopted.
     if adopt or await anyio.to_thread.run_sync(was_begun, folder):
         run.feed(_gone(tools, w))
         return

@@ -114,11 +114,13 @@ class Watch:
                 offset = chunk.next_offset
                 if chunk.end is not None:
                     return self._ended(chunk.end, offset)
+                # The old recording is read: only now is it clear what the agent has not been told.
                 if not told and not chunk.frames:
                     told = True
                     await self._catch_up(worker(), is_adopted=offset > 0)
                 await self._send_owed()
         except HostLost as lost:
+            # A lost keeper is a fact about the attempt: the rules begin another one.
             outcome = self.parser.finish(Ending(cause=StopCause.HOST_LOST))
             return f.AttemptEnded(
                 **self._about,
@@ -278,6 +280,7 @@ class Watch:
         while self._outbox:
             await self._send(self._outbox.pop(0))
         if self.keeps_stdin and self._is_input_open and self.logbook.is_turn_over:
+            # An agent that reads messages from its input ends only when that is closed.
             self._is_input_open = False
             await self._send(None)
 
@@ -292,11 +295,13 @@ class Watch:
 
         Only now the number of messages is known that the agent has had, so nothing goes out before.
         """
+        # Time limits stand still while a human is asked, whichever engine stopped the clock.
         if is_adopted or worker.attempt.questions or worker.attempt.said:
             await self.host.hold_clock(self.attempt, held=bool(worker.attempt.questions))
         if Badge.PAUSED in worker.badges:
             await self.host.freeze(self.attempt)
         elif is_adopted:
+            # The engine that froze it may have died before it could thaw it.
             await self.host.thaw(self.attempt)
         if worker.limits is not None:
             await self.set_limits(worker.limits)
