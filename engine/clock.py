@@ -1,4 +1,4 @@
-"""The time, as the engine sees it: one seam, so that tests can turn the hands."""
+"""Tell the engine the time: one seam, so that tests can turn the hands."""
 
 import time
 from typing import Protocol
@@ -7,16 +7,16 @@ import anyio
 
 
 class Clock(Protocol):
-    """What tells the time and waits for it."""
+    """The seam for telling time and waiting."""
 
     def now(self) -> float:
-        """Wall-clock seconds: for what is written down and for deadlines that outlive us."""
+        """Return wall-clock seconds: for records and for deadlines that outlive us."""
 
     def monotonic(self) -> float:
-        """Seconds that only grow: for time-outs."""
+        """Return seconds that only grow: for time-outs."""
 
     def has_just_woken(self) -> bool:
-        """The machine slept, and woke so lately that what failed since may be due to that."""
+        """Return whether the machine woke so lately that failures may be due to it."""
 
     async def sleep_until(self, at: float) -> None:
         """Return when the wall clock has reached `at`."""
@@ -30,14 +30,14 @@ _AWAKENING_S = 120.0
 
 
 class Wakes:
-    """When the machine woke: found by looking often at how long it has slept in all."""
+    """The machine's wake-ups, found by looking often at how long it has slept in all."""
 
     def __init__(self) -> None:
         self._slept_s: float | None = None
         self._woke_at: float | None = None
 
     def look(self, slept_s: float, now: float) -> bool:
-        """Whether the machine woke lately.
+        """Return whether the machine woke lately.
 
         Args:
             slept_s: How long it has slept since it was started.
@@ -56,15 +56,15 @@ class SystemClock:
         self._wakes = Wakes()
 
     def now(self) -> float:
-        """Wall-clock seconds."""
+        """Return wall-clock seconds."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds that only grow."""
+        """Return seconds that only grow."""
         return time.monotonic()
 
     def has_just_woken(self) -> bool:
-        """Tells it only if it is asked now and then; where no clock counts sleep, never."""
+        """Return whether it woke lately: asked often, and only if sleep is counted."""
         counting = getattr(time, "CLOCK_BOOTTIME", None)
         if counting is None:
             return False

@@ -1,4 +1,4 @@
-"""Name runs, steps, workers and attempts, and read and write their names.
+"""Name runs, steps, workers and attempts, and write and parse those names.
 
 Knows names only; it never looks whether the thing named exists.
 """
@@ -32,12 +32,12 @@ class WorkerId:
 
     @property
     def short(self) -> str:
-        """The part after the step: `worker_2`."""
+        """Return the part after the step: `worker_2`."""
         return "woven" if self.index == WOVEN else f"worker_{self.index}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The worker that `step/worker_2` or `step/woven` names."""
+        """Return the worker that `step/worker_2` or `step/woven` names."""
         match = _WORKER.fullmatch(text)
         if match is None:
             raise ValueError(f"not a worker's name: {text!r}")
@@ -66,7 +66,7 @@ class AttemptId:
 
     @property
     def path(self) -> str:
-        """Where this attempt's files lie below a folder of runs."""
+        """Return the path of this attempt's files below a folder of runs."""
         return f"{self.run}/{self.worker}/attempt_{self.number}{self._suffix}"
 
     @property
@@ -75,7 +75,7 @@ class AttemptId:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The attempt that `run/step/worker_2@1` names."""
+        """Return the attempt that `run/step/worker_2@1` names."""
         run, _, rest = text.partition("/")
         worker, _, tail = rest.rpartition("@")
         number, _, role = tail.partition("+")
@@ -83,7 +83,7 @@ class AttemptId:
 
 
 def meant(labels: Mapping[WorkerId, str], name: str) -> list[WorkerId]:
-    """The workers a name can mean: `step/worker_1`, or any tail of it, its step, or its label."""
+    """Return the workers a name can mean: `step/worker_1`, a tail of it, a step or a label."""
     exact = [worker for worker in labels if str(worker) == name]
     return exact or [
         worker

@@ -1,4 +1,4 @@
-"""The phases a worker stands in and the causes that stop it: the vocabulary alone.
+"""Define the phases of a worker and the causes that stop it: the vocabulary alone.
 
 The tables that say how one phase leads to another are `engine.core.phase`.
 """
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """Where a worker stands."""
+    """The state of a worker."""
 
     WAITING = "WAITING"
     QUEUED = "QUEUED"
@@ -29,12 +29,12 @@ class Phase(StrEnum):
 
     @property
     def is_settled(self) -> bool:
-        """Nothing more happens by itself; only a human's retry moves it again."""
+        """Return whether nothing more happens by itself; only a human's retry moves it."""
         return self in SETTLED
 
     @property
     def holds_slot(self) -> bool:
-        """It counts against the cap; a human thinking holds none."""
+        """Return whether it counts against the cap; a human thinking holds no slot."""
         return self in HOLDING
 
 
@@ -54,7 +54,7 @@ HOLDING = frozenset(
 
 
 class StopCause(StrEnum):
-    """Why an attempt was stopped, or why it failed."""
+    """The reason why an attempt was stopped or failed."""
 
     USER = "USER"
     FAIL_FAST = "FAIL_FAST"
@@ -79,7 +79,7 @@ class StopCause(StrEnum):
 
     @property
     def settles_as(self) -> Phase:
-        """CANCELLED where somebody decided it, FAILED where something went wrong."""
+        """Return CANCELLED if somebody decided it, FAILED if something went wrong."""
         return Phase.CANCELLED if self in _DECIDED else Phase.FAILED
 
 

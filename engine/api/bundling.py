@@ -1,4 +1,4 @@
-"""All that a run has made, as one file for `git fetch`: work that must leave its machine."""
+"""Bundle all that a run has made into one file for `git fetch`, to leave its machine."""
 
 from collections.abc import Mapping
 from os import PathLike, environ

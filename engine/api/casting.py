@@ -1,4 +1,4 @@
-"""What an attempt showed, as an asciicast (version 2): for the players that people have already.
+"""Export an attempt as an asciicast (version 2), for the players that people have already.
 
 A program that had a terminal of its own is played as it wrote, byte for byte. What any other wrote
 is a protocol more often than not: of those the log is played, a line at a time.
@@ -22,7 +22,7 @@ _ROWS, _COLUMNS = 40, 120
 
 
 def cast_of_terminal(recording: Path) -> bytes:
-    """What a program wrote on its terminal."""
+    """Return a cast of what a program wrote on its terminal."""
     frames, _ = parse(recording.read_bytes())
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     notes = (began_at(data) for _, stream, data in frames if stream == NOTE)
@@ -32,7 +32,7 @@ def cast_of_terminal(recording: Path) -> bytes:
 
 
 def cast_of_log(lines: Sequence[LogLine]) -> bytes:
-    """A log; nothing in it acts on the terminal that plays it."""
+    """Return a cast of a log; nothing in it acts on the terminal that plays it."""
     began = lines[0].at if lines else 0.0
     told = ((line.at - began, f"{_shown(line.text)}\r\n") for line in lines)
     return _cast(began, told)

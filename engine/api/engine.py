@@ -1,4 +1,4 @@
-"""An engine that lives in this process, and the runs it works on."""
+"""Open an engine in this process, and use the runs it works on."""
 
 from collections.abc import AsyncIterator, Container, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -67,19 +67,19 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """Return the run's id."""
         return self._live.run
 
     async def wait(self) -> RunReport:
-        """The report, once every worker has settled or a human is waited for."""
+        """Wait until every worker has settled or a human is needed; return the report."""
         return await self._live.wait_end()
 
     def report(self) -> RunReport:
-        """What it has come to so far."""
+        """Return its results so far."""
         return report(self._live.state)
 
     def step(self, name: str) -> StepResult:
-        """What one step has come to so far."""
+        """Return one step's results so far."""
         return self.report().steps[name]
 
 
@@ -101,7 +101,7 @@ class Engine:
         detach: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Self]:
-        """An engine on a repository or a plain folder, alone there until it is closed.
+        """Open an engine on a repository or plain folder; it is alone there until closed.
 
         Args:
             folder: Anywhere inside the repository.
@@ -186,21 +186,21 @@ class Engine:
 
     @property
     def port(self) -> EnginePort:
-        """The interface that consoles use, here without a socket."""
+        """Return the interface that consoles use, here without a socket."""
         return self._coordinator
 
     @property
     def guests(self) -> tuple[str, ...]:
-        """Runs of other processes that are at work here; their agents outlive this engine."""
+        """Return runs of other processes at work here; their agents outlive this engine."""
         return self._coordinator.runs.guests
 
     @property
     def project(self) -> Path:
-        """The folder it works for."""
+        """Return the folder it works for."""
         return self._place.project
 
     def database(self, run: str, worker: str) -> Path:
-        """Where a worker's own SQLite database lies: its events, usage and notes."""
+        """Return the path of a worker's own SQLite database: its events, usage and notes."""
         return self._place.layout.agent_db(RunId(run), WorkerId.parse(worker))
 
     async def start(
@@ -223,19 +223,19 @@ class Engine:
         return Run(await self._coordinator.runs.begin(plan))
 
     async def resume(self, run: str) -> Run:
-        """Take up a run that was interrupted."""
+        """Resume a run that was interrupted."""
         return Run(await self._coordinator.runs.take_up(RunId(run)))
 
     async def resume_unfinished(self) -> list[str]:
-        """Take up every run that was interrupted."""
+        """Resume every run that was interrupted."""
         return [str(run) for run in await self._coordinator.runs.resume_unfinished()]
 
     async def command(self, command: c.Command) -> c.Reply:
-        """Ask for something; it is accepted, or refused with a reason."""
+        """Send a command; it is accepted, or refused with a reason."""
         return await self._coordinator.command(command)
 
     def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """What happened behind a number, then what happens."""
+        """Yield the events behind a number, then each new one."""
         return self._coordinator.events(after_seq, run=run)
 
     async def ask(self, question: Ask[A]) -> A:
@@ -247,7 +247,7 @@ class Engine:
         return await self._coordinator.ask(question)
 
     async def snapshot(self) -> EngineView:
-        """Everything a console shows at this moment."""
+        """Return everything a console shows at this moment."""
         return await self.ask(ReadEngine())
 
     async def land(
@@ -281,7 +281,7 @@ class Engine:
         return await self._coordinator.land(command)
 
     async def put_away(self, worker: str) -> bool:
-        """Remove a worker's workspace if every byte of it is provably kept; whether it is gone.
+        """Remove a workspace if every byte of it is provably kept; return whether it is gone.
 
         Its change stays on its ref and may still be reviewed, retried and landed.
 
@@ -291,14 +291,14 @@ class Engine:
         return await self._coordinator.put_away(worker)
 
     async def let_go(self, run: str) -> None:
-        """No longer hold a run in memory, once nothing of it is under way.
+        """Drop a run from memory, once nothing of it is under way.
 
         Nothing is lost: a command that names the run takes it up again from its journal.
         """
         await self._coordinator.runs.let_go(RunId(run))
 
     async def view(self, run: str = "") -> RunView:
-        """One run as it stands; the latest where none is named."""
+        """Return one run as it stands; the latest if none is named."""
         return await self.ask(ReadRun(run))
 
     async def log(
@@ -310,7 +310,7 @@ class Engine:
         *,
         most: int | None = None,
     ) -> LogChunk:
-        """A worker's log from a line on; no more than the newest `most` lines, if that is given."""
+        """Return a worker's log after a line; only the newest `most` lines, if that is given."""
         return await self.ask(ReadLog(run, worker, attempt, after, most))
 
     async def diff(
@@ -322,7 +322,7 @@ class Engine:
         against: str = "",
         context: int = 3,
     ) -> ChangeDiff:
-        """What a worker's attempt has changed; of one that runs, so far.
+        """Return what a worker's attempt has changed; of one that runs, so far.
 
         It is held against where it began; or against `target` (what landing it now would change
         there), another attempt (`@2`), or any revision. `context` is how many lines are told round
@@ -331,7 +331,7 @@ class Engine:
         return await self.ask(ReadDiff(run, worker, attempt, against, context))
 
     async def history(self) -> list[RunSummary]:
-        """Every run of the repository, newest first."""
+        """Return every run of the repository, newest first."""
         return list(await self.ask(ListRuns()))
 
     async def wait_idle(self) -> None:

@@ -1,4 +1,4 @@
-"""Errors as callers expect them: one comes out as itself."""
+"""Raise errors as callers expect them: one comes out as itself."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """One error comes out as itself, not as a group of one that the task group made of it."""
+    """Raise a single error as itself, not as the task group's group of one."""
     try:
         yield
     except BaseExceptionGroup as group:

@@ -1,4 +1,4 @@
-"""A run that `plait export` wrote into one file: to be carried anywhere, and played again there.
+"""Read a run that `plait export` wrote into one file, to play it anywhere.
 
 The file is a copy of the run's journal with what the journal does not hold beside it: every log as
 it was read, and every change. No repository is needed to play it, and no engine is asked.

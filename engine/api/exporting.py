@@ -1,4 +1,4 @@
-"""A run as plain files, for people and programs that have no plait."""
+"""Write a run as plain files, for people and programs that have no plait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked without an engine: the machine, samples, raw recordings."""
+"""Answer questions without an engine: the machine, samples, raw recordings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ async def make_repository(folder: Path, environment: Mapping[str, str], *, messa
 async def machine_rows(
     environment: Mapping[str, str] | None = None, *, plan: Plan | None = None
 ) -> tuple[Enforcement, ...]:
-    """What this machine can enforce, one row a dimension, with how to get more.
+    """Return what this machine can enforce, one row per dimension, with how to get more.
 
     Args:
         environment: Of the user; this process's own where it is not given.
@@ -52,7 +52,7 @@ async def machine_rows(
 
 
 async def used_today(environment: Mapping[str, str] | None = None) -> Mapping[str, LoginUse]:
-    """What the login of each agent has used today, over all runs and engines, by agent's name."""
+    """Return today's usage of each agent's login over all runs and engines, by agent name."""
     env = dict(environ if environment is None else environment)
     known = await anyio.to_thread.run_sync(adapters)
     choices = [
@@ -67,7 +67,7 @@ async def used_today(environment: Mapping[str, str] | None = None) -> Mapping[st
 async def raw_output(
     folder: str | PathLike[str], run: str, worker: str, attempt: int | None = None
 ) -> bytes:
-    """What an attempt wrote, byte for byte, read from its recording.
+    """Return what an attempt wrote, byte for byte, from its recording.
 
     Raises:
         StoreError: There is no such run.

@@ -1,4 +1,4 @@
-"""From manifests to plans, with the files that they name."""
+"""Make plans from manifests and the files that they name."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from engine.spec.pipeline import Manifest
 
 
 def plans_in(path: Path) -> tuple[Plan, ...]:
-    """The plan of every pipeline of a manifest, so that all of it is checked.
+    """Return the plan of every pipeline of a manifest, so that all of it is checked.
 
     Raises:
         SpecError: The manifest is wrong.
@@ -37,7 +37,7 @@ def plan_from(
     pipeline: str | None = None,
     defaults: PlanDefaults | None = None,
 ) -> Plan:
-    """The plan that a manifest's path, its text or a dict leads to.
+    """Return the plan that a manifest's path, its text or a dict leads to.
 
     Raises:
         SpecError: The manifest is wrong.
@@ -58,7 +58,7 @@ def plan_from(
 
 
 def is_manifest(text: str) -> bool:
-    """Whether a text is a manifest rather than a prompt, also one with mistakes in it.
+    """Return whether a text is a manifest, even a faulty one, rather than a prompt.
 
     Every line that is not indented is a key with a mapping or a list for its value, and one of the
     keys is one of a manifest.
@@ -73,7 +73,7 @@ _TOP_KEY = re.compile(r"([A-Za-z_]+):(?:\s*|\s+[\[{].*)(?:\s#.*)?")
 
 
 def _checked(plan: Plan) -> Plan:
-    """The plan, if what its scripted agents are to play can be played."""
+    """Return the plan if its scripted agents' scripts can be played."""
     agents = {w.agent.name: w.agent for step in plan.steps for w in step.workers if w.agent}
     try:
         for agent in agents.values():
@@ -91,7 +91,7 @@ def plan_for_prompts(
     replicas: int | None = None,
     defaults: PlanDefaults | None = None,
 ) -> Plan:
-    """The plan of prompts in a folder; agents and limits are those of its `plait.yaml`, if any.
+    """Return the plan of prompts in a folder, with `plait.yaml`'s agents and limits.
 
     Raises:
         SpecError: That manifest is wrong.
@@ -108,7 +108,7 @@ def plan_for_prompts(
 
 
 def read_inside(base: Path, path: str) -> bytes:
-    """The bytes of a regular file that lies inside a folder, links followed.
+    """Return the bytes of a regular file inside a folder; links are followed.
 
     Raises:
         OSError, ValueError: There is none.

@@ -1,4 +1,4 @@
-"""Pull requests: a branch pushed and asked to be merged, with the user's own git and `gh`."""
+"""Open pull requests: push a branch with the user's own git and ask with `gh`."""
 
 import os
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _PARTS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What a pull request is to be of; whatever is empty is found out.
+    """A pull request to make; whatever is empty is found out.
 
     Attributes:
         name: What the branch is to be called at the remote.
@@ -61,7 +61,7 @@ class Publishing:
         await push(self._repo, self.request, self._environment)
 
     async def ask(self) -> str | None:
-        """Ask for the merge; the request's address, None where there is no `gh`.
+        """Ask for the merge; return the request's address, or None without `gh`.
 
         Raises:
             GitFailed: `gh` could not.
@@ -74,7 +74,7 @@ async def pull_request(
     wanted: Wanted,
     environment: Mapping[str, str] | None = None,
 ) -> Publishing:
-    """A pull request of a branch, not sent yet.
+    """Prepare a pull request of a branch, without sending it.
 
     Raises:
         WorkspaceError: There is no such branch, or no remote.
@@ -105,7 +105,7 @@ async def pull_request(
 
 
 async def _sent(repo: Repo, branch: str, wanted: Wanted, title: str) -> str:
-    """Return the commit to send in place of a branch; nothing where the branch itself can go."""
+    """Return the commit to send in place of a branch; nothing if the branch itself can go."""
     since = wanted.since
     if not since:
         return wanted.head

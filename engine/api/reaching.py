@@ -1,4 +1,4 @@
-"""Reaching the engine of a folder: the one that lives, or one opened for it.
+"""Reach the engine of a folder: the one that lives, or one opened for it.
 
 Who only reaches one that lives loads none of what an engine works with.
 """
@@ -42,7 +42,7 @@ _HANDOVER_S = 10.0
 async def reach(
     folder: str | PathLike[str] = ".", *, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[tuple[EnginePort, bool]]:
-    """Reach the engine that lives for a folder, or open one for the occasion; say whether it lived.
+    """Reach the engine that lives for a folder, or open one; say whether it lived.
 
     One that is about to leave, or to listen, is waited for. Other processes may have brought runs
     into the one that was opened: when it closes their agents are left running, and a detached
@@ -90,7 +90,7 @@ async def _found(
 
 
 async def _hand_over(place: Place, env: Mapping[str, str], runs: Sequence[str]) -> None:
-    """Let a detached engine go on with what others had brought into the one that has closed.
+    """Let a detached engine continue what others had brought into the one that closed.
 
     Where none can be started, whoever follows such a run takes it up, or the next command does.
     """
@@ -110,7 +110,7 @@ async def attach(
     environment: Mapping[str, str] | None = None,
     role: Role = Role.OWNER,
 ) -> AsyncIterator[EnginePort]:
-    """Reach the detached engine of a folder, started if none lives; it goes on when this ends.
+    """Reach a folder's detached engine, started if none lives; it goes on when this ends.
 
     Where that engine is killed another one is started, which takes its runs up; what is asked in
     between raises EngineGone. The engine refuses every command of a watcher.
@@ -140,7 +140,7 @@ class _Attached:
         return getattr(self._remote, name)
 
     async def keep(self, task_status: TaskStatus[None]) -> None:
-        """Stay connected; what fails later than the first time is tried again."""
+        """Stay connected; retry failures after the first connection."""
         while True:
             try:
                 await self._connected(task_status)
@@ -168,7 +168,7 @@ class _Attached:
 
 
 async def engine_key(folder: str | PathLike[str] = ".") -> str:
-    """What two folders have in common exactly where one engine works for both.
+    """Return a key that two folders share exactly if one engine works for both.
 
     Raises:
         WorkspaceError: There is no such folder, or its repository cannot be used.

@@ -1,4 +1,4 @@
-"""An export without its secrets: each kind of file redacted as what it is."""
+"""Remove secrets from an export: each kind of file redacted as what it is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = (("run", "plan"), ("meta", "value"), ("fact", "json"), ("event", "jso
 
 
 def redactor_for(plan: Plan, environ: Mapping[str, str]) -> Redactor:
-    """Return what knows the values that this run's agents were given, if they are still set."""
+    """Return a redactor of the values that this run's agents were given, if still set."""
     return Redactor(known_secrets([plan], environ))
 
 
@@ -60,7 +60,7 @@ def _line(line: bytes, redactor: Redactor) -> bytes:
 
 
 def _cast(data: bytes, redactor: Redactor) -> bytes:
-    """A program may write a secret in several pieces, each with its time."""
+    """Redact a cast: a program may write a secret in several pieces, each with its time."""
     head, *rows = (json.loads(line) for line in data.splitlines())
     texts = redactor.texts([text for _, _, text in rows])
     told = [[at, kind, text] for (at, kind, _), text in zip(rows, texts, strict=True)]

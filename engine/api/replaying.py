@@ -1,4 +1,4 @@
-"""A run of the past as it went, at any speed: an engine that only tells, and tells it again.
+"""Play a past run at any speed: an engine that only repeats what happened.
 
 What stood at a moment is read from the journal; what was written until then from the recordings.
 """
@@ -77,7 +77,7 @@ class Replay:
 
     @property
     def is_playing(self) -> bool:
-        """It goes on by itself."""
+        """Return whether the replay goes on by itself."""
         return self._since is not None and self.now() < self.end
 
     def go_to(self, at: float) -> None:
@@ -88,13 +88,13 @@ class Replay:
         self._nudge()
 
     def play_or_hold(self) -> None:
-        """Hold; play on; from the end, play again from the beginning."""
+        """Pause or play on; at the end, play again from the beginning."""
         at, was_playing = self.now(), self.is_playing
         self._since = None if was_playing else time.monotonic()
         self.go_to(at if was_playing or at < self.end else self.begin)
 
     def step(self) -> None:
-        """Hold at the next thing that happened."""
+        """Pause at the next thing that happened."""
         at = self.now()
         self._since = None
         later = bisect_right(self._starts, at)
@@ -134,7 +134,7 @@ class Replay:
         return cast("A", answer)
 
     async def _snapshot(self) -> EngineView:
-        """Return everything as it stood then; its `at` only tells which view is newer."""
+        """Return everything as it was then; its `at` only tells which view is newer."""
         now = self.now()
         view = view_of(self._state(now), {})
         steps = [
@@ -202,7 +202,7 @@ async def open_replay(folder: str | PathLike[str] = ".", run: str = "") -> Async
 
 
 def _read_run(run: RunId, store: Store) -> tuple[list[tuple[float, RunState]], list[Told]]:
-    """Return what `read_journal` does, of a run in a store."""
+    """Do as `read_journal` does, for a run in a store."""
     with Journal.open(run, store, read_only=True) as journal:
         return read_journal(journal)
 

@@ -1,4 +1,4 @@
-"""What whoever starts a plan should weigh first: edits it does not see, agents nothing holds."""
+"""Warn before a plan starts: about edits it does not see, and agents nothing confines."""
 
 from collections.abc import Mapping
 from os import PathLike, environ, fsencode
@@ -15,7 +15,7 @@ from engine.site.place import Place, find_place
 async def weigh(
     folder: str | PathLike[str], plan: Plan, environment: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
-    """What is to be weighed before a plan is started in a folder, as sentences; often nothing.
+    """Return warnings to read before a plan starts in a folder, as sentences; often none.
 
     Raises:
         WorkspaceError: The folder cannot be worked in.
@@ -26,7 +26,7 @@ async def weigh(
 
 
 async def _unseen(place: Place, plan: Plan) -> tuple[str, ...]:
-    """Edits of the user's that no worker will see; the plan's own file is none of them."""
+    """Return the user's edits that no worker will see; the plan's own file is none of them."""
     is_from_head = plan.runtime.base in {None, "HEAD"}
     if place.repo is None or not is_from_head:
         return ()
@@ -36,13 +36,13 @@ async def _unseen(place: Place, plan: Plan) -> tuple[str, ...]:
 
 
 def _inside(project: Path, source: Path) -> bytes:
-    """Where a file lies in a project, as git says it; empty where it lies elsewhere."""
+    """Return a file's path in a project, as git says it; empty if it lies elsewhere."""
     path = source.resolve()
     return fsencode(path.relative_to(project)) if path.is_relative_to(project) else b""
 
 
 async def _unheld(plan: Plan, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Agents that act without asking where nothing keeps them to their own files."""
+    """Return agents that act without asking where nothing keeps them to their own files."""
     free = {
         planned.agent.name
         for step in plan.steps

@@ -250,6 +250,7 @@ async def _land(repo: Repo, prepared: LandPrepared) -> LandingDone | LandingRefu
         return LandingRefused(reason=RefusalReason.CHECKED_OUT)
     moves = await _moves(repo, prepared)
     async with locked_index(repo, found, prepared.name) as guard:
+        # Look again under the lock: the user may have edited or committed since `prove`.
         seen = await to_thread.run_sync(_look, repo, prepared, found, moves)
         if not (seen.stands or await stands_at(repo, prepared.target, prepared.old)):
             return LandingRefused(reason=RefusalReason.MOVED)

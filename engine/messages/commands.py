@@ -1,4 +1,4 @@
-"""What a human may ask of a run; each is accepted, or refused with a reason.
+"""List what a human may ask of a run; each command is accepted, or refused with a reason.
 
 Commands come from outside (a console, a second shell, a program) and are judged in one place.
 `worker` names a worker as `step/worker_1`; an empty `run` means the latest.
@@ -209,7 +209,7 @@ class Choose:
 
 
 class Edits(StrEnum):
-    """What a landing does about uncommitted edits of the user's where it would write.
+    """The treatment of the user's uncommitted edits where a landing would write.
 
     `refuse` goes back to the review; `carry` lands under them, and they lie on top again,
     uncommitted; `commit` makes them a commit of the user's on the target and lands on top of it;
@@ -224,7 +224,7 @@ class Edits(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LandWish:
-    """How a human wants a change landed.
+    """A human's wish for how to land a change.
 
     Attributes:
         to: The branch; the run's target where there is none.
@@ -255,7 +255,7 @@ class Land:
 
     @property
     def wish(self) -> LandWish:
-        """Return how it is to land: as its fields say, and nothing but what was looked at."""
+        """Return how to land it: as the fields say, and only the result that was looked at."""
         return LandWish(
             to=self.to,
             style=self.style,

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 
 class Sign(StrEnum):
-    """What became of a line."""
+    """The fate of a line: kept, added or removed."""
 
     KEPT = " "
     ADDED = "+"
@@ -18,7 +18,7 @@ class Sign(StrEnum):
 
 
 class FileKind(StrEnum):
-    """What became of a file."""
+    """The fate of a file."""
 
     MODIFIED = "modified"
     ADDED = "added"
@@ -49,17 +49,17 @@ class Hunk:
 
     @cached_property
     def added(self) -> int:
-        """How many lines it adds."""
+        """Return how many lines the hunk adds."""
         return sum(line.sign is Sign.ADDED for line in self.lines)
 
     @cached_property
     def removed(self) -> int:
-        """How many lines it removes."""
+        """Return how many lines the hunk removes."""
         return sum(line.sign is Sign.REMOVED for line in self.lines)
 
     @cached_property
     def is_blank_only(self) -> bool:
-        """Whether it changes nothing but white space."""
+        """Return whether the hunk changes nothing but white space."""
         sides = [
             "".join("".join(line.text.split()) for line in self.lines if line.sign is sign)
             for sign in (Sign.REMOVED, Sign.ADDED)
@@ -94,7 +94,7 @@ class FileDiff:
 
     @property
     def is_huge(self) -> bool:
-        """Nobody reads that many lines one by one."""
+        """Return whether the file has too many lines to read one by one."""
         return self.added + self.removed > self.HUGE
 
     @cached_property
@@ -131,19 +131,19 @@ class ChangeDiff:
 
     @cached_property
     def keys(self) -> tuple[tuple[str, ...], ...]:
-        """The key of every hunk, per file."""
+        """Return the key of every hunk, per file."""
         return tuple(
             _told_apart([hunk_key(file, hunk) for hunk in file.hunks]) for file in self.files
         )
 
     @property
     def hunks(self) -> int:
-        """How many hunks there are."""
+        """Return how many hunks there are."""
         return sum(len(file.hunks) for file in self.files)
 
 
 def _told_apart(keys: Sequence[str]) -> tuple[str, ...]:
-    """The same change in two places of a file is two hunks: seeing one is not seeing both."""
+    """Number equal keys: the same change in two places is two hunks, each to be seen."""
     times: Counter[str] = Counter()
     apart = []
     for key in keys:
@@ -153,12 +153,12 @@ def _told_apart(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def file_key(file: FileDiff) -> str:
-    """What a file of a change is known by where it has no hunks that could be named."""
+    """Return a key for a file of a change that has no hunks to name."""
     return blake2b(f"{file.path}\0".encode(errors="surrogatepass"), digest_size=12).hexdigest()
 
 
 def hunk_key(file: FileDiff, hunk: Hunk) -> str:
-    """What a hunk is known by: its path and what it changes, wherever it stands in the file.
+    """Return a hunk's key: its path and what it changes, wherever it stands in the file.
 
     A live edit elsewhere moves a hunk and leaves it seen; an edit inside makes it new again.
     """

@@ -1,4 +1,4 @@
-"""What observers are told: past tense, public, one dataclass each.
+"""List the public events for observers: past tense, one dataclass each.
 
 Events that *must arrive* are journalled with the fact that caused them and carry a `seq`. The
 others are *latest wins*: they may be coalesced and carry `after`, the last `seq` before them.
@@ -88,7 +88,7 @@ class Answered:
 
 
 class Delivery(StrEnum):
-    """What has become of words that were said to a working agent."""
+    """The fate of words that were said to a working agent."""
 
     QUEUED = "queued"
     DELIVERED = "delivered"
@@ -266,7 +266,7 @@ class ToolUsed:
 
 @dataclass(frozen=True, kw_only=True)
 class UsageSampled:
-    """What a worker has used so far."""
+    """A worker's usage so far."""
 
     worker: str
     attempt: int
@@ -275,7 +275,7 @@ class UsageSampled:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressReported:
-    """How far a worker says it is."""
+    """A worker's own report of its progress."""
 
     worker: str
     attempt: int
@@ -330,7 +330,7 @@ class OutsideChanged:
 
     @property
     def path(self) -> str:
-        """The first of them, and how many more there are."""
+        """Return the first of the paths, and how many more there are."""
         first = next(iter(self.paths), "")
         return f"{first} and {self.count - 1} more" if self.count > 1 else first
 
@@ -380,7 +380,7 @@ Event = MustArrive | LatestWins
 
 
 def public_name(event: type[Event]) -> str:
-    """The `type` that this event carries in JSON."""
+    """Return the `type` that this event carries in JSON."""
     return "LimitHit" if event is LimitHitSeen else event.__name__
 
 

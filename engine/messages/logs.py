@@ -16,7 +16,7 @@ KEPT_LINES = 10_000
 
 
 class LogKind(StrEnum):
-    """What a line of a worker's log is."""
+    """The kind of a log line."""
 
     SAYS = "says"
     THOUGHT = "thought"
@@ -47,11 +47,11 @@ class LogPiece:
 
     @property
     def count(self) -> int:
-        """How many lines."""
+        """Return the number of lines."""
         return self.text.count("\n") + 1
 
     def __iter__(self) -> Iterator[LogLine]:
-        """Each line; made without its constructor, which takes twice the time."""
+        """Yield each line; skip its constructor, which would take twice the time."""
         at, kind, new = self.at, self.kind, object.__new__
         for text in self.text.split("\n"):
             line = new(LogLine)
@@ -68,7 +68,7 @@ class LogLines(Sequence[LogLine]):
 
     @classmethod
     def of(cls, lines: Iterable[LogLine]) -> Self:
-        """These lines."""
+        """Return these lines as pieces."""
         moments = groupby(lines, key=attrgetter("at", "kind"))
         return cls(
             tuple(
@@ -119,7 +119,7 @@ class LogChunk:
 
 
 def newest(lines: Sequence[LogLine], after: int, most: int | None) -> LogChunk:
-    """What of all lines is asked for: those from a number on, or no more than so many of them."""
+    """Return the lines that are asked for: from a number on, or the newest few of them."""
     count = len(lines)
     first = min(after if most is None else max(after, count - most), count)
     return LogChunk(lines=LogLines.of(lines[first:]), first=first, next_offset=count)

@@ -1,4 +1,4 @@
-"""What is asked of an engine about merges, and how it answers: plain data.
+"""List the questions to an engine about merges, and the views that answer them: plain data.
 
 How a conflict becomes a view is `engine.review.showing`.
 """
@@ -229,11 +229,11 @@ class ConflictView:
 
     @property
     def open_count(self) -> int:
-        """How many files are not decided yet."""
+        """Return how many files are not decided yet."""
         return sum(not file.is_resolved for file in self.files)
 
     def file(self, path: str) -> ConflictFileView:
-        """The file of that path; KeyError where there is none."""
+        """Return the file of that path; raise KeyError if there is none."""
         for file in self.files:
             if file.path == path:
                 return file
@@ -242,7 +242,7 @@ class ConflictView:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchCheck:
-    """What the check says of several changes together.
+    """The check's result on several changes together.
 
     Attributes:
         fits: Those that merge cleanly, one after the other; the rest conflict.
@@ -256,7 +256,7 @@ class BatchCheck:
 
 
 class LandingOrder(StrEnum):
-    """In which order several changes are landed."""
+    """The order in which several changes are landed."""
 
     PLAN = "plan"
     FEWEST_CONFLICTS = "fewest-conflicts"
@@ -298,7 +298,7 @@ class CandidateRow:
 
     @property
     def consensus(self) -> float:
-        """The share of its hunks that another candidate made alike."""
+        """Return the share of its hunks that another candidate made alike."""
         return self.agreed / self.hunks if self.hunks else 0.0
 
 
@@ -336,7 +336,7 @@ class CandidateTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Wove:
-    """What weaving came to.
+    """The result of weaving.
 
     Attributes:
         worker: The composite, which waits for review; None where it was not accepted.
@@ -354,7 +354,7 @@ class Wove:
 
 @dataclass(frozen=True)
 class ReadConflicts(Ask[ConflictView]):
-    """A worker's conflicts and what is decided; with the text of one file if it is named."""
+    """Show a worker's conflicts and decisions; with the text of one file if it is named."""
 
     run: str
     worker: str
@@ -397,7 +397,7 @@ class CheckTogether(Ask[BatchCheck]):
 
 @dataclass(frozen=True)
 class PlanLandings(Ask[tuple[PlannedLanding, ...]]):
-    """The order in which workers are to land, with the conflicts expected of each."""
+    """Find the order in which workers land, with the conflicts expected of each."""
 
     run: str
     workers: Sequence[str]
@@ -406,7 +406,7 @@ class PlanLandings(Ask[tuple[PlannedLanding, ...]]):
 
 @dataclass(frozen=True)
 class ListCandidates(Ask[CandidateTable]):
-    """The candidates of a step beside each other: figures, consensus, every hunk of all."""
+    """List a step's candidates beside each other: figures, consensus, every hunk."""
 
     run: str
     step: str
@@ -414,7 +414,7 @@ class ListCandidates(Ask[CandidateTable]):
 
 @dataclass(frozen=True)
 class CompareWorkers(Ask[ChangeDiff]):
-    """What differs between the changes of any two workers."""
+    """Compare the changes of any two workers."""
 
     run: str
     one: str
@@ -423,7 +423,7 @@ class CompareWorkers(Ask[ChangeDiff]):
 
 @dataclass(frozen=True)
 class ListMoments(Ask[tuple[Moment, ...]]):
-    """The points in time that a worker can be begun again from, oldest first."""
+    """List the points in time that a worker can be begun again from, oldest first."""
 
     run: str
     worker: str

@@ -1,4 +1,4 @@
-"""What is asked of an engine, each question as a value that knows the type of its answer.
+"""List the questions to an engine, each as a value that knows the type of its answer.
 
 The port has one way to ask. Whoever adds a question writes it here, or beside its answer, and
 answers it in `engine.run.answers`.
@@ -39,7 +39,7 @@ def question_kinds() -> dict[str, type[Ask[Any]]]:
 
 
 class Standing(StrEnum):
-    """How far a run has come, by its journal."""
+    """A run's progress, by its journal."""
 
     UNFINISHED = "unfinished"
     WAITING = "waiting"
@@ -87,7 +87,7 @@ class CleanItem:
 
     @property
     def is_safe(self) -> bool:
-        """Every byte of it is kept elsewhere."""
+        """Return whether every byte of it is kept elsewhere."""
         return not self.reasons
 
 
@@ -102,31 +102,31 @@ class TrashItem:
 
 @dataclass(frozen=True)
 class ReadEngine(Ask[EngineView]):
-    """Everything a console shows at this moment."""
+    """Show everything a console needs at this moment."""
 
 
 @dataclass(frozen=True)
 class ReadRun(Ask[RunView]):
-    """One run as it stands; the latest where none is named."""
+    """Show one run as it stands; the latest if none is named."""
 
     run: str = ""
 
 
 @dataclass(frozen=True)
 class ReadReport(Ask[RunReport]):
-    """What a run has come to so far; the latest where none is named."""
+    """Report a run's results so far; of the latest run if none is named."""
 
     run: str = ""
 
 
 @dataclass(frozen=True)
 class ListRuns(Ask[tuple[RunSummary, ...]]):
-    """Every run of the repository, newest first."""
+    """List every run of the repository, newest first."""
 
 
 @dataclass(frozen=True)
 class ReadLog(Ask[LogChunk]):
-    """A worker's log from a line on; no more than the newest `most` lines, if that is given."""
+    """Read a worker's log after a line; only the newest `most` lines, if that is given."""
 
     run: str
     worker: str
@@ -137,7 +137,7 @@ class ReadLog(Ask[LogChunk]):
 
 @dataclass(frozen=True)
 class ReadDiff(Ask[ChangeDiff]):
-    """What a worker's attempt has changed; of one that runs, so far.
+    """Show what a worker's attempt has changed; of one that runs, so far.
 
     Attributes:
         against: Where it began if empty; or `target` (what landing it now would change there),
@@ -154,7 +154,7 @@ class ReadDiff(Ask[ChangeDiff]):
 
 @dataclass(frozen=True)
 class EnterSandbox(Ask[Entrance]):
-    """What starts a program inside a worker's sandbox, with the worker's environment."""
+    """Prepare to start a program inside a worker's sandbox, with its environment."""
 
     changes: ClassVar[bool] = True
     run: str
@@ -187,7 +187,7 @@ class CleanUp(Ask[tuple[CleanItem, ...]]):
 
 @dataclass(frozen=True)
 class ListTrash(Ask[tuple[TrashItem, ...]]):
-    """What was taken away and can be brought back."""
+    """List what was removed and can be brought back."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a human may do about conflicts: one action at a time, each of which can be taken back.
+"""List what a human may do about conflicts: one action at a time, each of which undo reverts.
 
 `commands` hands these on; texts and paths keep bytes that are no UTF-8 by `surrogateescape`.
 """

@@ -1,4 +1,4 @@
-"""What is told of runs: the report of what came out, and the views of what goes on.
+"""Describe runs to the outside: the report of the results, and the views for consoles.
 
 A report is kept by the outside (its JSON is public); views are what consoles draw, read-only.
 """
@@ -12,7 +12,7 @@ from engine.phases import Phase, StopCause
 
 
 class Outcome(StrEnum):
-    """How a worker's work came out, landed or not."""
+    """The result of a worker's work, landed or not."""
 
     SUCCESS = "success"
     FAILED = "failed"
@@ -68,12 +68,12 @@ class CheckResult:
     is_exact: bool = False
 
     def speaks_for(self, tree: str) -> bool:
-        """Tell whether a landing of this tree may rely on the result: agents had no hand in it."""
+        """Return whether a landing of this tree may rely on it: no agent had a hand in it."""
         return self.is_clean and self.tree == tree
 
 
 class Verdict(StrEnum):
-    """How far a worker's success is proved. Every surface uses these words."""
+    """The degree to which a worker's success is proved. Every surface uses these words."""
 
     CLAIMED = "claimed"
     OWN_TREE = "passed in its own tree"
@@ -81,7 +81,7 @@ class Verdict(StrEnum):
 
 
 def verdict_of(check: CheckResult | None, *, is_stale: bool, has_claimed: bool) -> Verdict | None:
-    """Return the strongest verdict that holds; None where the check failed or nothing is said."""
+    """Return the strongest verdict that holds; None if the check failed or nothing is known."""
     if check is None or is_stale:
         return Verdict.CLAIMED if has_claimed else None
     if not check.passed:
@@ -130,32 +130,32 @@ class StepResult:
 
     @property
     def results(self) -> tuple[WorkerResult, ...]:
-        """The same as `worker_results`, for short."""
+        """Return `worker_results`, under a shorter name."""
         return self.worker_results
 
     @property
     def worker_workspaces(self) -> tuple[str | None, ...]:
-        """Each worker's workspace, in worker order."""
+        """Return each worker's workspace, in worker order."""
         return tuple(result.workspace for result in self.worker_results)
 
     @property
     def total_workers(self) -> int:
-        """How many workers the step has."""
+        """Return how many workers the step has."""
         return len(self.worker_results)
 
     @property
     def success_count(self) -> int:
-        """Workers that ended well and whose check passed."""
+        """Return how many workers ended well and passed their check."""
         return self._count(Outcome.SUCCESS)
 
     @property
     def fail_count(self) -> int:
-        """Workers that failed for good."""
+        """Return how many workers failed for good."""
         return self._count(Outcome.FAILED)
 
     @property
     def cancelled_count(self) -> int:
-        """Workers that somebody or some policy stopped."""
+        """Return how many workers were stopped by somebody or by a policy."""
         return self._count(Outcome.CANCELLED)
 
     def _count(self, outcome: Outcome) -> int:
@@ -164,7 +164,7 @@ class StepResult:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What a run came to: its steps in plan order."""
+    """The results of a run: its steps in plan order."""
 
     run: str
     name: str
@@ -175,7 +175,7 @@ class RunReport:
 
 
 class Badge(StrEnum):
-    """What a console shows beside a phase."""
+    """A mark that a console shows beside a phase."""
 
     ASKS = "asks"
     PAUSED = "paused"
@@ -203,7 +203,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Entrance:
-    """What starts a program inside a worker's sandbox, in a terminal of the human's.
+    """The means to start a program inside a worker's sandbox, in the human's terminal.
 
     Attributes:
         argv: Words to put before the program; whoever starts them must wait for their end.
@@ -297,17 +297,17 @@ class WorkerView:
 
     @property
     def own_usage(self) -> Usage:
-        """What the newest attempt used: limits hold for each attempt by itself."""
+        """Return the newest attempt's usage: limits hold for each attempt by itself."""
         return self.attempt_usages[-1] if self.attempt_usages else self.usage
 
     @property
     def is_live(self) -> bool:
-        """Something of it runs or will run by itself."""
+        """Return whether something of it runs or will run by itself."""
         return self.phase.holds_slot or self.phase is Phase.BACKING_OFF
 
     @property
     def needs_you(self) -> bool:
-        """A human is waited for."""
+        """Return whether it waits for a human."""
         return bool(self.questions) or self.phase in {
             Phase.REVIEWING,
             Phase.CONFLICTED,
@@ -333,7 +333,7 @@ class StepView:
 
 @dataclass(frozen=True, kw_only=True)
 class LoginUse:
-    """What was used by one login on one day, over all runs of all engines of this user.
+    """The usage of one login on one day, over all runs of all engines of this user.
 
     Attributes:
         without_usd: How many of the attempts told no cost: then `usd` is the least it can be.
@@ -407,12 +407,12 @@ class RunView:
     is_stopping: bool = False
 
     def worker(self, worker: str) -> WorkerView:
-        """The worker of that name."""
+        """Return the worker of that name."""
         return next(w for step in self.steps for w in step.workers if w.worker == worker)
 
     @property
     def workers(self) -> tuple[WorkerView, ...]:
-        """Every worker in plan order."""
+        """Return every worker in plan order."""
         return tuple(worker for step in self.steps for worker in step.workers)
 
 

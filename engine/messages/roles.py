@@ -1,11 +1,11 @@
-"""Who speaks to an engine, and in which role. Plain data: the door decides what a role may do."""
+"""Name the clients of an engine and their roles. The server decides what a role may do."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a client of an engine is allowed to be.
+    """The rights of a client.
 
     An owner asks and commands. A watcher only asks. An agent is reserved: it may do nothing yet.
     """

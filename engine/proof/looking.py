@@ -1,4 +1,4 @@
-"""One look at what no attempt may change, for all attempts of a run that have just ended.
+"""Look once at what no attempt may change, for all attempts of a run that have just ended.
 
 What costs much (trees, files of all that are over) is looked at once for all of them; only where
 something is found, for each by itself. It knows where to look and what is new there; who is to
@@ -39,7 +39,7 @@ _NO_NEWS = News(paths=(), is_whole=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """How things were when something of a worker's began.
+    """The state of things when something of a worker's began.
 
     Attributes:
         since_ns: When that was, as a file system whose clock is behind would say.
@@ -55,21 +55,21 @@ class Before:
 
 
 class Known(NamedTuple):
-    """What an engine remembers of one run as long as it works on it."""
+    """The engine's memory of one run, while it works on it."""
 
     ended: EndedAttempts
     trees: RestingTrees
 
 
 class TreeQuestion(NamedTuple):
-    """Of whose attempt a look is to tell what changed, and since when."""
+    """A worker and a moment: what changed since then?"""
 
     worker: WorkerId
     before: Before
 
 
 class TreeAnswer(NamedTuple):
-    """What a look after an attempt found; nothing was rewritten by whom it could not be."""
+    """The findings after an attempt; no file is rewritten by one that could not reach it."""
 
     executed: tuple[str, ...]
     trees: News
@@ -77,7 +77,7 @@ class TreeAnswer(NamedTuple):
 
 
 class Sight:
-    """Where to look, in one engine."""
+    """The places to look at, in one engine."""
 
     def __init__(self, place: Place, shelter: Shelter) -> None:
         self._place = place
@@ -86,22 +86,22 @@ class Sight:
         self._moved: dict[str, int] = {}
 
     def moved(self, ref: str) -> None:
-        """This engine has just moved a ref, and whatever is checked out of it."""
+        """Note that this engine has just moved a ref, and whatever is checked out of it."""
         self._moved[ref] = time.time_ns()
 
     def has_moved(self, ref: str, since_ns: int) -> bool:
-        """Whether this engine has moved it since."""
+        """Return whether this engine has moved the ref since."""
         return self._moved.get(ref, 0) >= since_ns
 
     def is_open(self, state: RunState, worker: WorkerId) -> bool:
-        """Whether nothing keeps this worker's attempts from writing in the repository."""
+        """Return whether nothing keeps this worker's attempts from writing in the repository."""
         return self._is_open(state, worker, self._common)
 
     def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
         return is_in_thread(state, worker) or self._shelter.may_write(state, path)
 
     def before(self, state: RunState, worker: WorkerId, known: Known) -> tuple[Before, bool]:
-        """How things are now, but for the refs, and whether those are to be looked at."""
+        """Take a snapshot without refs; also say whether refs must be compared."""
         now_ns = time.time_ns()
         since_ns, digests, is_open = now_ns - _TICK_NS, self._digests(), self.is_open(state, worker)
         if is_open:
@@ -112,7 +112,7 @@ class Sight:
     def after(
         self, state: RunState, known: Known, several: Sequence[TreeQuestion]
     ) -> list[TreeAnswer]:
-        """What is not as it was before each of these."""
+        """Return what changed since each of these."""
         first = min(before.since_ns for _, before in several)
         changed = known.ended.rewritten(max(before.ended for _, before in several), first)
         resting = known.trees.at(state, time.time_ns())
@@ -140,7 +140,7 @@ class Sight:
         return self._walk(tops) == _NO_NEWS
 
     def _news(self, state: RunState, asked: TreeQuestion, resting: Resting) -> News:
-        """What was written since in the user's checkout, and in trees where nobody worked."""
+        """Return what was written since in the user's checkout and in trees where nobody worked."""
         since_ns = asked.before.since_ns
         tops = {
             tree: max(since_ns, rests_ns)
@@ -169,7 +169,7 @@ class Sight:
         return {os.fsdecode(path): digest.hex() for path, digest in found.items()}
 
     def _executed(self, before: Before, digests: Mapping[str, str]) -> tuple[str, ...]:
-        """What git executes and is not as it was; worktrees come and go by themselves."""
+        """Return what git executes and what has changed; worktrees come and go by themselves."""
         if digests == before.digests:
             return ()
         then, now = (
@@ -190,11 +190,11 @@ class Sight:
         )
 
     def is_of_worktree(self, path: str) -> bool:
-        """Tell whether a path belongs to what git notes of a linked worktree."""
+        """Return whether a path belongs to what git notes of a linked worktree."""
         return path.startswith(f"{self._common}/worktrees/")
 
     def _is_rest(self, path: str, change: PathChange) -> bool:
-        """Tell whether a file is what `git worktree add` itself writes after the first look."""
+        """Return whether a file is what `git worktree add` itself writes after the first look."""
         if change is not PathChange.ADDED:
             return False
         name = path.rpartition("/")[2]
@@ -206,7 +206,7 @@ class Sight:
 
 
 def _lines(path: str) -> list[str]:
-    """Return what a small file of git's says; nothing where it is no file of ours to read."""
+    """Return the content of a small file of git's; nothing if it is no file of ours to read."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - no link is followed
             return os.fsdecode(file.read(_MOST_READ)).splitlines()
@@ -215,7 +215,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _without_place(lines: Sequence[str]) -> list[str]:
-    """Leave out what git itself leaves out where it copies the settings of another worktree."""
+    """Leave out what git leaves out when it copies the settings of another worktree."""
     kept = [line for line in lines if not _PLACE.match(line)]
     following = [*kept[1:], "["]
     return [

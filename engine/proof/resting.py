@@ -1,4 +1,4 @@
-"""In which trees of one run nobody works, and since when: what changes there later is noticed.
+"""Track the trees of one run in which nobody works, so that later changes are noticed.
 
 It knows the workers' phases; what changed in a tree is for who looks.
 """
@@ -23,7 +23,7 @@ class RestingTrees:
     """
 
     def __init__(self, state: RunState) -> None:
-        """Begin with what an engine before this one left: at rest since its worker stands there."""
+        """Start with trees of an engine before this one: at rest since the worker's last move."""
         self._looking = Lock()
         self._since: dict[str, tuple[WorkerId, int]] = {
             w.begun.workspace: (w.id, int(w.phase_since * 1e9) if _is_resting(w) else _AT_WORK)
@@ -32,12 +32,12 @@ class RestingTrees:
         }
 
     def add(self, worker: WorkerId, tree: str) -> None:
-        """An attempt in this tree has ended."""
+        """Note that an attempt in this tree has ended."""
         with self._looking:
             self._since[tree] = (worker, _AT_WORK)
 
     def at(self, state: RunState, now_ns: int) -> Resting:
-        """The trees that rest now."""
+        """Return the trees that rest now."""
         resting: dict[str, tuple[WorkerId, int]] = {}
         with self._looking:
             for tree, (worker, since_ns) in list(self._since.items()):

@@ -1,4 +1,4 @@
-"""The proof after every attempt that nothing changed but what is its own.
+"""Prove after every attempt that nothing changed but what is its own.
 
 What counts is what an attempt could have done where it ran. What git executes is looked at after
 every attempt: where nothing kept the attempt from it a change is a violation, and else somebody
@@ -45,7 +45,7 @@ _TOO_MUCH = "there was too much to look at all of it"
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What is not as it was: what accuses the worker, and what is only mentioned, and why."""
+    """The changes: those that accuse the worker, and those only mentioned, and why."""
 
     violations: tuple[str, ...] = ()
     mentioned: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Found:
 
 
 class _Question(NamedTuple):
-    """What changed since something of a worker's began; None where only its note tells that."""
+    """A question about changes since a worker's work began; None if only its note knows."""
 
     run: RunFeed
     worker: WorkerId
@@ -75,11 +75,11 @@ class Proof:
         self._looks: Together[_Question, Found] = Together(self._answer)
 
     def moved(self, branch: str) -> None:
-        """This engine has just moved a branch, and whatever is checked out of it."""
+        """Note that this engine has just moved a branch, and whatever is checked out of it."""
         self._sight.moved(f"refs/heads/{branch.removeprefix('refs/heads/')}")
 
     def forget(self, run: RunId) -> None:
-        """This engine no longer holds a run; another one may work on it."""
+        """Forget a run that this engine no longer holds; another one may work on it."""
         self._known.pop(run, None)
 
     def _of(self, state: RunState) -> Known:
@@ -95,7 +95,7 @@ class Proof:
     # ------------------------------------------------------------------ before
 
     async def begin(self, state: RunState, attempt: AttemptId) -> None:
-        """Look before anything of an attempt runs; kept for whichever engine sees its end."""
+        """Look before anything of an attempt runs; keep the result for whoever sees its end."""
         note = self._note(attempt)
         begun = await anyio.to_thread.run_sync(self._begin, state, attempt, note)
         if begun is None:
@@ -107,7 +107,7 @@ class Proof:
         self._before[attempt] = before
 
     def _begin(self, state: RunState, attempt: AttemptId, note: Path) -> tuple[Before, bool] | None:
-        """How things are, and whether that is all and kept; None if it was noted before."""
+        """Return how things are, and whether that is complete and kept; None if noted before."""
         if note.exists():
             return None
         before, is_open = self._look(state, attempt)
@@ -121,12 +121,12 @@ class Proof:
         note.write_text(json.dumps(vars(before)))
 
     async def look(self, state: RunState, attempt: AttemptId) -> Before:
-        """How things are before this attempt begins, which may be one of a command's."""
+        """Return how things are before this attempt begins; it may be one of a command's."""
         before, is_open = await anyio.to_thread.run_sync(self._look, state, attempt)
         return replace(before, refs=_users(state, await self._refs())) if is_open else before
 
     def _look(self, state: RunState, attempt: AttemptId) -> tuple[Before, bool]:
-        """How things are now, but for the refs, and whether those are to be looked at."""
+        """Take a snapshot without refs; also say whether refs must be compared."""
         known = self._of(state)
         known.ended.add(self._place.layout.attempt(attempt))
         return self._sight.before(state, attempt.worker, known)
@@ -134,16 +134,16 @@ class Proof:
     # ------------------------------------------------------------------ after
 
     async def end(self, run: RunFeed, attempt: AttemptId) -> Found:
-        """What is not as it was when the attempt began."""
+        """Return what changed since the attempt began."""
         before = self._before.pop(attempt, None)
         return await self._looks.ask(_Question(run, attempt.worker, before, self._note(attempt)))
 
     async def compare(self, run: RunFeed, worker: WorkerId, before: Before) -> Found:
-        """What is not as it was then."""
+        """Return what changed since then."""
         return await self._looks.ask(_Question(run, worker, before))
 
     async def _answer(self, several: Sequence[_Question]) -> list[Found]:
-        """The answers to all of them, run by run: mostly there is one run."""
+        """Answer all questions, run by run: mostly there is one run."""
         found: dict[int, Found] = {}
         for run in {id(each.run): each.run for each in several}.values():
             asked = [n for n, each in enumerate(several) if each.run is run]
@@ -162,13 +162,13 @@ class Proof:
         return [each if isinstance(each, Found) else self._judged(*each, refs) for each in seen]
 
     def _may_be_half_made(self, each: "Found | tuple[Before, TreeAnswer]") -> bool:
-        """Tell whether what changed may be a worktree that an engine just makes or removes."""
+        """Return whether what changed may be a worktree that an engine just makes or removes."""
         return isinstance(each, tuple) and any(map(self._sight.is_of_worktree, each[1].executed))
 
     def _see(
         self, state: RunState, several: Sequence[_Question]
     ) -> tuple[list[Found | tuple[Before, TreeAnswer]], float]:
-        """What is seen of each of them, and what looking cost."""
+        """Return what is seen of each question, and the time that looking cost."""
         began = time.thread_time()
         known = self._of(state)
         noted = [self._noted(state, known, each) for each in several]
@@ -178,7 +178,7 @@ class Proof:
         return answers, time.thread_time() - began
 
     def _noted(self, state: RunState, known: Known, question: _Question) -> TreeQuestion | Found:
-        """How things were; of an attempt, if what was noted of them is still there."""
+        """Return how things were; for an attempt only if its note is still intact."""
         _, worker, before, note = question
         tree = state.workers[worker].begun.workspace
         if note is not None and tree is not None:  # from now on nobody has business there
@@ -222,13 +222,13 @@ class Proof:
 
 
 def _users(state: RunState, refs: Mapping[str, str]) -> dict[str, str]:
-    """The user's branches and tags, without those that engines make."""
+    """Return the user's branches and tags, without those that engines make."""
     ours = f"refs/heads/{state.plan.runtime.branch_prefix}/"
     return {ref: oid for ref, oid in refs.items() if not ref.startswith(ours)}
 
 
 def tell(run: RunFeed, found: Found, attempt: AttemptId, *, at: float) -> None:
-    """Let the run know what was found of an attempt."""
+    """Tell the run what was found of an attempt."""
     for path in found.violations:
         run.feed(ViolationSeen(worker=attempt.worker, attempt=attempt.number, at=at, path=path))
     if not found.remark:

@@ -1,4 +1,4 @@
-"""Answering together all who asked while others were being answered: one look serves many.
+"""Answer in one look everyone who asked while another look was under way.
 
 It knows neither what is asked nor how it is answered. An answer was always begun after its question
 was put, so it is never older than what it is about.
@@ -36,7 +36,7 @@ class Together(Generic[Q, A]):
         self.not_before = 0.0
 
     async def ask(self, question: Q) -> A:
-        """The answer; what goes wrong in finding it is told to one of those who asked."""
+        """Return the answer; an error in finding it is raised to one of those who asked."""
         asked: _Asked[Q, A] = _Asked(question)
         self._waiting.append(asked)
         try:

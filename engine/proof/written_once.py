@@ -1,4 +1,4 @@
-"""What keepers write once: which attempts of a run are over, and whether one was written to again.
+"""Watch files that keepers write once: find attempts written to after they were over.
 
 Attempts are told as they begin, so that a look costs no walk over all that ever ran; those of other
 engines are found by one walk. Not for what an attempt leaves in its tree.
@@ -49,12 +49,12 @@ class EndedAttempts:
         self._going_on = set(map(str, run.glob("*/*/attempt_*"))) - over
 
     def add(self, attempt: Path) -> None:
-        """This attempt begins."""
+        """Note that this attempt begins."""
         with self._looking:
             self._going_on.add(str(attempt))
 
     def count(self) -> int:
-        """How many are over now."""
+        """Return how many attempts are over now."""
         with self._looking:
             over = [folder for folder in self._going_on if os.path.lexists(f"{folder}/{_END}")]
             if over:
@@ -71,11 +71,11 @@ class EndedAttempts:
 
     @property
     def known(self) -> int:
-        """How many are known to be over; fewer than once were counted if the file was altered."""
+        """Return how many are known to be over; fewer than were counted if the file was altered."""
         return len(self._files) // len(_FILES)
 
     def rewritten(self, count: int, since_ns: int) -> list[Rewritten]:
-        """What was written to after a moment, of the first `count` that were over."""
+        """Return files written after a moment, of the first `count` attempts that were over."""
         found = []
         for place, (last_ns, path) in enumerate(self._files[: count * len(_FILES)]):
             changed_ns = _changed_ns(path)
@@ -86,7 +86,7 @@ class EndedAttempts:
 
 
 def _changed_ns(path: str) -> int:
-    """When a file was written last, as only the kernel says it; 0 if it was cleaned away."""
+    """Return a file's last change as only the kernel tells it; 0 if it was removed."""
     try:
         return os.lstat(path).st_ctime_ns
     except OSError:

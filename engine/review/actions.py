@@ -1,4 +1,4 @@
-"""What a human does about conflicts, from the command that says it to the session after it."""
+"""Apply a human's decisions about conflicts: from the command to the session after it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Act = Callable[[ResolutionSession, Any], ResolutionSession]
 
 
 def decided(session: ResolutionSession, action: c.ResolutionAction) -> ResolutionSession:
-    """The session after an action on it.
+    """Return the session after an action on it.
 
     Raises:
         WorkspaceError: It cannot be done, and why; nothing was changed.
@@ -94,7 +94,7 @@ def _reopen(session: ResolutionSession, act: c.Reopen) -> ResolutionSession:
 
 
 def side_actions(file: ConflictFileView, choice: str) -> tuple[c.ResolutionAction, ...]:
-    """What takes `target`, `incoming` or `both` in all of a file that is still open.
+    """Return the actions that take one side (or both) wherever a file is still open.
 
     Raises:
         WorkspaceError: The file's conflict offers no such choice.

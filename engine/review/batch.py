@@ -1,4 +1,4 @@
-"""Several changes as one: merged one after another in memory, so that one check speaks for all."""
+"""Merge several changes in memory, one after another, so that one check covers them all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Batch:
 
 
 async def composed(repo: Repo, state: RunState, workers: Sequence[Worker], *, target: str) -> Batch:
-    """What a branch comes to by these changes in this order; those that conflict are left out.
+    """Merge these changes onto a branch in this order; leave out those that conflict.
 
     Raises:
         WorkspaceError: There is no such branch, or nothing to land.

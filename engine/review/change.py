@@ -1,4 +1,4 @@
-"""What an attempt came to, measured for people: figures, and what was kept apart."""
+"""Measure an attempt's work for people: its figures, and what was kept apart."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _OTHERS = (
 
 
 class History(NamedTuple):
-    """Where a worker's commits are to become history.
+    """The branch on which a worker's commits become history, and the form they take there.
 
     Attributes:
         target: The ref that a landing moves, in full.
@@ -48,7 +48,7 @@ async def measured(
     artifacts: Artifacts,
     history: History | None = None,
 ) -> Change | None:
-    """Return what was collected, in figures; None where it comes to nothing.
+    """Return what was collected, in figures; None if it comes to nothing.
 
     Where a landing is to keep the commits and cannot, the reviewer is told beforehand. `history`
     says where they are to come; None where no landing keeps them.
@@ -71,7 +71,7 @@ async def measured(
 
 
 async def _lost_history(repo: Repo, base: str, head: str, history: History) -> str:
-    """Say why a landing will not keep the commits; nothing where it will, as far as is known."""
+    """Return why a landing will not keep the commits; nothing if it will, as far as known."""
     line = await line_from(repo, base, head)
     if line is None:
         return _ONE_COMMIT
@@ -98,7 +98,7 @@ async def in_figures(repo: Repo, change: Change, files: Sequence[FileChange]) ->
 async def _repositories(
     repo: Repo, found: CollectedChange, files: Sequence[FileChange]
 ) -> Iterable[str]:
-    """What there is to say of repositories inside, and of links to commits of such."""
+    """Return notes on repositories inside the workspace and on links to their commits."""
     bundled = {one.path for one in found.embedded if one.bundle}
     links = {f.path: f.new_oid for f in files if f.new_mode == LINK and f.path not in bundled}
     inside = [_embedded(one) for one in found.embedded if one.path not in links]
@@ -106,18 +106,18 @@ async def _repositories(
 
 
 def _embedded(one: Embedded) -> str:
-    """Where the commits of a repository inside a workspace are: the branch only names one."""
+    """Return where the commits of an inner repository are: the branch only names one."""
     kept = f"its commits are in {one.bundle}, for `git fetch`" if one.bundle else one.note
     return f"{_named(one.path)}: a repository inside; {kept}"
 
 
 def _missing(path: bytes) -> str:
-    """A link whose commit nobody could check out here: landing it would not bring the commit."""
+    """Return a note on a link whose commit a landing would not bring along."""
     return f"{_named(path)}: links to a commit that your submodule there does not have"
 
 
 def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
-    """What a reviewer is to look at because it was not meant to be changed."""
+    """Return notes on changed files that lie outside `workspace.paths`."""
     if not meant:
         return []
     strays = [path for path in paths if not any(fnmatch(path, one) for one in meant)]
@@ -125,7 +125,7 @@ def _strays(paths: Sequence[str], meant: Sequence[str]) -> list[str]:
 
 
 def left_out_note(base: Base) -> tuple[str, ...]:
-    """Which of the user's edits no worker will see, in one sentence, where there are any."""
+    """Return one sentence naming the user's edits that no worker will see, if any."""
     if not base.left_out:
         return ()
     shown = ", ".join(_named(path) for path in base.left_out[:_SHOWN])

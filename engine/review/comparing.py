@@ -1,4 +1,4 @@
-"""What a worker's change is held against: its base, the target, another attempt, any revision.
+"""Compare a worker's change with its base, the target, another attempt or any revision.
 
 A worker that still runs is shown as it stands: a picture of its tree, taken inside its sandbox and
 kept in an object folder of its own, so that nothing unfinished enters the user's repository.
@@ -35,7 +35,7 @@ _UNFINISHED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
 
 @dataclass(frozen=True, kw_only=True)
 class DiffWanted:
-    """What is to be shown.
+    """A request for one diff.
 
     Attributes:
         attempt: Which attempt's work.
@@ -59,7 +59,7 @@ class _Work:
 
 
 class Comparisons:
-    """Changes of the workers of one repository, held against this and that."""
+    """Comparisons of the changes of one repository's workers with other revisions."""
 
     def __init__(self, repo: Repo, snap: Snap) -> None:
         self._repo = repo
@@ -68,7 +68,7 @@ class Comparisons:
     async def diff(
         self, state: RunState, w: Worker, wanted: DiffWanted, folder: Path
     ) -> ChangeDiff:
-        """One attempt's work against what is wanted; pictures of living trees lie in `folder`.
+        """Compare one attempt's work with what is wanted; snapshots of live trees lie in `folder`.
 
         Raises:
             WorkspaceError: There is no such work, or nothing of that name to hold it against.
@@ -78,7 +78,7 @@ class Comparisons:
 
     @asynccontextmanager
     async def _room(self, w: Worker, folder: Path) -> AsyncIterator[Path]:
-        """Where objects of a look are put: for good only while pictures may still be asked for."""
+        """Yield a folder for the objects of one look, kept only while snapshots may follow."""
         if w.phase.is_settled and not await anyio.Path(folder).is_dir():
             async with scratch_folder(self._repo) as scratch:
                 yield scratch
@@ -87,7 +87,7 @@ class Comparisons:
         yield folder
 
     async def forget(self, folder: Path) -> None:
-        """Let go of all pictures of a tree that has come to its end."""
+        """Delete all snapshots of a tree that has come to its end."""
         await to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
 
     async def _diff(
@@ -95,6 +95,7 @@ class Comparisons:
     ) -> ChangeDiff:
         where = Where(objects=str(folder))
         work = await self._work(state, w, wanted.attempt, folder)
+        # Hunks that a human left out do not land, so a preview of the landing omits them too.
         if wanted.against == TARGET:
             if (
                 w.review.left_out
@@ -139,7 +140,7 @@ class Comparisons:
     async def _old(
         self, state: RunState, w: Worker, wanted: DiffWanted, work: _Work, *, where: Where
     ) -> tuple[str, str]:
-        """What the work is held against, and how that is called."""
+        """Return the revision to compare the work with, and its name for people."""
         against = wanted.against
         if not against:
             return work.base, "base"
@@ -160,7 +161,7 @@ class Comparisons:
         return found, against
 
     async def _landed(self, state: RunState, work: _Work, folder: Path) -> tuple[str, str, str]:
-        """The target as it is, and as it would be with the work merged into it."""
+        """Return the target as it is, and as it would be with the work merged into it."""
         branch = state.plan.runtime.target or ""
         old = await resolve(self._repo, f"refs/heads/{branch}") if branch else None
         if old is None:

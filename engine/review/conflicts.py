@@ -1,4 +1,4 @@
-"""From git's answer to a merge to conflicts as values: every kind, with all versions and places.
+"""Turn git's answer to a merge into conflicts as values: every kind, version and place.
 
 Git names colliding files by inventing paths (`d~3f2c…`) and puts merged text with markers where a
 file was moved twice. Neither is passed on: paths are the files' own, and versions come from the
@@ -47,7 +47,7 @@ _SUBMODULE = "160000"
 
 
 class Conflicts(NamedTuple):
-    """What a merge left open, and the paths of its tree that are git's invention."""
+    """The conflicts that a merge left, and the paths in its tree that git invented."""
 
     files: tuple[FileConflict, ...]
     invented: tuple[bytes, ...] = ()
@@ -74,7 +74,7 @@ class _Draft:
 
     @property
     def sides(self) -> tuple[_Seen | None, _Seen | None, _Seen | None]:
-        """Base, target, incoming."""
+        """Return base, target and incoming."""
         return self.base, self.target, self.incoming
 
 
@@ -96,7 +96,7 @@ class _Reading:
 async def read_conflicts(
     repo: Repo, merged: MergedTrees, sides: Sides, names: SideNames, *, where: Where = HERE
 ) -> Conflicts:
-    """The conflicts of a merge as values, in order of path.
+    """Return the conflicts of a merge as values, ordered by path.
 
     Args:
         repo: The repository.
@@ -121,7 +121,7 @@ async def read_conflicts(
 
 
 def conflict_paths(merged: MergedTrees) -> tuple[str, ...]:
-    """The paths of a merge's conflicts for people: the files' own, never git's inventions."""
+    """Return the paths in conflict for people: the files' own, never git's inventions."""
     invented = _invented(merged.messages)
     paths = [invented.get(one.path, one.path) for one in merged.conflicts]
     if not paths:
@@ -130,7 +130,7 @@ def conflict_paths(merged: MergedTrees) -> tuple[str, ...]:
 
 
 def _invented(messages: Sequence[MergeMessage]) -> dict[bytes, bytes]:
-    """Paths that git made up, and the paths of the files that lie there."""
+    """Return the paths that git made up, with the paths of the files that lie there."""
     found: dict[bytes, bytes] = {}
     for message in messages:
         kind = kind_named(message.kind)
@@ -144,7 +144,7 @@ def _invented(messages: Sequence[MergeMessage]) -> dict[bytes, bytes]:
 
 
 def _begin(reading: _Reading, invented: Mapping[bytes, bytes]) -> None:
-    """One draft a path, from git's stages."""
+    """Return one draft per path, from git's stages."""
     kinds = _kinds(reading.merged.messages, invented)
     for one in reading.merged.conflicts:
         path = invented.get(one.path, one.path)
@@ -189,7 +189,7 @@ def _about(reading: _Reading, kind: ConflictKind) -> Iterator[MergeMessage]:
 
 
 async def _own_places(reading: _Reading) -> None:
-    """The name each side has for a file that one of them moved; git's stages know only one."""
+    """Add the name each side has for a file that one moved; git's stages know only one."""
     with_base = [draft.path for draft in reading.drafts.values() if draft.base]
     there = await reading.entries(reading.sides.base, with_base)
     moved = [path for path in with_base if path not in there]
@@ -210,7 +210,7 @@ async def _own_places(reading: _Reading) -> None:
 
 
 async def _moved_twice(reading: _Reading) -> None:
-    """A file that each side moved elsewhere is one conflict; its versions are those of the sides.
+    """Join the drafts of a file that each side moved elsewhere into one conflict.
 
     Git has merged the texts already and left the same result, markers and all, in both places.
     """
@@ -235,7 +235,7 @@ async def _moved_twice(reading: _Reading) -> None:
 
 
 async def _collided(reading: _Reading) -> None:
-    """A moved file that met another of that name, where its text conflicts as well.
+    """Handle a moved file that met another of the same name and whose text conflicts too.
 
     Git nests one conflict's markers in the other's. Here the two are two: what is to lie at the
     new path, and what becomes of the change that was made at the old one.
@@ -260,7 +260,7 @@ async def _collided(reading: _Reading) -> None:
 
 
 async def _moved_along(reading: _Reading) -> None:
-    """Names that a message tells and the stages do not: where a file came from."""
+    """Add the old names that a message tells and the stages do not."""
     for message in _about(reading, ConflictKind.RENAME_DELETE):
         draft = reading.drafts.get(message.paths[0])
         if draft is not None and draft.base is not None:
@@ -276,7 +276,7 @@ async def _moved_along(reading: _Reading) -> None:
 
 
 async def _directories(reading: _Reading) -> None:
-    """The files of each directory that stands where a file should."""
+    """Return the files of each directory that stands where a file should be."""
     for draft in reading.drafts.values():
         if draft.kind is ConflictKind.DIRECTORY_FILE:
             tree = reading.merged.tree
@@ -284,7 +284,7 @@ async def _directories(reading: _Reading) -> None:
 
 
 def _pathless(reading: _Reading, invented: Mapping[bytes, bytes]) -> None:
-    """Conflicts of which git left no stage: a directory that was split in two, say."""
+    """Return conflicts without any stage in git, such as a directory that was split in two."""
     told = {path for message in reading.merged.messages for path in _named(reading, message)}
     for message in reading.merged.messages:
         names = [invented.get(path, path) for path in message.paths]
@@ -293,7 +293,7 @@ def _pathless(reading: _Reading, invented: Mapping[bytes, bytes]) -> None:
 
 
 def _named(reading: _Reading, message: MergeMessage) -> Iterator[bytes]:
-    """The paths of a message that some draft speaks of."""
+    """Yield the paths of a message that some draft covers."""
     known = set(reading.drafts)
     for draft in reading.drafts.values():
         known.update(seen.path for seen in draft.sides if seen)
@@ -302,7 +302,7 @@ def _named(reading: _Reading, message: MergeMessage) -> Iterator[bytes]:
 
 
 async def _finished(reading: _Reading) -> tuple[FileConflict, ...]:
-    """The drafts with contents, told as exactly as their versions allow."""
+    """Return the drafts with contents, classified as exactly as their versions allow."""
     drafts = [reading.drafts[path] for path in sorted(reading.drafts)]
     wanted = {s.oid for d in drafts for s in d.sides if s and s.mode != _SUBMODULE}
     contents = await contents_of(reading.repo, sorted(wanted), reading.where)
@@ -329,7 +329,7 @@ def _side(seen: _Seen | None, contents: Mapping[str, bytes]) -> FileSide | None:
 
 
 async def _with_places(reading: _Reading, files: list[FileConflict]) -> list[FileConflict]:
-    """Where both versions could stay, and where a deleted file's text has gone."""
+    """Add free paths for both versions, and where a deleted file's text has gone."""
     trees = (reading.merged.tree, reading.sides.ours, reading.sides.theirs)
     both = [one.path for one in files if one.kind in _KEEPS_BOTH]
     free = await free_paths(

@@ -1,4 +1,4 @@
-"""The one way to a repository's merging, for a port: conflicts seen and decided, and going on."""
+"""Serve a repository's merging to the port: show conflicts, take decisions, go on."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,7 +34,7 @@ from engine.store.layout import Layout
 
 
 class MergeDesk:
-    """What humans do about merges in one repository."""
+    """The human side of merging in one repository."""
 
     def __init__(self, repo: Repo, *, layout: Layout, clock: Clock, snap: Snap) -> None:
         self._repo = repo
@@ -44,16 +44,16 @@ class MergeDesk:
         self.resolutions = Resolutions(repo, layout)
 
     def radar(self, run: Watched) -> Radar:
-        """What will look at a run while it goes on."""
+        """Return a radar that watches a run while it goes on."""
         moments = self.moments(run.state.run)
         return Radar(self._repo, run, moments=moments, clock=self._clock, snap=self._snap)
 
     def moments(self, run: RunId) -> Moments:
-        """What was seen of a run's workers, by the time."""
+        """Return the recorded moments of a run's workers."""
         return Moments(self._repo, self._layout.radar(run))
 
     async def conflicts(self, state: RunState, worker: WorkerId, path: str = "") -> ConflictView:
-        """The conflicts of a worker; with the text of one file if it is named.
+        """Return the conflicts of a worker; with the text of one file if it is named.
 
         Raises:
             WorkspaceError: It has none.
@@ -81,7 +81,7 @@ class MergeDesk:
     async def ask(
         self, run: RunFeed, worker: WorkerId, action: c.AskAgent, *, by: str
     ) -> tuple[Inquiry, ConflictView]:
-        """Note that somebody is being asked; what they are told, and how it is shown.
+        """Note that an agent is being asked; return its inquiry and the view that shows it.
 
         Raises:
             WorkspaceError: There is no such hunk.
@@ -96,7 +96,7 @@ class MergeDesk:
     async def answered(
         self, run: RunFeed, worker: WorkerId, key: HunkKey, answer: OutsideAnswer | str
     ) -> None:
-        """Offer what somebody answered, or show in words why they did not; all are told."""
+        """Offer an agent's answer, or show in words why there is none; tell all consoles."""
         async with self.resolutions.lock(run.state.run, worker):
             with suppress(WorkspaceError):  # a human may have decided without it
                 w = conflicted(run.state, worker)
@@ -106,7 +106,7 @@ class MergeDesk:
     async def landing_order(
         self, state: RunState, workers: Sequence[WorkerId], by: LandingOrder
     ) -> tuple[PlannedLanding, ...]:
-        """The order in which workers are to land, with the conflicts expected of each.
+        """Return the order in which workers land, with the conflicts expected of each.
 
         Raises:
             WorkspaceError: One of them has nothing to land, or nowhere.
@@ -116,7 +116,7 @@ class MergeDesk:
         return await landing_order(self._repo, state, wanted, target=target, by=by)
 
     async def batch(self, state: RunState, workers: Sequence[WorkerId]) -> Batch:
-        """What the target comes to by several changes; those that conflict are left out.
+        """Merge several changes onto the target in memory; leave out those that conflict.
 
         Raises:
             WorkspaceError: One of them has nothing to land, or nowhere.
@@ -126,11 +126,11 @@ class MergeDesk:
         return await composed(self._repo, state, wanted, target=target)
 
     async def candidates(self, state: RunState, step: PlannedStep) -> CandidateTable:
-        """The candidates of a step, in figures and hunk by hunk."""
+        """Return the candidates of a step, in figures and hunk by hunk."""
         return await candidate_table(self._repo, state, step)
 
     async def compare(self, one: Worker, other: Worker) -> ChangeDiff:
-        """What differs between the changes of two workers, from the first to the second.
+        """Return the differences between two workers' changes, from the first to the second.
 
         Raises:
             WorkspaceError: One of them has no change.
@@ -144,7 +144,7 @@ class MergeDesk:
     async def leave_out(
         self, run: RunFeed, worker: WorkerId, keys: Sequence[str], *, seen: c.Seen | None = None
     ) -> Change:
-        """Let exactly these hunks stay behind when a change lands; none of them: all of it lands.
+        """Leave exactly these hunks behind when a change lands; with none, all of it lands.
 
         Raises:
             ChangeMoved: The change is not the one that was seen.
@@ -165,7 +165,7 @@ class MergeDesk:
         return change
 
     async def woven(self, state: RunState, step: PlannedStep, keys: Sequence[str]) -> Woven | str:
-        """The composite that these hunks make, as objects; or why they make none.
+        """Return the composite that these hunks make, as objects; or why they make none.
 
         Raises:
             WorkspaceError: There can be none now.
@@ -176,7 +176,7 @@ class MergeDesk:
     async def weave_in(
         self, run: RunFeed, step: PlannedStep, woven: Woven, check: CheckResult | None
     ) -> WorkerId:
-        """Let a composite stand among the candidates.
+        """Add a composite to the candidates.
 
         Raises:
             WorkspaceError: There can be none any more.
@@ -223,10 +223,10 @@ class MergeDesk:
 
 
 def conflicted(state: RunState, worker: WorkerId) -> Worker:
-    """The worker, as one whose conflicts wait for a human.
+    """Return the worker if its conflicts wait for a human.
 
     Raises:
-        WorkspaceError: Nothing of it does.
+        WorkspaceError: It has no conflicts that wait.
     """
     w = state.workers[worker]
     if w.phase is not Phase.CONFLICTED:
@@ -235,7 +235,7 @@ def conflicted(state: RunState, worker: WorkerId) -> Worker:
 
 
 def decided_event(view: ConflictView) -> ConflictsDecided:
-    """What other consoles are told after a decision."""
+    """Return the event that tells other consoles of a decision."""
     return ConflictsDecided(
         worker=view.worker,
         attempt=view.attempt,

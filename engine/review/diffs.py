@@ -1,4 +1,4 @@
-"""A worker's change as a diff for people, from what was imported of it."""
+"""Turn a worker's change into a diff for people, from what was imported of it."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ async def change_diff(
     context: int = LEAST_CONTEXT,
     where: Where = HERE,
 ) -> ChangeDiff:
-    """Everything that differs between two commits or trees, file by file.
+    """Return everything that differs between two commits or trees, file by file.
 
     More context never makes hunks grow together: what a hunk is known by must not depend on how
     much is shown round it.
@@ -71,7 +71,7 @@ def _has_text(file: FileChange) -> bool:
 
 
 async def _sizes(repo: Repo, oids: Sequence[str], where: Where) -> Mapping[str, int]:
-    """How big these objects are, as far as they are there."""
+    """Return the sizes of those objects that exist."""
     asked = "".join(f"{oid}\n" for oid in dict.fromkeys(oids) if oid.strip("0"))
     if not asked:
         return {}
@@ -82,14 +82,14 @@ async def _sizes(repo: Repo, oids: Sequence[str], where: Where) -> Mapping[str, 
 
 
 async def _texts(repo: Repo, oids: Sequence[str], where: Where) -> Mapping[str, bytes]:
-    """The content of these objects, big ones left out."""
+    """Return the content of these objects; big ones are left out."""
     sizes = await _sizes(repo, oids, where)
     small = [oid for oid, size in sizes.items() if size <= _MOST_TEXT]
     return dict(zip(small, await read_blobs(repo, small, where), strict=True)) if small else {}
 
 
 def widened(hunks: Sequence[FileHunk], content: bytes | None, context: int) -> tuple[FileHunk, ...]:
-    """The same hunks with more of the file round each; what lies between two is shown once."""
+    """Widen the context of each hunk; lines between two hunks are shown once."""
     if content is None or not hunks:
         return tuple(hunks)
     lines = content.split(b"\n")
@@ -108,7 +108,7 @@ def widened(hunks: Sequence[FileHunk], content: bytes | None, context: int) -> t
 
 
 def _span(hunk: FileHunk) -> tuple[int, int]:
-    """Where a hunk stands among the new file's lines, counted from 0."""
+    """Return a hunk's first and last line in the new file, counted from 0."""
     first, count = hunk.new
     start = first - 1 if count else first
     return start, start + count
@@ -182,7 +182,7 @@ _TYPES = {
 
 
 def _size(file: FileChange, sizes: Mapping[str, int]) -> str:
-    """`2.1 KB, was 1.8 KB`."""
+    """Return a size as text, such as `2.1 KB, was 1.8 KB`."""
     old, new = sizes.get(file.old_oid), sizes.get(file.new_oid)
     if new is None:
         return f"was {_figure(old or 0)}"

@@ -1,4 +1,4 @@
-"""What stands behind a merge: who changed what, and what git merged without asking anybody.
+"""Show the evidence behind a merge: who changed what, and what git merged by itself.
 
 Read from commits and trees alone. A merge that is clean is not thereby right: files that both sides
 changed can be looked at piece by piece, and places where their changes lie close are counted.
@@ -37,13 +37,13 @@ class Side:
     touched: Mapping[bytes, tuple[CommitView, ...]] = field(default_factory=dict)
 
     def of(self, path: bytes | None) -> tuple[CommitView, ...]:
-        """The commits that touched a path."""
+        """Return the commits that touched a path."""
         return self.touched.get(path or b"", ())[:_MOST_OF_A_FILE]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known about one merge beside its conflicts."""
+    """The facts about one merge beside its conflicts."""
 
     target: Side = field(default_factory=Side)
     incoming: Side = field(default_factory=Side)
@@ -51,7 +51,7 @@ class Evidence:
 
 
 async def commits_of(repo: Repo, here: str, there: str) -> Side:
-    """The commits that `here` has and `there` has not, newest first."""
+    """Return the commits that `here` has and `there` has not, newest first."""
     form = "--format=%x01%H%x00%an%x00%at%x00%s"
     words = ("log", "-z", "--name-only", "--no-renames", f"-n{_MOST_COMMITS}", form)
     listing = await repo.read(*words, here, f"^{there}", "--")
@@ -77,7 +77,7 @@ def _commit(record: bytes) -> CommitView | None:
 async def merged_files(
     repo: Repo, sides: Sides, tree: str, conflicted: frozenset[bytes]
 ) -> tuple[MergedFileView, ...]:
-    """What the merge changes in the target without having asked anybody."""
+    """Return the files that the merge changes in the target without asking anybody."""
     changes = await changed_files(repo, sides.ours, tree)
     clean = [one for one in changes if not conflicted.intersection((one.path, one.old_path))]
     words = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", sides.base, sides.ours, "--")
@@ -119,7 +119,7 @@ def _count_near(base: bytes, target: bytes, incoming: bytes) -> int:
 
 
 def near_parts(text: TextMerge) -> list[bool]:
-    """For each part, whether git merged it by itself close to a change of the other side."""
+    """Return, per part, whether git merged it by itself near a change of the other side."""
     found = [False] * len(text.parts)
     before: int | None = None
     for at, part in enumerate(text.parts):
@@ -135,7 +135,7 @@ def near_parts(text: TextMerge) -> list[bool]:
 
 
 async def merged_text(repo: Repo, sides: Sides, tree: str, path: bytes) -> TextMerge | bytes | None:
-    """A file of the merged tree: its three versions aligned, or its bytes; None where it is not.
+    """Return a merged file: its three aligned versions or its bytes; None if absent.
 
     Where git did not make it of three versions at that path, it is held against the target's.
     """
@@ -157,7 +157,7 @@ async def merged_text(repo: Repo, sides: Sides, tree: str, path: bytes) -> TextM
 
 
 def piece_views(text: TextMerge | None, pieces: Sequence[Piece]) -> Iterator[PieceView]:
-    """The pieces of a file as it stands now, in order."""
+    """Return the pieces of a file as it stands now, in order."""
     aligned = text is not None and len(text.parts) == len(pieces)
     near = near_parts(text) if text is not None and aligned else [False] * len(pieces)
     line = 1
@@ -182,5 +182,5 @@ def _shown(lines: Lines) -> tuple[str, ...]:
 
 
 def whole_piece(content: bytes, origin: Origin = Origin.SAME) -> Piece:
-    """A whole text as one piece."""
+    """Return a whole text as one piece."""
     return Piece(origin, split_lines(content))

@@ -1,4 +1,4 @@
-"""What an agent is told of a hunk that it is asked about."""
+"""Describe one hunk to the agent that is asked about it."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Inquiry:
 def inquiry(
     conflict: FileConflict, hunk: ConflictHunk, *, subjects: tuple[str, ...], words: str
 ) -> Inquiry:
-    """What is asked about a hunk, its surroundings included."""
+    """Return a hunk and its surroundings as texts for an agent."""
     before, after = shown(b"".join(hunk.before)), shown(b"".join(hunk.after))
     texts = [shown(b"".join(lines)) for lines in (hunk.base, hunk.target, hunk.incoming)]
     beside = ((before, "Above them stands"), (after, "Below them stands"))

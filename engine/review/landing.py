@@ -1,4 +1,4 @@
-"""Landing a change: composed in memory, checked as the exact tree, moved by compare-and-swap."""
+"""Land a change: compose it in memory, check the exact tree, move by compare-and-swap."""
 
 import os
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ _WAYS_BACK = (
 
 
 class GitLandings:
-    """GitLandings in one repository."""
+    """Lands changes in one repository and takes landings back."""
 
     def __init__(
         self,
@@ -104,12 +104,14 @@ class GitLandings:
     async def prepare(
         self, state: RunState, effect: e.Land, check: Checker | None
     ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
-        """Merged in memory and checked as the exact tree that will be there."""
+        """Merge in memory and check exactly the tree that will be there."""
+        # Recovery rolls the journaled plan forward: composing anew could give another commit.
         if effect.prepared is not None:
             return _ready(from_json(LandPrepared, effect.prepared), tree="")
         composed = await self._compose(state, effect)
         if not isinstance(composed, Composed):
             return composed
+        # The human approved one exact tree. Any other result goes back to them.
         if effect.wish.result not in {None, composed.tree}:
             return Refusal(reason=_MOVED)
         try:
@@ -118,18 +120,20 @@ class GitLandings:
             return _blocked(str(dirty), dirty.paths)
         if isinstance(prepared, Refusal):
             return prepared
+        # A commit of the user's own edits needs no check: the change on top of it gets one.
         if check is None or prepared.leads_on:
             return _ready(prepared, tree=composed.tree)
         found = await self._check(state, effect, composed, check)
         if isinstance(found, CheckResult) and (found.passed or _is_overruled(state, effect, found)):
             return replace(_ready(prepared, tree=composed.tree), check=found)
+        # Nothing lands, so drop the ref that kept the composed commit from `git gc`.
         await let_go(self._repo, prepared)
         return found
 
     async def _prove(
         self, state: RunState, effect: e.Land, composed: Composed
     ) -> LandPrepared | Refusal:
-        """Return what will be moved; edits of the user's in the way are treated as asked.
+        """Return what will be moved; treat the user's edits in the way as the human asked.
 
         Raises:
             DirtyTarget: There are some, and nothing was asked that helps.
@@ -191,6 +195,7 @@ class GitLandings:
         )
         composed = await compose(self._repo, self._merger, request)
         if isinstance(composed, Composed):
+            # Trailers name the verdict on the exact tree, which is known only now: compose again.
             rows = _with_verdict(state, effect, request.trailers, tree=composed.tree)
             if rows != request.trailers:
                 composed = await compose(self._repo, self._merger, replace(request, trailers=rows))
@@ -204,7 +209,7 @@ class GitLandings:
     async def _resolved(
         self, state: RunState, effect: e.Land, *, target: str, old: str | None
     ) -> str | LandingConflicts | None:
-        """The tree that a human made of the conflicts, for the target as it is now.
+        """Return the tree that a human made of the conflicts, for the target as it is now.
 
         On a target that has moved since, that tree would take back what came in between: the
         merge is made again, and the decisions kept wherever they still fit.
@@ -224,7 +229,7 @@ class GitLandings:
     async def _check(
         self, state: RunState, effect: e.Land, composed: Composed, check: Checker
     ) -> CheckResult | Refusal:
-        """Return what a clean check says of the exact tree; one that passed there is not run again.
+        """Return a clean check's result on the exact tree; one that passed is not run again.
 
         Nor is a red one that a human overrules: it was seen, and is known to be of this very tree.
         """
@@ -240,7 +245,7 @@ class GitLandings:
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool
     ) -> CheckResult | Refusal:
-        """The check on the exact tree that would land now, or on the worker's own."""
+        """Run the check on the exact tree that would land now, or on the worker's own."""
         change = w.change
         if change is None or change.head is None:
             return Refusal(reason=f"{w.id} has no change that could be checked")
@@ -257,6 +262,7 @@ class GitLandings:
             tree = merged.tree
         author = self._repo.settings.sign(int(state.started_at or 0))
         wording = Wording(message="A tree to be checked\n", author=author)
+        # No ref ever names this commit: it only carries the tree to the check.
         commit = await write_commit(self._repo, tree, [change.head], wording)
         found = await self.check_commit(state, commit, tree, check)
         return found if isinstance(found, Refusal) else replace(found, is_exact=True)
@@ -268,6 +274,7 @@ class GitLandings:
         root = check_root(self._root, state.run)
         place = CheckTree(path=root / "tree", folder=self._layout.check(state.run))
         await anyio.to_thread.run_sync(private_folder, root)
+        # What an agent left in HOME or in a cache could make a bad tree pass.
         async with check.alone() as clean:
             try:
                 borrowed = await self._fill(state, place, commit)
@@ -297,10 +304,11 @@ class GitLandings:
         return filled.borrowed
 
     async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
-        """Go back to where the target was, or add the opposite where others landed since."""
+        """Move the target back, or add the opposite commit if others landed since."""
         landed = from_json(LandPrepared, prepared)
         undone = partial(Undone, target=short(landed.target) or landed.target)
         at = await resolve(self._repo, landed.target)
+        # An earlier undo has already moved the target back: undoing twice is no error.
         if at == landed.old:
             return undone(at=at)
         author = self._repo.settings.sign(int(self._clock.now()))
@@ -323,6 +331,7 @@ class GitLandings:
         """Land the way back, noted on disk so that a death in between can be repaired."""
         note = self._layout.root / _UNDOING
         forget = partial(note.unlink, missing_ok=True)
+        # Written before the move: if the engine dies in between, the next one finishes from here.
         await to_thread.run_sync(write_atomically, note, to_json(back).encode())
         try:
             done = await land(self._repo, back)
@@ -336,6 +345,7 @@ class GitLandings:
         """Move the target by compare-and-swap, its checkout along with it."""
         prepared = from_json(LandPrepared, ready.detail)
         try:
+            # A landing found in the journal may be half done: recovery finishes it or goes back.
             if effect.prepared is None:
                 done = await land(self._repo, prepared)
             else:
@@ -348,7 +358,7 @@ class GitLandings:
 
 
 def _set_aside(place: CheckTree, trash: Path) -> None:
-    """Let a check tree begin anew; what cannot be removed now is purged with the trash."""
+    """Move a check tree away; what cannot be removed now is purged with the trash."""
     if os.path.lexists(place.path):
         private_folder(trash)
         try:
@@ -358,7 +368,7 @@ def _set_aside(place: CheckTree, trash: Path) -> None:
 
 
 def _blocked(what: str, paths: Sequence[bytes]) -> Refusal:
-    """A refusal that names the ways out."""
+    """Return a refusal that names the ways out."""
     names = tuple(map(os.fsdecode, paths))
     hint = (
         "Commit or stash them; or land with `--edits carry` (they stay as they are, on top),"
@@ -414,7 +424,7 @@ def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
 def _with_verdict(
     state: RunState, effect: e.Land, rows: tuple[tuple[str, str], ...], *, tree: str
 ) -> tuple[tuple[str, str], ...]:
-    """Say where the tree lands for another reason than a check that passed on it alone."""
+    """Mark the check's trailer if the tree lands for another reason than its own check."""
     known = state.workers[effect.worker].review.check
     if known is None or not known.speaks_for(tree):
         return rows
@@ -427,6 +437,6 @@ def _with_verdict(
 
 
 def _is_overruled(state: RunState, effect: e.Land, found: CheckResult) -> bool:
-    """Tell whether a human lands a tree although they know that its check is red."""
+    """Return whether a human lands a tree although they know that its check is red."""
     is_known = found == state.workers[effect.worker].review.check
     return effect.wish.is_despite_check and is_known and not found.passed

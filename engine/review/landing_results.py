@@ -67,7 +67,7 @@ class CleanChecker(Protocol):
     """Runs commands in a tree to be proved, in surroundings that no agent had a hand in."""
 
     async def setup(self, folder: str, git: GitPlaces) -> str | None:
-        """Make the tree ready as workspaces are; None, or why it could not be done."""
+        """Make the tree ready as workspaces are; return None, or why it could not be done."""
 
     async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
         """Run the step's check on this tree."""
@@ -77,7 +77,7 @@ class Checker(Protocol):
     """Gives clean surroundings for one check."""
 
     def alone(self) -> AbstractAsyncContextManager[CleanChecker]:
-        """Enter them; nothing of before lives there, and nothing stays behind."""
+        """Enter clean surroundings: nothing from before lives there, and nothing stays behind."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A merge that is decided in this process, without any run: asked and answered as a worker's is.
+"""Decide a merge in this process, without a run, by the same questions as a worker's.
 
 Where it comes from and where its result goes is for those who make one of it.
 """
@@ -41,11 +41,11 @@ class MergeReview(ABC):
 
     @property
     def place(self) -> str:
-        """The working tree, or the repository where there is none."""
+        """Return the working tree, or the repository if there is none."""
         return self.repo.worktree or self.repo.common_dir
 
     async def conflicts(self, path: str = "") -> ConflictView:
-        """The conflicts and decisions; with the text of one file if it is named.
+        """Return the conflicts and decisions; with the text of one file if it is named.
 
         Raises:
             WorkspaceError: There is nothing to decide.
@@ -54,7 +54,7 @@ class MergeReview(ABC):
             return await self._shown(await self._load(), path)
 
     async def resolve(self, action: c.ResolutionAction) -> ConflictView:
-        """Decide something, written down before it counts; or put what is decided in its place.
+        """Decide something, written down before it counts; or put the decided result in place.
 
         Raises:
             WorkspaceError: It cannot be done; nothing was changed.
@@ -102,7 +102,7 @@ class MergeReview(ABC):
         await to_thread.run_sync(partial(write_atomically, self._path, packed))
 
     async def _written(self) -> Mapping[str, Any]:
-        """What was decided before; nothing where it cannot be read."""
+        """Return the earlier decisions; nothing if they cannot be read."""
         try:
             data = json.loads(await to_thread.run_sync(self._path.read_bytes))
         except (OSError, ValueError):
@@ -110,16 +110,16 @@ class MergeReview(ABC):
         return data if isinstance(data, dict) and data.get("version") == _VERSION else {}
 
     def _more(self) -> Mapping[str, Any]:
-        """What is written down beside the decisions."""
+        """Return extra data to store beside the decisions."""
         return {}
 
     @abstractmethod
     async def _load(self) -> Review:
-        """The review over the merge as it is now."""
+        """Return the review of the merge as it is now."""
 
     @abstractmethod
     def _dressed(self, view: ConflictView) -> ConflictView:
-        """A view with what is known of where the merge came from."""
+        """Add to a view where the merge came from."""
 
     @abstractmethod
     async def _put(self, review: Review, tree: str) -> None:
@@ -127,5 +127,5 @@ class MergeReview(ABC):
 
 
 async def layout_of(repo: Repo) -> Layout:
-    """Where the repository's decisions are kept."""
+    """Return the layout that holds the repository's decisions."""
     return await to_thread.run_sync(Layout, Path(repo.common_dir))

@@ -1,4 +1,4 @@
-"""Answers given before, as one file per repository: read, offered, corrected, kept whole."""
+"""Remember answers in one file per repository: read, offer, correct, never lose any."""
 
 import json
 from functools import partial
@@ -25,11 +25,11 @@ class MemoryFile:
 
     @classmethod
     def of(cls, layout: Layout) -> Self:
-        """The answers of a repository."""
+        """Return the remembered answers of a repository."""
         return cls(layout.root / "resolutions.json")
 
     async def read(self) -> Memory:
-        """Everything that is remembered; a file that cannot be read is as good as none."""
+        """Return every remembered answer; an unreadable file counts as empty."""
         if self._known is None:
             self._known = await to_thread.run_sync(_read, self._path)
         return self._known
@@ -53,7 +53,7 @@ class MemoryFile:
             await self._keep((await self.read()).forgotten(key))
 
     async def confirm(self, key: str) -> None:
-        """Mark this answer as looked at and right; nothing where it is not known."""
+        """Mark this answer as looked at and right; ignore an unknown one."""
         async with self._writing:
             memory = await self.read()
             if key in memory.answers:

@@ -1,4 +1,4 @@
-"""What the radar saw of a run's workers, kept by the time: points to begin again from.
+"""Keep the radar's snapshots of a run's workers by time, as points to begin again from.
 
 The objects lie in a folder that no sandbox sees, and a list beside it says whose files were in
 which commit, and when. None of it is in the user's repository until an attempt begins from one.
@@ -40,7 +40,7 @@ class Moments:
         self.objects = folder / "objects"
 
     async def note(self, worker: WorkerId, moment: Moment) -> None:
-        """Keep in mind how a worker's files were; the commit is among the objects already."""
+        """Record a worker's files at a moment; the commit is among the objects already."""
         line = f"{moment.at:.3f} {moment.attempt} {moment.commit} {moment.base} {worker}\n"
         await to_thread.run_sync(self._append, line)
 
@@ -52,7 +52,7 @@ class Moments:
             file.write(line.encode())
 
     async def of(self, worker: WorkerId) -> tuple[Moment, ...]:
-        """A worker's moments, of all its attempts, oldest first; files that stayed count once."""
+        """Return a worker's moments over all attempts, oldest first; unchanged files count once."""
         found: list[Moment] = []
         for line in await to_thread.run_sync(self._lines):
             whose, moment = _parse(line)
@@ -61,7 +61,7 @@ class Moments:
         return tuple(found)
 
     def _lines(self) -> list[str]:
-        """What is written; the last line of a process that died may be cut off, and is passed."""
+        """Return the complete lines; skip a last line that a dying process cut off."""
         try:
             text = self._list.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -87,7 +87,7 @@ class Moments:
         await self._repo.run("index-pack", "--stdin", call=Call(stdin=pack, writes=True))
 
     async def keep(self, workers: Collection[WorkerId]) -> None:
-        """Let go of the moments of all others; of everything where none is left."""
+        """Delete the moments of all other workers; delete the folder if none is left."""
         await to_thread.run_sync(partial(self._keep, frozenset(map(str, workers))))
 
     def _keep(self, workers: frozenset[str]) -> None:
@@ -100,7 +100,7 @@ class Moments:
 
 
 def moment_at(moments: Sequence[Moment], command: c.RetryWorker, at: float) -> Moment | c.Refused:
-    """The newest moment that is no later than a time; or why an attempt cannot begin there."""
+    """Return the newest moment no later than a time, or why an attempt cannot begin there."""
     if command.mode is not RetryMode.FRESH:
         return c.Refused(
             "an attempt that begins from a moment begins anew", hint=f"Leave {command.mode} out."
@@ -117,7 +117,7 @@ def moment_at(moments: Sequence[Moment], command: c.RetryWorker, at: float) -> M
 
 
 def clock_time(at: float) -> str:
-    """A time as the clock on the wall shows it, with the day where that is not today."""
+    """Return a time as wall-clock text, with the day unless it is today."""
     then, now = (datetime.fromtimestamp(one, UTC).astimezone() for one in (at, time.time()))
     return then.strftime("at %H:%M:%S" if then.date() == now.date() else "on %Y-%m-%d at %H:%M:%S")
 

@@ -1,6 +1,6 @@
-"""How branches are called by people."""
+"""Shorten branch names for people."""
 
 
 def short(branch: str) -> str | None:
-    """A branch without `refs/heads/`; None where there is none."""
+    """Return a branch without `refs/heads/`; None if there is none."""
     return branch.removeprefix("refs/heads/") or None

@@ -1,4 +1,4 @@
-"""Merges that no run and no index holds: two branches in memory, the files of `git mergetool`."""
+"""Resolve merges that no run and no index holds: two branches, the files of `git mergetool`."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ from engine.store.layout import Layout
 
 
 class BranchMerge(MergeReview):
-    """The merge of any two revisions in memory; its result is a tree, put nowhere."""
+    """The merge of any two revisions in memory; its result is a tree that no ref names."""
 
     def __init__(self, repo: Repo, layout: Layout, names: SideNames) -> None:
         super().__init__(repo, layout, f"branches {names.target}\0{names.incoming}")
@@ -43,7 +43,7 @@ class BranchMerge(MergeReview):
         incoming: str,
         environment: Mapping[str, str] | None = None,
     ) -> Self:
-        """The merge of two revisions.
+        """Merge two revisions in memory.
 
         Raises:
             WorkspaceError: One of them names no commit, or they have none in common.
@@ -76,7 +76,7 @@ class BranchMerge(MergeReview):
         return replace(view, doing="preview", next_step=step if view.tree else "")
 
     async def _put(self, review: Review, tree: str) -> None:
-        """It is an object already."""
+        """Do nothing: the result is an object already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class ToolMerge(MergeReview):
 
     @classmethod
     async def begin(cls, files: ToolFiles, environment: Mapping[str, str] | None = None) -> Self:
-        """The merge of these files.
+        """Open the merge of these files.
 
         Raises:
             WorkspaceError: One of them cannot be read.

@@ -1,4 +1,4 @@
-"""The user's own merges, without any run: decided as those of workers are, and kept likewise.
+"""Resolve the user's own merges, without a run, with the decisions a worker's merge has.
 
 What git goes on with afterwards is offered and never done.
 """
@@ -41,7 +41,7 @@ _UNCLEAR = "?"
 
 
 class OwnMerge(MergeReview):
-    """What git left open in a working tree: a merge, rebase, cherry-pick, revert or stash."""
+    """The unfinished operation in a working tree: merge, rebase, cherry-pick, revert, stash."""
 
     def __init__(self, repo: Repo, layout: Layout) -> None:
         super().__init__(repo, layout, f"index {repo.git_dir}")
@@ -53,10 +53,10 @@ class OwnMerge(MergeReview):
     async def begin(
         cls, folder: str | PathLike[str], environment: Mapping[str, str] | None = None
     ) -> Self:
-        """The conflicts of the working tree that holds a folder.
+        """Return the conflicts of the working tree that holds a folder.
 
         Raises:
-            WorkspaceError: There are none.
+            WorkspaceError: There are no conflicts.
         """
         env = os.environ if environment is None else environment
         repo = await Repo.open(Path(folder), env)
@@ -88,7 +88,7 @@ class OwnMerge(MergeReview):
         return review
 
     def _signs(self, state: Unfinished) -> object:
-        """What changes when git, or the user, has changed something."""
+        """Return a value that changes when git or the user has changed something."""
         top = Path(self.repo.worktree or "")
         files = [Path(self.repo.git_dir, "index"), Path(self.repo.git_dir, "HEAD")]
         files += [top / os.fsdecode(one.path) for one in state.conflicts]
@@ -104,7 +104,7 @@ class OwnMerge(MergeReview):
         return await Review.of(self.repo, merged, here, names)
 
     async def _adopt(self, state: Unfinished, review: Review) -> bool:
-        """Take over what the user has made of conflicted files; whether there was anything new."""
+        """Adopt what the user has made of conflicted files; return whether anything was new."""
         paths = [conflict.path for conflict in review.session.conflicts]
         wrote = await entries_of(self.repo, state.wrote, paths) if state.wrote else {}
         there = [path for path in paths if path in {one.path for one in state.conflicts}]
@@ -149,7 +149,7 @@ class OwnMerge(MergeReview):
     async def _left(
         self, review: Review, state: Unfinished, paths: Sequence[bytes]
     ) -> dict[bytes, FileVersion | None]:
-        """How git left these files, as far as it says so."""
+        """Return these files as git left them, where it says so."""
         open_ = {one.path for one in state.conflicts}
         tree = review.merged.tree
         left = await entries_of(self.repo, tree, [path for path in paths if path not in open_])
@@ -181,7 +181,7 @@ def _versions(
 
 
 def _name(state: Unfinished) -> str:
-    """Names a merge: decisions about another one say nothing about it."""
+    """Return a merge's name, so that decisions about one never count for another."""
     theirs = state.sides.theirs if state.sides else "\n".join(lines_of(state.conflicts))
     return hashlib.blake2b(f"{state.doing} {state.head} {theirs}".encode()).hexdigest()[:32]
 
@@ -195,7 +195,7 @@ def _sign(path: Path) -> object:
 
 
 def as_index(state: Unfinished, told: MergedTrees | None, tree: str) -> MergedTrees:
-    """The merge as the user's index has it, with what git says of it where it is the same.
+    """Return the merge as the user's index has it, with git's messages where they agree.
 
     Git names colliding files after what the sides are called, and those names differ here.
     """
@@ -216,7 +216,7 @@ def _stages(one: ConflictedPath) -> str:
 
 
 def _message(one: ConflictedPath) -> MergeMessage:
-    """What git would say of a path, by the versions that there are."""
+    """Return the message git would give for a path, judged by the versions that exist."""
     if one.ours is None or one.theirs is None:
         return MergeMessage("CONFLICT (modify/delete)", (one.path,), "")
     kind = "contents" if one.base else "add/add"
@@ -231,7 +231,7 @@ def taken_over(
     *,
     is_gone: bool,
 ) -> ResolutionSession | None:
-    """The session after what a user made of a file before; None where that cannot be told."""
+    """Return the session with the user's edit of a file; None if the edit is unclear."""
     conflict = session.conflict(path)
     if is_gone:
         return session.set_file(path, None) if wrote is not None else session

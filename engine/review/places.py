@@ -1,4 +1,4 @@
-"""Second places for a conflicted file: a free name beside it, and where its text has gone."""
+"""Find second places for a conflicted file: a free name beside it, and its text's new home."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ async def free_paths(
     name: str,
     where: Where = HERE,
 ) -> Mapping[bytes, bytes]:
-    """For each path a name beside it that none of the trees uses: `logo.feature.png`."""
+    """Return a free name beside each path, such as `logo.feature.png`."""
     if not paths:
         return {}
     offered = {path: [_beside(path, name, n) for n in range(1, _TRIES + 1)] for path in paths}
@@ -54,7 +54,7 @@ def _beside(path: bytes, name: str, number: int) -> bytes:
 async def moved_home(
     repo: Repo, trees: tuple[str, str], lost: FileSide, where: Where = HERE
 ) -> FileSide | None:
-    """Where most of a deleted file's text went on the side that deleted it, if it went anywhere.
+    """Return the file that received most of a deleted file's text, if any.
 
     Git's own rename detection looks for a whole file that resembles it; this looks for its lines
     in whatever that side added or changed.
@@ -75,14 +75,14 @@ async def moved_home(
 
 
 def _telling(content: bytes) -> set[bytes]:
-    """The lines that say something."""
+    """Return the lines that carry meaning."""
     return {stripped for line in split_lines(content) if len(stripped := line.strip()) > 1}
 
 
 async def _changed(
     repo: Repo, trees: tuple[str, str], where: Where
 ) -> list[tuple[bytes, str, str, str]]:
-    """Regular files that a side added or changed: path, mode, old object, new object."""
+    """Return files that a side added or changed: path, mode, old object, new object."""
     words = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=AM")
     fields = (await repo.read(*words, *trees, "--", where=where)).split(b"\0")
     found: list[tuple[bytes, str, str, str]] = []

@@ -1,4 +1,4 @@
-"""The merge of two branches in memory: its conflicts, and the tree that decisions make of it."""
+"""Merge two branches in memory: show the conflicts and make the decided tree."""
 
 import os
 from collections.abc import Callable, Coroutine, Mapping
@@ -53,12 +53,12 @@ class Previewed:
 
     @property
     def is_clean(self) -> bool:
-        """There is nothing to decide, and nothing in the result that must not be published."""
+        """Return whether nothing needs a decision and nothing is unsafe to publish."""
         return not self.conflicts.files and self.merged.is_clean
 
 
 async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
-    """What `git merge INCOMING` on TARGET would come to; nothing is written but objects.
+    """Return the result of `git merge INCOMING` on TARGET; write nothing but objects.
 
     Raises:
         WorkspaceError: One of them names no commit, or they have none in common.
@@ -74,10 +74,10 @@ async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
 
 
 async def common_base(repo: Repo, merger: Merger, mine: str, theirs: str) -> str:
-    """What a merge of two commits is counted from; several ancestors are merged first, as in git.
+    """Return the base of a merge; several common ancestors are merged first, as in git.
 
     Raises:
-        WorkspaceError: They have none.
+        WorkspaceError: They have no common ancestor.
     """
 
     async def ask() -> list[str]:
@@ -114,28 +114,28 @@ class OpenConflict:
 
     @property
     def path(self) -> bytes:
-        """What the conflict is called; it stays the same however the files are."""
+        """Return the conflict's path; it stays the same whatever happens to the files."""
         return self.file.path
 
     @property
     def kind(self) -> ConflictKind:
-        """Why it could not be merged."""
+        """Return the kind of conflict."""
         return self.file.kind
 
     @property
     def hunks(self) -> tuple[ConflictHunk, ...]:
-        """The places in the text where both sides differ; none where whole files are chosen."""
+        """Return the places where both sides differ; none if only whole files can be chosen."""
         return self.file.open.hunks
 
     @property
     def proposals(self) -> tuple[tuple[Proposal, ...], ...]:
-        """For each hunk what is offered, the surest first; never applied by itself."""
+        """Return the proposals for each hunk, surest first; none is applied by itself."""
         accepts = reads_still(self.file)
         return tuple(propose(hunk, memory=self._memory, accepts=accepts) for hunk in self.hunks)
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """What can be chosen for the whole path, and what each choice would do."""
+        """Return the choices for the whole path, with what each would do."""
         return options(self.file)
 
 
@@ -161,7 +161,7 @@ class OpenMerge:
         incoming: str,
         environment: Mapping[str, str] | None = None,
     ) -> Self:
-        """The merge of two branches, for async code."""
+        """Open the merge of two branches, for async code."""
         env = os.environ if environment is None else environment
         found = await Repo.open(Path(repo), env)
         made = await preview(found, target, incoming)
@@ -171,27 +171,27 @@ class OpenMerge:
 
     @property
     def conflicts(self) -> tuple[OpenConflict, ...]:
-        """What git could not merge, in order of path."""
+        """Return what git could not merge, ordered by path."""
         return tuple(OpenConflict(file, self.memory) for file in self.session.conflicts)
 
     @property
     def is_clean(self) -> bool:
-        """There was nothing to decide from the start."""
+        """Return whether the merge had no conflict from the start."""
         return self.previewed.is_clean
 
     @property
     def is_resolved(self) -> bool:
-        """Nothing is open."""
+        """Return whether nothing is open."""
         return self.session.is_resolved
 
     @property
     def unsafe(self) -> tuple[bytes, ...]:
-        """Paths that the incoming side brings and that no checkout may see."""
+        """Return paths that the incoming side brings and that no checkout may see."""
         return self.previewed.merged.unsafe
 
     @property
     def tree_now(self) -> str:
-        """The tree as git left it: the result where the merge is clean, not to be used else."""
+        """Return the tree as git left it: the result only if the merge is clean."""
         return self.previewed.merged.tree
 
     def choose(self, path: bytes | str, hunk: HunkKey | int, choice: Choice | str | bytes) -> None:
@@ -220,15 +220,15 @@ class OpenMerge:
         self.session = self.session.set_file(os.fsencode(path), content, mode=mode)
 
     def undo(self) -> None:
-        """Take back the last decision."""
+        """Undo the last decision."""
         self.session = self.session.undo()
 
     def redo(self) -> None:
-        """Make the decision again that was taken back last."""
+        """Redo the decision that was undone last."""
         self.session = self.session.redo()
 
     async def write_tree(self) -> str:
-        """The id of the tree that the decisions make.
+        """Write the tree that the decisions make; return its id.
 
         Raises:
             WorkspaceError: Something is still open.
@@ -242,7 +242,7 @@ class OpenMerge:
         return await result_tree(self.repo, made.merged, made.conflicts, results)
 
     def tree(self) -> str:
-        """The id of the tree that the decisions make, for code that is not async.
+        """Return the id of the tree that the decisions make, for code that is not async.
 
         Raises:
             WorkspaceError: Something is still open.
@@ -257,7 +257,7 @@ def open_merge(
     incoming: str,
     environment: Mapping[str, str] | None = None,
 ) -> OpenMerge:
-    """The merge of two branches, to be looked at and resolved without touching anything.
+    """Open the merge of two branches, to look at and resolve without touching anything.
 
     It waits for git, also where a loop runs in this thread; there `await OpenMerge.begin(…)` is
     the better way.

@@ -1,4 +1,4 @@
-"""What has to be merged for a worker: its change into the target, or what it builds on."""
+"""Find the merge that a worker needs: its change into the target, or its base changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class NothingLeft:
 async def landing_question(
     repo: Repo, state: RunState, w: Worker, *, target: str | None = None
 ) -> Question:
-    """The merge of a worker's change into the branch that it is to land on, as that is now.
+    """Return the merge of a worker's change into its target as that is now.
 
     Raises:
         WorkspaceError: There is no such branch, or nothing to merge into it.
@@ -73,7 +73,7 @@ def sides_of(w: Worker, *, onto: str) -> Sides:
 async def base_question(
     repo: Repo, merger: Merger, state: RunState, w: Worker, *, settled: Settled
 ) -> Question | NothingLeft:
-    """The next conflict among the changes that a worker builds on, with earlier ones decided.
+    """Return the next conflict among the changes a worker builds on, earlier ones decided.
 
     Raises:
         WorkspaceError: One of the changes is gone.
@@ -95,6 +95,7 @@ async def base_question(
                 sides, held = Sides(since, onto, head), SideNames(" + ".join(names[:at]), names[at])
                 return Question(sides=sides, names=held, onto=onto, key=key, is_of_base=True)
             tree = merged.tree
+        # Stands for the merge so far, so that the next change can be merged on top of it.
         onto = await write_commit(repo, tree, [onto, head], below.wording)
     tree = await resolve(repo, onto, "tree")
     if tree is None:

@@ -1,4 +1,4 @@
-"""Landing several changes one after another: in which order, and what became of each.
+"""Land several changes one after another: find an order, and report each result.
 
 One that cannot land is set aside and the rest go on; each is merged into the target as the ones
 before it left that.
@@ -27,7 +27,7 @@ from engine.review.questions import sides_of
 
 @dataclass(frozen=True, kw_only=True)
 class LandingEnd:
-    """What became of one landing.
+    """The result of one landing.
 
     Attributes:
         commit: Where the target is now; None where nothing landed.
@@ -47,18 +47,18 @@ class LandingEnd:
 
     @property
     def is_landed(self) -> bool:
-        """It is on the target."""
+        """Return whether the change is on the target."""
         return self.commit is not None
 
 
 class LandingPort(Protocol):
-    """What a queue needs of an engine."""
+    """The part of an engine that a queue needs."""
 
     async def command(self, command: c.Command) -> c.Reply:
-        """Ask for something."""
+        """Send a command."""
 
     def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """What happened behind a number, then what happens."""
+        """Yield the events behind a number, then each new one."""
 
     async def ask(self, question: Ask[A]) -> A:
         """Return the answer to a question."""
@@ -67,7 +67,7 @@ class LandingPort(Protocol):
 async def landing_order(
     repo: Repo, state: RunState, workers: Sequence[Worker], *, target: str, by: LandingOrder
 ) -> tuple[PlannedLanding, ...]:
-    """The workers in the order they are to land, with the conflicts expected of each.
+    """Return the workers in landing order, with the conflicts expected of each.
 
     Every change is merged in memory into what those before it will have made of the target.
 
@@ -143,6 +143,7 @@ async def land_batch(port: LandingPort, landings: Sequence[c.Land]) -> AsyncIter
 
 async def land_one(port: LandingPort, command: c.Land) -> LandingEnd:
     """Land one change and say what became of it."""
+    # Asked before the command: its `seq` is a point from which no event can be missed.
     view = await port.ask(ReadRun(command.run))
     reply = await port.command(command)
     if isinstance(reply, c.Refused):
@@ -153,7 +154,7 @@ async def land_one(port: LandingPort, command: c.Land) -> LandingEnd:
 
 
 async def landing_end(port: LandingPort, run: str, worker: str, *, after_seq: int) -> LandingEnd:
-    """What becomes of a landing that is under way, told by what happens after a number."""
+    """Return the result of a landing under way, from the events after a number."""
     stream = port.events(after_seq, run=run)
     try:
         async for told in stream:
@@ -181,7 +182,7 @@ def _end(event: ev.Event, worker: str) -> LandingEnd | None:
 
 
 async def _with_reason(port: LandingPort, run: str, end: LandingEnd) -> LandingEnd:
-    """Why a landing led back to its review."""
+    """Add why a landing led back to its review."""
     if end.is_landed or end.conflicts:
         return end
     seen = (await port.ask(ReadRun(run))).worker(end.worker)

@@ -1,4 +1,4 @@
-"""Which workers will conflict, told while they still run.
+"""Predict which workers will conflict, while they still run.
 
 Trees as they are now (of running workers, of finished changes, of the user's own checkout) are
 merged in pairs and with the target, in memory, with objects in a folder of the radar's own. What
@@ -53,17 +53,17 @@ Snap = Callable[[RunState, WorkerId, Path], Coroutine[Any, Any, Snapshot | None]
 
 
 class Watched(Protocol):
-    """What the radar sees of a run."""
+    """The radar's view of a run."""
 
     @property
     def state(self) -> RunState:
-        """Where it stands."""
+        """Return the run's state."""
 
     def mention(self, event: LatestWins) -> None:
-        """Tell observers."""
+        """Publish an event to observers."""
 
     def spoke_at(self, worker: WorkerId) -> float | None:
-        """When a worker was last heard of."""
+        """Return when a worker was last heard of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ class Radar:
         self.share = 0.0
 
     async def watch(self, is_over: Callable[[], bool]) -> None:
-        """Look whenever something has changed, until it is over; what fails is tried again."""
+        """Look whenever something has changed, until the run is over; retry what fails."""
         seen: object = None
         looked_at = self._clock.now()
         pause = EVERY_S
@@ -128,6 +128,7 @@ class Radar:
                 if is_over() or not is_wanted:
                     continue
                 with suppress(EngineError, OSError):
+                    # Trees may vanish while it looks: the next look tries again.
                     await self.look()
                 before, seen, looked_at = looked_at, signs, self._clock.now()
                 self.share = (looked_at - now) / max(looked_at - before, EVERY_S)
@@ -139,7 +140,7 @@ class Radar:
                 await self._moments.keep([w.id for w in workers if w.phase is not Phase.LANDED])
 
     def _signs(self) -> object:
-        """What changes when a tree may have changed."""
+        """Return a value that changes when a tree may have changed."""
         workers = self._run.state.workers.values()
         return [(w.id, w.phase, w.attempt.number, self._run.spoke_at(w.id)) for w in workers]
 
@@ -147,7 +148,7 @@ class Radar:
         return any(w.phase is Phase.RUNNING for w in self._run.state.workers.values())
 
     def shown(self, view: RunView) -> RunView:
-        """A view with what is predicted for each worker."""
+        """Return a view with the predictions for each worker."""
         steps = tuple(self._step(step) for step in view.steps)
         return replace(view, steps=steps, radar_share=round(self.share, 3))
 
@@ -166,7 +167,7 @@ class Radar:
         )
 
     async def look(self) -> None:
-        """Take pictures, merge them in pairs, and tell what has changed of what is predicted.
+        """Take snapshots, merge them in pairs, and publish what has changed in the predictions.
 
         Raises:
             EngineError: Something could not be looked at.
@@ -183,7 +184,7 @@ class Radar:
         self._tell(found)
 
     async def _blip(self, state: RunState, w: Worker) -> _Blip | None:
-        """A worker's tree: as it stands while it runs, its change once that is collected."""
+        """Return a worker's tree: live while it runs, its change once that is collected."""
         if w.phase in _FINISHED and w.change and w.change.tree and w.change.base:
             return _Blip(name=str(w.id), tree=w.change.tree, base=w.change.base, worker=w)
         if w.phase is not Phase.RUNNING or w.begun.base is None:
@@ -194,7 +195,7 @@ class Radar:
         return _Blip(name=str(w.id), tree=picture.tree, base=w.begun.base, worker=w)
 
     async def _picture(self, state: RunState, w: Worker) -> _Picture | None:
-        """A running worker's tree; taken anew when it has been heard of, or at times."""
+        """Return a running worker's tree; take it anew after news of it, or at intervals."""
         spoke, now = self._run.spoke_at(w.id), self._clock.now()
         known = self._pictures.get(w.id)
         # An agent that says nothing may write all the same.
@@ -216,7 +217,7 @@ class Radar:
         return self._pictures.get(w.id)
 
     async def _you(self) -> list[_Blip]:
-        """The user's own edits, where there are any."""
+        """Return the user's own edits, if any."""
         head = await resolve(self._repo, "HEAD")
         if self._repo.worktree is None or head is None:
             return []
@@ -233,7 +234,7 @@ class Radar:
         return [_Blip(name=branch, tree=await tree_of(self._repo, at), base=at)]
 
     async def _met(self, pairs: Sequence[tuple[_Blip, _Blip]]) -> dict[str, list[Clash]]:
-        """The clashes of every worker; only trees that never met before are merged."""
+        """Return the clashes of every worker; merge only trees that never met before."""
         asked: list[tuple[Sides, _Blip, _Blip]] = []
         for one, other in pairs:
             base = await self._base(one, other)
@@ -247,6 +248,7 @@ class Radar:
             for sides, answer in zip(new, answers, strict=True)
         }
         known = {**self._merged, **fresh}
+        # Forget pairs that no longer exist: otherwise memory grows with every edit.
         self._merged = {sides: known[sides] for sides, *_ in asked if sides in known}
         found: dict[str, list[Clash]] = {}
         for sides, one, other in asked:
@@ -257,7 +259,7 @@ class Radar:
         return found
 
     async def _base(self, one: _Blip, other: _Blip) -> str | None:
-        """Return what a worker's change is counted from where it meets another tree.
+        """Return the base of a worker's change where it meets another tree.
 
         The target and the user's own edits are met as by a landing: from the recorded base. Two
         workers that began at different commits meet from what these have in common.
@@ -270,7 +272,7 @@ class Radar:
         return self._bases[key]
 
     async def _clash(self, sides: Sides, merged: MergedTrees) -> Clash | None:
-        """How badly two trees meet; of a great many files only the names are told."""
+        """Return how badly two trees conflict; of very many files only the names are read."""
         if merged.is_clean:
             return None
         paths = conflict_paths(merged)
@@ -284,7 +286,7 @@ class Radar:
     async def _count_behind(
         self, blips: Sequence[_Blip], others: Sequence[_Blip]
     ) -> dict[str, int]:
-        """How many commits the target has that each worker did not begin from."""
+        """Count the commits of the target that each worker did not begin from."""
         target = next((other.base for other in others if other.name != YOU), None)
         counts: dict[str, int] = {}
         for base in {blip.base for blip in blips} if target else ():
@@ -293,7 +295,7 @@ class Radar:
         return {blip.name: counts[blip.base] for blip in blips if blip.base in counts}
 
     def _tell(self, found: Mapping[str, list[Clash]]) -> None:
-        """Mention every worker whose clashes are others than before."""
+        """Publish the clashes of every worker for which they have changed."""
         workers = {str(worker) for worker in self._run.state.workers}
         now = {name: tuple(clashes) for name, clashes in found.items() if name in workers}
         before, self.clashes = self.clashes, now
@@ -303,20 +305,20 @@ class Radar:
 
 
 def _make_room(merged: Path, objects: Path) -> None:
-    """The folder where merges go, in which git finds the pictures besides."""
+    """Make the folder for merges, from which git also finds the snapshots."""
     private_folder(objects)
     private_folder(merged / "info")
     (merged / "info/alternates").write_text(f"../{objects.name}\n", encoding="utf-8")
 
 
 def _urgency(blip: _Blip) -> tuple[bool, float]:
-    """Those that run first, then those that moved last."""
+    """Return a sort key: running workers first, then those that moved last."""
     w = blip.worker
     return (w is None or w.phase is not Phase.RUNNING, -w.phase_since if w else 0.0)
 
 
 def _may_meet(state: RunState, one: _Blip, other: _Blip) -> bool:
-    """Both may land: they are not alternatives, and none is built on the other."""
+    """Return whether both may land: neither is an alternative to the other or built on it."""
     a, b = one.worker, other.worker
     if a is None or b is None:
         return True

@@ -1,4 +1,4 @@
-"""What trees hold, asked in few processes: entries at paths, what was moved, many blobs at once."""
+"""Read trees in few processes: entries at paths, moves, many blobs at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,7 +18,7 @@ _DIRECTORY = "040000"
 async def entries_of(
     repo: Repo, tree: str, paths: Sequence[bytes], where: Where = HERE
 ) -> dict[bytes, tuple[str, str]]:
-    """What a tree has at these paths."""
+    """Return a tree's entries at these paths."""
     folders = {path.rpartition(b"/")[0] for path in paths}
     if any(map(_is_odd, folders)):
         return await _listed(repo, tree, paths, where)
@@ -35,12 +35,12 @@ async def entries_of(
 
 
 def _is_odd(folder: bytes) -> bool:
-    """A name that git does not take from a line of its input, or takes for a relative one."""
+    """Return whether git would misread a name on a line of its input, or as relative."""
     return b"\n" in folder or folder.split(b"/", 1)[0] in {b".", b".."}
 
 
 def _entries(content: bytes, width: int) -> Iterator[tuple[bytes, tuple[str, str]]]:
-    """What stands in a tree as git stores it: names, with modes and objects."""
+    """Yield the entries of a raw tree: names, with modes and objects."""
     place = 0
     while place < len(content):
         end = content.index(b"\0", place)
@@ -66,14 +66,14 @@ async def _listed(
 async def entries_below(
     repo: Repo, tree: str, folder: bytes, where: Where = HERE
 ) -> tuple[bytes, ...]:
-    """Every file of a folder of a tree."""
+    """Return every file below a folder of a tree."""
     words = ("ls-tree", "-r", "-z", "--full-tree", "--name-only", tree, "--", _word(folder))
     names = (await repo.read(*words, where=where)).split(b"\0")
     return tuple(name for name in names if name.startswith(folder + b"/"))
 
 
 async def moves(repo: Repo, old: str, new: str, where: Where = HERE) -> dict[bytes, bytes]:
-    """The old name of every file that was moved between two trees, by its new one."""
+    """Return the old name of every file moved between two trees, by its new name."""
     words = ("diff-tree", "-r", "-z", "-M", "--name-status", "--diff-filter=R", old, new, "--")
     fields = iter((await repo.read(*words, where=where)).split(b"\0"))
     found: dict[bytes, bytes] = {}
@@ -85,7 +85,7 @@ async def moves(repo: Repo, old: str, new: str, where: Where = HERE) -> dict[byt
 
 
 async def contents_of(repo: Repo, oids: Sequence[str], where: Where = HERE) -> dict[str, bytes]:
-    """The bytes of many blobs; those that are too big to compare are left out."""
+    """Return the bytes of many blobs; those too big to compare are left out."""
     if not oids:
         return {}
     sizes = await read_sizes(repo, oids, where)
@@ -97,5 +97,5 @@ async def contents_of(repo: Repo, oids: Sequence[str], where: Where = HERE) -> d
 
 
 def _word(path: bytes) -> str:
-    """A path as a word of a command; no byte of it is lost."""
+    """Return a path as a command-line word, without losing a byte."""
     return path.decode(errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""The tree that decisions make of a merge: written as objects, put nowhere."""
+"""Write the tree that decisions make of a merge as objects, without putting it anywhere."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,13 +23,14 @@ async def result_tree(
     *,
     where: Where = HERE,
 ) -> str:
-    """The tree of a merge whose conflicts are decided: git's own on every clean part.
+    """Write the tree of a decided merge: git's own result on every clean part.
 
     Raises:
         WorkspaceError: The result cannot be a tree, or holds a path that no checkout may see.
     """
     decided = tuple(results)
     _refuse_unsafe(merged, decided)
+    # Git's tree holds markers and invented names at these paths: remove all of them first.
     gone = {*conflicts.invented, *(one.path for one in merged.conflicts)}
     gone.update(one.path for one in decided)
     kept = [one for one in decided if one.mode is not None]
@@ -63,7 +64,7 @@ def _refuse_unsafe(merged: MergedTrees, decided: Sequence[FileResult]) -> None:
 
 
 async def _blobs(repo: Repo, files: Sequence[FileResult], where: Where) -> list[str]:
-    """The object of each file, new contents written by one process."""
+    """Return the object of each file; write new contents with one process."""
     new = list(dict.fromkeys(one.content for one in files if _is_new(one)))
     async with scratch_folder(repo) as folder:
         names = await to_thread.run_sync(_put, folder, new)
@@ -74,7 +75,7 @@ async def _blobs(repo: Repo, files: Sequence[FileResult], where: Where) -> list[
 
 
 def _is_new(one: FileResult) -> bool:
-    """Its content is given, and not as an object that is there already."""
+    """Return whether the content is given and not stored as an object yet."""
     return one.content is not None and one.blob is None
 
 

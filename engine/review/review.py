@@ -1,4 +1,4 @@
-"""One merge under review: its conflicts, what is decided, what is offered, and how it is shown.
+"""Hold one merge under review: its conflicts, its decisions, its offers and its view.
 
 Whose merge it is, where its decisions are kept and what becomes of the result is for others.
 """
@@ -77,13 +77,13 @@ class Review:
 
     @classmethod
     async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: SideNames) -> Self:
-        """The review of a merge about which nothing is decided yet; both sides are commits."""
+        """Open a review without decisions on a merge of two commits."""
         merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
         return await cls.of(repo, merged, sides, names)
 
     @classmethod
     async def of(cls, repo: Repo, merged: MergedTrees, sides: Sides, names: SideNames) -> Self:
-        """The same of a merge that was made already."""
+        """Open a review on a merge that was made already."""
         conflicts = await read_conflicts(repo, merged, sides, names)
         paths = {one.path for one in merged.conflicts} | {one.path for one in conflicts.files}
         evidence = Evidence(
@@ -102,7 +102,7 @@ class Review:
         )
 
     async def take_over(self, written: Mapping[str, Any]) -> None:
-        """Take decisions over that were made about this merge, or about one much like it."""
+        """Adopt decisions that were made about this merge, or about one much like it."""
         read = partial(ResolutionSession.from_json, written["session"], self.conflicts.files)
         self.session, carried = await to_thread.run_sync(read)
         paths = [one if isinstance(one, bytes) else one.path for one in carried.opened]
@@ -118,13 +118,13 @@ class Review:
         self.asking = {HunkKey(key): by for key, by in (written.get("asking") or {}).items()}
 
     def give_up_asking(self) -> None:
-        """Whoever is being asked was asked by an engine that is gone: nobody hears the answer."""
+        """Drop pending questions to agents: the engine that asked them is gone."""
         for hunk, by in self.asking.items():
             self.problems[hunk] = f"{by}: the engine ended before it had answered; ask again"
         self.asking = {}
 
     def written(self, session: ResolutionSession | None = None) -> dict[str, Any]:
-        """The decisions as plain data, for keeping."""
+        """Return the decisions as plain data, for storage."""
         return {
             "session": (session or self.session).to_json(),
             "asked": {
@@ -135,7 +135,7 @@ class Review:
         }
 
     async def after(self, action: c.ResolutionAction) -> ResolutionSession:
-        """The session after an action, which does not count before it is written down.
+        """Return the session after an action; the action counts only once it is written down.
 
         Raises:
             WorkspaceError: It cannot be done; nothing was changed.
@@ -143,7 +143,7 @@ class Review:
         return await to_thread.run_sync(decided, self.session, action)
 
     def answered(self, hunk: HunkKey, answer: OutsideAnswer | str) -> None:
-        """Somebody who was asked has answered, or could not: then it says in words why."""
+        """Take an agent's answer, or the reason why it gave none."""
         self.asking.pop(hunk, None)
         self.problems.pop(hunk, None)
         self.offers.pop(hunk, None)
@@ -154,12 +154,12 @@ class Review:
 
     @property
     def open_paths(self) -> list[str]:
-        """The files that are still to be decided."""
+        """Return the files that still need a decision."""
         paths = [one.path for one in self.session.conflicts]
         return [shown_path(path) for path in paths if not self.session.is_file_resolved(path)]
 
     async def tree(self) -> str:
-        """The tree that the decisions make.
+        """Return the tree that the decisions make.
 
         Raises:
             WorkspaceError: Something is still open.
@@ -174,7 +174,7 @@ class Review:
         return self.trees[key]
 
     async def view(self, memory: Memory, *, path: str = "") -> ConflictView:
-        """How it stands; with the whole text of one file of the result if it is named."""
+        """Return the review as a view; with one file's whole resulting text if it is named."""
         offers = _Offers(self, memory)
         raw = path.encode(errors="surrogateescape") or None
         lens = Lens(
@@ -220,7 +220,7 @@ class Review:
     async def _looked_at(
         self, path: bytes, files: tuple[ConflictFileView, ...]
     ) -> ConflictFileView | None:
-        """The file of that path: a conflicted one, one set by hand, or any other of the result."""
+        """Return the file at that path: conflicted, set by hand, or any other of the result."""
         known = {conflict.path for conflict in self.session.conflicts}
         if path in known:
             return next(file for file in files if file.path == shown_path(path))
@@ -247,7 +247,7 @@ class Review:
         kind: str,
         pieces: tuple[TextMerge | None, tuple[Piece, ...]],
     ) -> ConflictFileView:
-        """A file about which nothing has to be decided."""
+        """Return a file that needs no decision."""
         return ConflictFileView(
             path=shown_path(path),
             kind=kind,
@@ -262,7 +262,7 @@ class Review:
 
 
 class _Offers:
-    """What is offered for each hunk, thought out once; no look may take long over it."""
+    """The proposals for each hunk, computed once; no look may take long over them."""
 
     def __init__(self, review: Review, memory: Memory) -> None:
         self._known = review.offers
@@ -273,7 +273,7 @@ class _Offers:
         self.is_cut = False
 
     def of(self, hunk: ConflictHunk) -> tuple[Proposal, ...]:
-        """The proposals for a hunk; none where there is no time left to think."""
+        """Return the proposals for a hunk; none if no time is left to compute them."""
         if hunk.key not in self._known:
             if time.monotonic() > self._until:
                 self.is_cut = True
@@ -285,12 +285,12 @@ class _Offers:
         return self._known[hunk.key]
 
     def _is_sound(self, hunk: ConflictHunk, text: bytes) -> bool:
-        """Tell whether every file with this hunk can be read with the text in its place."""
+        """Return whether every file with this hunk can be read with the text in its place."""
         return all(reads(hunk, text) for reads in self._readers.get(hunk.key, ()))
 
     @cached_property
     def _readers(self) -> Mapping[HunkKey, Sequence[Callable[[ConflictHunk, bytes], bool]]]:
-        """The tests of the files, by the hunks that are open in them."""
+        """Return the tests of the files, by the hunks that are open in them."""
         found: dict[HunkKey, list[Callable[[ConflictHunk, bytes], bool]]] = {}
         for conflict in self._conflicts:
             reads = reads_still(conflict)

@@ -1,4 +1,4 @@
-"""Resolutions under way: one durable session per conflicted worker, written after every step.
+"""Keep resolutions under way: one durable session per conflicted worker.
 
 What is kept is a journal of decisions and nothing else; the conflicts are made again from git. So
 a session survives the death of any process, and a target that moved: decisions are carried to the
@@ -76,11 +76,11 @@ class Resolutions:
         self.memory = MemoryFile.of(layout)
 
     def lock(self, run: RunId, worker: WorkerId) -> Lock:
-        """To be held by whoever changes what is decided for a worker."""
+        """Return the lock to hold while changing a worker's decisions."""
         return self._locks.setdefault((run, worker), Lock())
 
     async def view(self, state: RunState, w: Worker, *, path: str = "") -> ConflictView:
-        """The conflicts and decisions of a worker; with the text of one file if it is named.
+        """Return a worker's conflicts and decisions; with one file's text if it is named.
 
         Raises:
             WorkspaceError: There is nothing to merge.
@@ -104,12 +104,13 @@ class Resolutions:
                 review.offers.clear()
             case _:
                 session = await review.after(action)
+                # Saved first: a decision that a human has seen must survive a crash.
                 await self._save(state, w, _data(opened, session))
                 review.session, review.moved = session, False
         return await self._shown(state, w, opened)
 
     async def asked(self, state: RunState, w: Worker, action: c.AskAgent, *, by: str) -> Inquiry:
-        """Note that somebody is being asked about a hunk; what they are told of it.
+        """Note that an agent is being asked about a hunk; return its inquiry.
 
         Raises:
             WorkspaceError: There is no such hunk, or it is being asked about already.
@@ -127,6 +128,7 @@ class Resolutions:
             raise WorkspaceError(f"there is no such conflict in {action.path}") from None
         if hunk.key in review.asking:
             raise WorkspaceError(f"{review.asking[hunk.key]} is being asked about it already")
+        # Marked before the save, so that a second request for this hunk is refused meanwhile.
         review.asking[hunk.key] = by
         review.problems.pop(hunk.key, None)
         try:
@@ -141,7 +143,7 @@ class Resolutions:
     async def answered(
         self, state: RunState, w: Worker, key: HunkKey, answer: OutsideAnswer | str
     ) -> ConflictView:
-        """Keep what came of asking: one more proposal, or in words why there is none.
+        """Keep the result of asking: one more proposal, or the reason why there is none.
 
         Raises:
             WorkspaceError: There is nothing to decide any more.
@@ -152,7 +154,7 @@ class Resolutions:
         return await self._shown(state, w, opened)
 
     async def finish(self, state: RunState, w: Worker) -> Finished | None:
-        """What the decisions make; None where another conflict comes to light behind this one.
+        """Return what the decisions make; None if another conflict appears behind this one.
 
         Raises:
             WorkspaceError: Something is still open.
@@ -175,12 +177,12 @@ class Resolutions:
         return None
 
     async def _keep(self, state: RunState, tree: str) -> None:
-        """Until it is landed or built on, nothing else holds what a human decided."""
+        """Pin the decided tree: until it lands or is built on, nothing else refers to it."""
         ref = f"refs/plait/{state.run}/@resolved/{tree[:16]}"
         await set_refs(self._repo, [(ref, tree)], say="plait: decided")
 
     async def again(self, state: RunState, w: Worker, *, target: str) -> str | tuple[str, ...]:
-        """The tree that a worker's decisions make on a target that has moved, or what is open.
+        """Redo a worker's decisions on a target that has moved: the tree, or what is open.
 
         Raises:
             WorkspaceError: There is nothing to merge any more.
@@ -202,7 +204,7 @@ class Resolutions:
         return tuple(shown_path(one.path) for one in opened.review.session.conflicts)
 
     async def tree(self, state: RunState, w: Worker) -> Finished:
-        """What would be landed (or built on) now, without going on.
+        """Return what would land (or be built on) now, without finishing.
 
         Raises:
             WorkspaceError: Something is still open.
@@ -211,7 +213,7 @@ class Resolutions:
         return Finished(tree=await opened.review.tree(), onto=opened.question.onto)
 
     async def _load(self, state: RunState, w: Worker, *, question: Question | None = None) -> _Open:
-        """The session over the merge as it is now; made again where its sides have changed."""
+        """Return the session on the merge as it is now; rebuild it if a side has changed."""
         known = self._open.get((state.run, w.id))
         if known is None or known.attempt != w.attempt.number:
             written = await to_thread.run_sync(_read, self._path(state, w), w.attempt.number)
@@ -223,6 +225,7 @@ class Resolutions:
         if known and known.attempt == w.attempt.number and known.question == question:
             return known
         opened = await self._make(w, question, written, settled=settled)
+        # An engine before this one may have died while an agent was being asked.
         if known is None:
             opened.review.give_up_asking()
         self._open[state.run, w.id] = opened
@@ -273,7 +276,7 @@ class Resolutions:
 
 
 def _data(opened: _Open, session: ResolutionSession) -> dict[str, Any]:
-    """What is written down of a review, as it is after a session."""
+    """Return the data to write for a review with this session."""
     return {
         "version": _VERSION,
         "attempt": opened.attempt,
@@ -285,7 +288,7 @@ def _data(opened: _Open, session: ResolutionSession) -> dict[str, Any]:
 
 
 def _read(path: Path, attempt: int) -> Mapping[str, Any]:
-    """What was written for this attempt; nothing where there is none, or another version's."""
+    """Return what was written for this attempt; nothing if absent or of another version."""
     try:
         data = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Conflicts and decisions as plain data for consoles, made anew after every decision.
+"""Show conflicts and decisions as plain data for consoles, anew after every decision.
 
 Texts are decoded as UTF-8, each other byte kept by `surrogateescape`, so that marks count in
 characters and what an editor sends back is the same bytes.
@@ -41,7 +41,7 @@ Proposer = Callable[[ConflictHunk], tuple[Proposal, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Lens:
-    """What is known beyond the decisions when a session is shown.
+    """The context in which a session is shown, beyond its decisions.
 
     `with_text` is the path of the file whose whole text is wanted. `kept` has each file as it
     was shown last, with all that it was shown from: a decision is about one file, and comparing
@@ -57,7 +57,7 @@ class Lens:
 
 
 def file_views(session: ResolutionSession, lens: Lens) -> tuple[ConflictFileView, ...]:
-    """Every conflicted file, then those that were set by hand."""
+    """Return every conflicted file, then those that were set by hand."""
     known = {conflict.path for conflict in session.conflicts}
     found = [_file_once(session, conflict, lens) for conflict in session.conflicts]
     found += [
@@ -71,7 +71,7 @@ def file_views(session: ResolutionSession, lens: Lens) -> tuple[ConflictFileView
 
 
 def _file_once(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> ConflictFileView:
-    """One file; the same view as before where nothing that it shows is another."""
+    """Return one file's view; reuse the last one unless something it shows changed."""
     path = conflict.path
     if path == lens.with_text:
         return _file(session, conflict, lens)
@@ -127,7 +127,7 @@ def _file(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> Con
 
 
 def _change(conflict: FileConflict) -> tuple[LineView, ...]:
-    """What the side that did not delete the file changed in it."""
+    """Return what the side that kept the file changed in it."""
     kept = [side for side in (conflict.target, conflict.incoming) if side is not None]
     texts = [side.content for side in (conflict.base, *kept) if side is not None]
     if len(texts) != _TWO or len(kept) != 1 or None in texts:
@@ -168,7 +168,7 @@ def _hunk(
 
 
 def _heading(lines: Lines, at: int) -> str:
-    """The last line above that begins with a name: git's own rule for the head of a hunk."""
+    """Return the last line above that begins with a name: git's rule for hunk headings."""
     above = range(at - 1, max(at - _HEADING_WITHIN, -1), -1)
     found = next((lines[n] for n in above if _BEGINS_WITH_NAME.match(lines[n])), b"")
     return shown(found[:_LONGEST_HEADING]).strip()
@@ -218,10 +218,10 @@ def _lines(lines: Lines) -> tuple[str, ...]:
 
 
 def shown(text: bytes) -> str:
-    """Bytes as text, none of them lost."""
+    """Return bytes as text, losing none."""
     return text.decode(errors="surrogateescape")
 
 
 def shown_path(path: bytes) -> str:
-    """A path as text, no byte of it lost."""
+    """Return a path as text, losing no byte."""
     return os.fsdecode(path)

@@ -15,7 +15,7 @@ HINT = "Look at it again, then decide."
 
 
 def is_seen(w: Worker, seen: Seen | None) -> bool:
-    """Say whether a worker's change is the one that was seen; nothing seen is any change."""
+    """Return whether a worker's change is the one that was seen; nothing seen is any change."""
     if seen is None:
         return True
     if seen.attempt not in {None, w.attempt.number}:

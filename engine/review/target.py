@@ -1,4 +1,4 @@
-"""The branch that a run lands on: named, or the one that is checked out."""
+"""Find the branch that a run lands on: the named one, or the one checked out."""
 
 from difflib import get_close_matches
 
@@ -11,7 +11,7 @@ from engine.plan.model import Plan
 
 
 async def target_of(repo: Repo, plan: Plan) -> str | None:
-    """The target's name; None where nothing is to be landed and no branch is checked out.
+    """Return the target's name; None if nothing is to land and no branch is checked out.
 
     Raises:
         WorkspaceError: HEAD is detached and no target is named, or no branch has that name.

@@ -1,4 +1,4 @@
-"""A worker's change without the hunks that a human left out before landing it.
+"""Leave hunks out of a worker's change before it lands.
 
 Hunks are known by the keys that the diff of the whole change has. What is left is a commit of its
 own on the change's base, so that nothing left out comes into the target's history; the whole stays
@@ -27,7 +27,7 @@ from engine.review.weaving import change_of
 
 
 def may_be_trimmed(state: RunState, worker: WorkerId, *, attempt: int | None = None) -> Worker:
-    """The worker, as one whose change may lose hunks now.
+    """Return the worker if its change may lose hunks now.
 
     Raises:
         WorkspaceError: It is not finished, it has landed, or others build on it.
@@ -59,11 +59,12 @@ _WHY_NOT = {
 
 
 async def trimmed(repo: Repo, state: RunState, w: Worker, keys: Sequence[str]) -> Change:
-    """What is left of a change without these hunks, kept on a ref of its own.
+    """Return the change without these hunks, kept on a ref of its own.
 
     Raises:
         WorkspaceError: There is no such hunk, or nothing would be left.
     """
+    # Always cut from the whole change: a hunk left out before can come back.
     whole = w.review.whole or w.change
     if whole is None or whole.head is None or whole.base is None:
         raise WorkspaceError(f"{w.id} has no change")
@@ -84,7 +85,7 @@ async def trimmed(repo: Repo, state: RunState, w: Worker, keys: Sequence[str]) -
 
 
 async def _reverted(repo: Repo, sides: tuple[str, str], keys: frozenset[str]) -> list[FileResult]:
-    """Every file that loses something, as it is without."""
+    """Return every file that loses something, as it is without it."""
     diff = await change_diff(repo, *sides, against="")
     _refuse_unknown(diff, keys)
     files = await changed_files(repo, *sides)
@@ -113,7 +114,7 @@ def _refuse_unknown(diff: ChangeDiff, keys: frozenset[str]) -> None:
 
 
 def _as_before(file: FileChange) -> Iterator[FileResult]:
-    """A file as if it had never been touched."""
+    """Yield a file as if it had never been touched."""
     if file.kind in "AR":
         yield FileResult(file.path)
     if file.kind != "A":
@@ -121,8 +122,9 @@ def _as_before(file: FileChange) -> Iterator[FileResult]:
 
 
 def without(content: bytes, hunks: Sequence[FileHunk]) -> bytes:
-    """A file's new content with these of its hunks, in their order, taken back."""
+    """Return a file's new content with these of its hunks taken back, in their order."""
     lines = list(split_lines(content))
+    # From the end, so that the line numbers of earlier hunks stay right.
     for hunk in reversed(hunks):
         first, count = hunk.new
         start = first - 1 if count else first

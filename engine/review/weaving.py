@@ -1,4 +1,4 @@
-"""Candidates beside each other, hunk by hunk, and the composite that is woven from them."""
+"""Compare candidates hunk by hunk, and weave a composite from chosen hunks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _ABSENT = "000000"
 
 @dataclass(frozen=True, kw_only=True)
 class Woven:
-    """A composite as objects: a commit on the candidates' base, put nowhere yet."""
+    """A composite as objects: a commit on the candidates' base that no ref names yet."""
 
     base: str
     head: str
@@ -47,7 +47,7 @@ class Woven:
 
 
 async def candidate_table(repo: Repo, state: RunState, step: PlannedStep) -> CandidateTable:
-    """The candidates of a step, for comparing."""
+    """Return the candidates of a step, for comparing."""
     able = _able(state, step)
     weaving = (await _weaving(repo, able))[0] if able else None
     rows = tuple(_row(state, w, weaving, able) for w in state.workers_of(step.name))
@@ -56,18 +56,19 @@ async def candidate_table(repo: Repo, state: RunState, step: PlannedStep) -> Can
 
 
 def _able(state: RunState, step: PlannedStep) -> list[Worker]:
-    """The candidates with a commit that began at the same base as the first; no composite."""
+    """Return the candidates with a commit on the first one's base; no composite."""
     found = [
         w
         for w in state.workers_of(step.name)
         if w.id.index != WOVEN and w.change and w.change.head and w.change.base
     ]
+    # Hunks can only be compared if they are counted from the same base.
     base = found[0].change.base if found and found[0].change else None
     return [w for w in found if w.change and w.change.base == base]
 
 
 async def _weaving(repo: Repo, able: Sequence[Worker]) -> tuple[Weaving, dict[bytes, str]]:
-    """The hunks of all candidates, and the objects of files too big to be read."""
+    """Return the hunks of all candidates, and the objects of files too big to read."""
     base: dict[bytes, tuple[str, str]] = {}
     sides: dict[str, dict[bytes, tuple[str, str]]] = {}
     for w in able:
@@ -97,7 +98,7 @@ async def _weaving(repo: Repo, able: Sequence[Worker]) -> tuple[Weaving, dict[by
 async def _versions(
     repo: Repo, base: str, head: str
 ) -> tuple[dict[bytes, tuple[str, str]], dict[bytes, tuple[str, str]]]:
-    """Every path that a change touches, before and after: mode and object; a move is two paths."""
+    """Return every changed path before and after: mode and object; a move is two paths."""
     before: dict[bytes, tuple[str, str]] = {}
     after: dict[bytes, tuple[str, str]] = {}
     for file in await changed_files(repo, base, head):
@@ -170,7 +171,7 @@ def _what(hunk: CandidateHunk, before: Version | None) -> str:
 async def compose(
     repo: Repo, state: RunState, step: PlannedStep, keys: Sequence[str]
 ) -> Woven | str:
-    """The commit that these hunks make on the candidates' base; or why they make none.
+    """Write the commit that these hunks make on the candidates' base, or say why not.
 
     Raises:
         WorkspaceError: The step has no candidates with a change, or not these hunks.
@@ -206,7 +207,7 @@ def _result(path: bytes, version: Version | None, named: Mapping[bytes, str]) ->
 
 
 async def keep(repo: Repo, state: RunState, woven: Woven, attempt: AttemptId) -> Change:
-    """The composite on refs like any other attempt's, so that nothing takes it away."""
+    """Put the composite on refs like any other attempt's, so that no cleanup removes it."""
     names = RefNames(attempt, state.plan.runtime.branch_prefix)
     refs = [(names.base, woven.base), (names.head, woven.head), (names.branch_ref, woven.head)]
     await set_refs(repo, refs, say="plait: woven from candidates")
@@ -214,13 +215,13 @@ async def keep(repo: Repo, state: RunState, woven: Woven, attempt: AttemptId) ->
 
 
 async def change_of(repo: Repo, *, base: str, head: str, tree: str) -> Change:
-    """A commit that was made of decisions, in figures."""
+    """Return a commit made of decisions, in figures."""
     files = await changed_files(repo, base, head)
     return await in_figures(repo, Change(head=head, base=base, tree=tree), files)
 
 
 def woven_attempt(state: RunState, step: PlannedStep) -> AttemptId:
-    """The attempt that a new composite is.
+    """Return the attempt that a new composite is.
 
     Raises:
         WorkspaceError: There can be none now.

@@ -1,4 +1,4 @@
-"""How many workers may run at once: by memory, and by the cap that all runs share."""
+"""Decide how many workers run at once: by memory, and by the cap that all runs share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ _RESERVE = 0.1
 
 
 def admitted(plan: Plan, capacity: Capacity) -> Plan:
-    """The plan with no more workers at once than the free memory holds at their limits."""
+    """Return the plan with no more workers at once than free memory allows."""
     most = max((step.limits.memory_mb or 0 for step in plan.steps), default=0)
     asked = plan.runtime.max_concurrent_workers
     free = int(capacity.memory_available_mb * (1 - _RESERVE))
@@ -32,14 +32,14 @@ def admitted(plan: Plan, capacity: Capacity) -> Plan:
 
 @dataclass(frozen=True)
 class Share:
-    """How many slots a run may hold now."""
+    """The slots that a run may hold now."""
 
     run: str
     cap: int
 
 
 def allot(states: Sequence[RunState], wanted: Sequence[int], total: int) -> list[Share]:
-    """Each run's share: what it holds, then one more slot at a time to whoever has work queued.
+    """Return each run's share: its held slots, then one more at a time while work is queued.
 
     Args:
         states: The runs, oldest first.

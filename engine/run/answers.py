@@ -1,4 +1,4 @@
-"""What an engine answers: each kind of question with what answers it.
+"""Answer each kind of question to an engine.
 
 Nothing in this module changes anything but what `ANSWERS` leads to elsewhere: a run that nobody
 works on is read from its journal.
@@ -56,7 +56,7 @@ async def read_run(runs: Runs, question: q.ReadRun) -> RunView:
 
 
 async def read_report(runs: Runs, question: q.ReadReport) -> RunReport:
-    """Return what a run has come to so far, living or read from its journal."""
+    """Return a run's results so far, living or read from its journal."""
     return report(await runs.state(question.run))
 
 
@@ -67,7 +67,7 @@ async def list_runs(runs: Runs, question: q.ListRuns) -> tuple[q.RunSummary, ...
 
 
 async def worker_log(runs: Runs, question: q.ReadLog) -> LogChunk:
-    """Return a worker's log from a line on; what is long ago is read anew.
+    """Return a worker's log from a line on; read old lines anew.
 
     Raises:
         WorkspaceError: There is no such worker, or no such attempt of it.
@@ -102,7 +102,7 @@ async def read_diff(runs: Runs, question: q.ReadDiff) -> ChangeDiff:
 
 
 async def enter_sandbox(runs: Runs, question: q.EnterSandbox) -> Entrance:
-    """Return what starts a program inside a worker's sandbox.
+    """Return how to start a program inside a worker's sandbox.
 
     Raises:
         WorkspaceError: There is no such worker, or no way in.
@@ -122,7 +122,7 @@ async def resume_run(runs: Runs, question: q.ResumeRun) -> str:
 
 
 async def clean_up(runs: Runs, question: q.CleanUp) -> tuple[q.CleanItem, ...]:
-    """Take away every workspace that is provably not needed; return all, with the reasons."""
+    """Remove every workspace that is provably not needed; return all, with the reasons."""
     states = []
     for summary in await runs.summaries():
         with suppress(EngineError):
@@ -132,7 +132,7 @@ async def clean_up(runs: Runs, question: q.CleanUp) -> tuple[q.CleanItem, ...]:
 
 
 async def list_trash(runs: Runs, question: q.ListTrash) -> tuple[q.TrashItem, ...]:
-    """Return what was taken away and can be brought back."""
+    """Return what was removed and can be brought back."""
     del question
     return tuple(await anyio.to_thread.run_sync(trash_items, runs.tools.layout.trash))
 

@@ -1,4 +1,4 @@
-"""The one way into an engine of this process: commands, questions and events."""
+"""Lead into an engine of this process: commands, questions and events come through here."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
@@ -27,11 +27,11 @@ class Coordinator:
         return await answer(self.runs, question)
 
     def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """Tell what happened behind a number, then what happens."""
+        """Yield the events behind a number, then each new one."""
         return self.runs.tools.bus.subscribe(run, after_seq)
 
     async def command(self, command: c.Command) -> c.Reply:
-        """Carry a command out, or say why not."""
+        """Carry out a command, or say why not."""
         runs = self.runs
         name, command = split_run(command)
         live = runs.find(name)
@@ -49,6 +49,7 @@ class Coordinator:
             return c.Refused(
                 f"nothing can be written down: {why}", hint=trouble.help if trouble else ""
             )
+        # Read before judging: an await between verdict and facts would let the state change.
         moments = await moments_for(runs, live, command)
         verdict = judge(live.state, command, at=runs.tools.clock.now(), moments=moments)
         if isinstance(verdict, c.Refused):
@@ -68,6 +69,7 @@ class Coordinator:
         with suppress(EngineError):  # a run that nobody works on is taken up; else we are told why
             await runs.worker(command.worker, run=command.run)
         before = runs.find(split_run(command)[0])
+        # Taken before the command, so that the event of this landing cannot be missed.
         after = before.seq if before is not None else 0
         reply = await self.command(command)
         if isinstance(reply, c.Refused):
@@ -85,7 +87,7 @@ class Coordinator:
         return c.Refused("the engine was closed", hint=f"{w.id} has landed.")
 
     async def put_away(self, worker: str) -> bool:
-        """Give back a workspace whose every byte is provably kept; whether it is gone.
+        """Release a workspace whose every byte is provably kept; return whether it is gone.
 
         Raises:
             WorkspaceError: There is no such worker.

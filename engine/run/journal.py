@@ -1,4 +1,4 @@
-"""The journal of one run as the core's own values: facts in, facts and events out."""
+"""Journal one run in the core's own values: facts in, facts and events out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -40,7 +40,7 @@ class Journal:
 
     @classmethod
     def open(cls, run: RunId, store: Store, *, read_only: bool = False) -> Self:
-        """Go on with a journal, or only read it.
+        """Open a journal to continue it, or only to read it.
 
         Raises:
             NoSuchRun: There is no run of that name.
@@ -50,15 +50,16 @@ class Journal:
 
     @property
     def is_replayable(self) -> bool:
-        """Say if these facts lead where they led when they were written."""
+        """Return whether these facts lead where they led when they were written."""
         return self._kept.core_version == CORE_VERSION
 
     def append(self, fact: Fact, events: Sequence[MustArrive], *, at: float) -> list[Told]:
-        """Keep a fact and the events it caused, and return them with their numbers."""
+        """Write a fact and the events it caused; return the events with their numbers."""
         seqs = self._kept.append(
             [(type(fact).__name__, to_json(fact))],
             [(type(event).__name__, to_json(event)) for event in events],
             at=at,
+            # The target moves right after this fact, so it must survive a power cut.
             durable=isinstance(fact, LandPrepared),
         )
         return [
@@ -100,7 +101,7 @@ class Journal:
             raise StoreError(f"the journal of {self.run} contradicts itself: {error}") from error
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the journal."""
         self._kept.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Whether a command may be carried out: it becomes facts, or is refused with a reason."""
+"""Judge a command: it becomes facts, or is refused with a reason."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -35,7 +35,7 @@ _RETRIABLE = frozenset(
 
 @dataclass(frozen=True)
 class Ruling:
-    """What a command comes to."""
+    """The verdict on a command."""
 
     facts: tuple[f.Fact, ...]
     note: str
@@ -48,13 +48,14 @@ _IS_STOPPED = c.Refused("the run was stopped", hint="Resume it first.")
 def judge(
     state: RunState, command: c.Command, *, at: float, moments: Sequence[Moment] = ()
 ) -> Verdict:
-    """The facts that carry a command out, or why not; a retry may name one of the moments."""
+    """Return the facts that carry a command out, or why not; a retry may name a moment."""
     name = getattr(command, "worker", None)
     if name is None:
         return _RUN_COMMANDS[type(command)](state, command, at)
     found = find_worker(state, name)
     if isinstance(found, c.Refused):
         return found
+    # Asked in the turn that makes the facts: no new change can slip in between.
     if not is_seen(found, getattr(command, "seen", None)):
         return refused_unseen(found)
     about = found.about(at)
@@ -65,7 +66,7 @@ def judge(
 
 
 def find_worker(state: RunState, name: str) -> Worker | c.Refused:
-    """The worker that a name means: `step/worker_1`, any unambiguous tail of it, or a label."""
+    """Return the worker a name means: `step/worker_1`, an unambiguous tail, or a label."""
     name = name.removeprefix(f"{state.run}/").partition("@")[0]
     with suppress(ValueError):
         if exact := state.workers.get(WorkerId.parse(name)):
@@ -113,7 +114,7 @@ def _retry(state: RunState, w: Worker, command: c.RetryWorker, about: f.About) -
 
 
 def _of_siblings(state: RunState, worker: WorkerId) -> str:
-    """Say what becomes of the siblings that fail-fast stopped; nothing where it stopped none."""
+    """Say what happens to siblings that fail-fast stopped; nothing if it stopped none."""
     if not state.steps[worker.step].has_failed_fast:
         return ""
     others = [w for w in state.workers_of(worker.step) if w.id != worker]
@@ -128,7 +129,7 @@ def _of_siblings(state: RunState, worker: WorkerId) -> str:
 
 
 def _from_moment(ruling: Ruling, command: c.RetryWorker, moments: Sequence[Moment]) -> Verdict:
-    """A retry that begins from a moment, where one is named."""
+    """Return the ruling; a retry that names a moment begins from there."""
     if command.at is None:
         return ruling
     start = moment_at(moments, command, command.at)
@@ -140,7 +141,7 @@ def _from_moment(ruling: Ruling, command: c.RetryWorker, moments: Sequence[Momen
 
 
 def _is_decided_without(state: RunState, worker: WorkerId) -> c.Refused | None:
-    """Why another attempt would be stopped at once: its step has all that it needs."""
+    """Refuse another attempt that would stop at once: its step has all it needs."""
     step = state.plan.step(worker.step)
     chosen = state.steps[step.name].chosen
     if chosen is not None and chosen != worker and _succeeded(state.workers[chosen]):
@@ -158,7 +159,7 @@ def _succeeded(w: Worker) -> bool:
 
 
 def agent_named(state: RunState, name: str) -> AgentChoice | None:
-    """The agent of that name among the run's, or an adapter of that name."""
+    """Return the agent of that name among the run's, or an adapter of that name."""
     for step in state.plan.steps:
         for planned in step.workers:
             if planned.agent is not None and planned.agent.name == name:
@@ -363,7 +364,7 @@ def _add_worker(state: RunState, command: c.AddWorker, at: float) -> Verdict:
 
 
 def _would_break_off(state: RunState, step: PlannedStep) -> c.Refused | None:
-    """Why nobody joins: the step would be open again, and what builds on it would be stopped."""
+    """Refuse a joiner that would reopen the step and stop what builds on it."""
     if state.steps[step.name].has_failed_fast:
         return c.Refused(f"{step.name} has failed", hint="Retry one of its workers; others follow.")
     at_work = [

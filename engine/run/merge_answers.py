@@ -1,4 +1,4 @@
-"""What an engine answers about merges: conflicts, checks, orders, candidates, hunks left out."""
+"""Answer questions about merges: conflicts, checks, orders, candidates, hunks left out."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -25,12 +25,12 @@ from engine.work.checking import Checking
 
 
 def _desk(runs: Runs, state: RunState) -> MergeDesk:
-    """Return where humans decide about the merges of a run."""
+    """Return the desk where humans decide about the merges of a run."""
     return runs.tools.workshops.of(state.plan).merging(state)
 
 
 async def read_conflicts(runs: Runs, question: m.ReadConflicts) -> m.ConflictView:
-    """Return a worker's conflicts and what is decided; with the text of one file if it is named.
+    """Return a worker's conflicts and decisions; with one file's text if it is named.
 
     Raises:
         WorkspaceError: There is no such worker, or it has no conflicts.
@@ -64,7 +64,7 @@ async def decide_conflict(runs: Runs, question: m.DecideConflict) -> m.ConflictV
 
 
 async def _ask_agent(runs: Runs, live: LiveRun, w: Worker, action: c.AskAgent) -> m.ConflictView:
-    """Let an agent be asked about a hunk; its answer is told when it comes."""
+    """Ask an agent about a hunk; its answer is published when it comes."""
     choice = live.state.agent_of(w.id)
     if action.agent:
         choice = agent_named(live.state, action.agent)
@@ -189,7 +189,7 @@ async def list_candidates(runs: Runs, question: m.ListCandidates) -> m.Candidate
 
 
 async def compare_workers(runs: Runs, question: m.CompareWorkers) -> ChangeDiff:
-    """Return what differs between the changes of any two workers.
+    """Return the differences between the changes of any two workers.
 
     Raises:
         WorkspaceError: There is no such worker, or nothing of it to compare.
@@ -200,7 +200,7 @@ async def compare_workers(runs: Runs, question: m.CompareWorkers) -> ChangeDiff:
 
 
 async def leave_out_hunks(runs: Runs, question: m.LeaveOutHunks) -> Change:
-    """Let exactly these hunks stay behind when a change lands; return what is left.
+    """Leave exactly these hunks behind when a change lands; return what is left.
 
     Raises:
         ChangeMoved: The change is not the one that was seen.
@@ -267,7 +267,7 @@ async def list_moments(runs: Runs, question: m.ListMoments) -> tuple[Moment, ...
 
 
 async def moments_for(runs: Runs, live: LiveRun, command: c.Command) -> tuple[Moment, ...]:
-    """Return the points in time that a command may choose from, if it is one that does."""
+    """Return the moments that a command may choose from, if it chooses one."""
     if not isinstance(command, c.RetryWorker) or command.at is None:
         return ()
     with suppress(WorkspaceError):  # the name means nobody, or several: told where it is judged

@@ -1,4 +1,4 @@
-"""From an effect to what is really done, and from its end to a fact."""
+"""Perform effects: do what each asks, and report its end as a fact."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -94,7 +94,7 @@ class Performer:
         self._activities.aside(partial(_tried, act, partial(self._regret, effect)))
 
     async def _regret(self, effect: e.EntryEffect | e.SmallEffect, error: Exception) -> None:
-        """Say that something small could not be done: it ends nobody."""
+        """Report that a small act failed: it ends nobody."""
         why = f"{error} {getattr(error, 'hint', '')}".strip() or type(error).__name__
         if isinstance(effect, e.UndoLanding):
             self._run.feed(f.UndoRefused(**self._about(effect), reason=why))
@@ -105,7 +105,7 @@ class Performer:
             activity.watch.logbook.remark(LogKind.ERROR, note, self._tools.clock.now())
 
     async def _fail(self, effect: e.EntryEffect, error: Exception) -> None:
-        """Say that an effect could not be performed, unless its end has been told already."""
+        """Report that an effect could not be performed, unless its end has been told already."""
         if isinstance(effect, (e.StartAgent, e.StopActivity)):
             w = self._worker(effect)
             if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
@@ -147,6 +147,7 @@ class Performer:
         if isinstance(made, BaseClash):
             self._run.feed(f.BaseConflicted(**self._about(effect), paths=made.paths))
             return
+        # A resumed workspace has been set up already.
         if made.path != self._worker(effect).begun.workspace:
             error = await self._set_up(effect, made)
             if error is not None:
@@ -159,6 +160,7 @@ class Performer:
         story = await story_before(self._tools, self._run.state, w)
         feedback = feedback_for(w, await self._prior_diff(effect), story)
         await self._tools.logins.keep_fresh(self._run.state.agent_of(effect.worker))
+        # Before `WorkspaceReady`, which starts the agent: its changes count from here.
         await self._tools.proof.begin(self._run.state, self._attempt(effect))
         self._run.feed(
             f.WorkspaceReady(
@@ -173,13 +175,13 @@ class Performer:
         )
 
     async def _abandon(self, effect: e.EntryEffect) -> None:
-        """Take away a workspace that no agent has come to: nobody would know of it again."""
+        """Remove a workspace that no agent has reached: nobody would find it again."""
         if self._worker(effect).history.ran < effect.attempt:
             with suppress(EngineError, OSError):
                 await self._workshop.abandon(self._run.state, effect)
 
     async def _set_up(self, effect: e.PrepareWorkspace, made: Made) -> str | None:
-        """Run the manifest's setup, on top of what it made before of the user's own files."""
+        """Run the manifest's setup, on top of what it made earlier of the user's own files."""
         plan = self._run.state.plan
         command = plan.workspace.setup
         if command is None:
@@ -191,6 +193,7 @@ class Performer:
         try:
             error = await Checking(self._run, self._tools, effect).setup(made.path)
         finally:
+            # Also when cancelled: otherwise nobody else could ever make this seed.
             if seedling is not None:
                 keep = partial(seeds.keep, seedling, is_well=error is None)
                 with anyio.CancelScope(shield=True):
@@ -253,7 +256,7 @@ class Performer:
             await self._workshop.release(self._run.state, effect)
 
     async def put_away(self, activity: Activity) -> None:
-        """Give a workspace back that nothing works in, whatever its work still waits for."""
+        """Release a workspace that nothing works in, whatever its work still waits for."""
         w = self._worker(activity.effect)
         effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
@@ -269,6 +272,7 @@ class Performer:
             if activity is not None:
                 await activity.end()
             return
+        # An agent ran and is not collected yet: let it report its own end, to keep its work.
         if w.history.ran == w.attempt.number and w.history.collected < w.attempt.number:
             await self._stop_agent(effect, activity)
             return
@@ -279,6 +283,7 @@ class Performer:
 
     async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:
         if activity is None:
+            # After a crash nobody follows the agent yet: adopt it, then stop it.
             activity = self._activities.begin(effect, self._adopt)
         await activity.wait_watched()
         if activity.watch is not None:
@@ -289,12 +294,13 @@ class Performer:
         await run_agent(self._tools, self._run, activity, adopt=True)
 
     async def _say(self, effect: e.SmallEffect) -> None:
-        """Small acts on an agent that may be gone by now: then they have no object any more."""
+        """Perform a small act on an agent; do nothing if the agent has gone."""
         activity = self._activities.of(effect.worker)
         watch = activity.watch if activity else None
         if watch is None or watch.attempt.number != effect.attempt:
             self._keep_words(effect)
             return
+        # Words wait for the start; all else the watch catches up on by itself.
         if not watch.is_started and not isinstance(effect, e.SendSteer):
             return
         with suppress(HostLost):
@@ -311,6 +317,7 @@ class Performer:
 
     def _keep_words(self, effect: e.SmallEffect) -> None:
         if isinstance(effect, e.SendSteer):
+            # Told as unheard, so that the next attempt's prompt carries the words.
             self._run.feed(f.SteerUnheard(**self._about(effect), text=effect.text))
 
     async def _say_to(self, effect: e.SmallEffect, watch: Watch) -> None:
@@ -336,7 +343,7 @@ async def _tried(
     failed: Callable[[Exception], Awaitable[None]],
     is_passing: Callable[[Exception], Awaitable[bool]] | None = None,
 ) -> None:
-    """Do it; what goes wrong in doing it is told like anything else, a bug of ours is not.
+    """Do it; report any failure but a bug of ours.
 
     What `is_passing` says of an error decides if it is done once more.
     """
@@ -351,7 +358,7 @@ async def _tried(
 
 
 def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | None:
-    """The fact that an effect could not be performed, and why; None if nobody waits for it."""
+    """Return the fact that an effect could not be performed; None if nobody waits for it."""
     about = effect.about(at)
     hint = getattr(error, "hint", "")
     why = f"{error} {hint}".strip() or type(error).__name__

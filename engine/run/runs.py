@@ -1,4 +1,4 @@
-"""The runs of one engine: begun, taken up, shared out, found by name, let go.
+"""Hold the runs of one engine: begin, resume, share out, find by name, unload.
 
 A run that no engine works on is read from its journal.
 """
@@ -52,7 +52,7 @@ class Runs:
         cap: int | None = None,
         guests: set[RunId] | None = None,
     ) -> None:
-        """Begin without runs.
+        """Start without runs.
 
         Args:
             tools: The rooms to work with.
@@ -85,7 +85,7 @@ class Runs:
     # Begun, taken up, let go.
 
     async def begin(self, plan: Plan) -> LiveRun:
-        """Begin a run.
+        """Start a run.
 
         Raises:
             MechanismMissing: Something the plan requires cannot be enforced here.
@@ -111,7 +111,7 @@ class Runs:
         return live
 
     async def take_up(self, run: RunId) -> LiveRun:
-        """Take up a run that no engine works on any more.
+        """Resume a run that no engine works on any more.
 
         Raises:
             NoSuchRun: There is none of that name.
@@ -134,20 +134,21 @@ class Runs:
             return live
 
     async def let_go(self, run: RunId) -> None:
-        """No longer hold a run; its journal says all, and whoever names the run takes it up."""
+        """Unload a run; the next command that names it reloads it from its journal."""
         live = self._runs.get(run)
         if live is None:
             return
         await live.wait_nothing()
         if self._runs.pop(run, None) is not None:
             self._radars.pop(run, None)
+            # Observers have had its events: resuming it must not publish them again.
             self._let_go.add(run)
             self.tools.proof.forget(run)
             live.close()
             self._share()
 
     async def resume_unfinished(self) -> list[RunId]:
-        """Take up every run that was interrupted; those that cannot be read are left alone."""
+        """Resume every interrupted run; leave unreadable ones alone."""
         taken: list[RunId] = []
         for summary in reversed(await self.summaries()):
             if summary.standing in {Standing.UNFINISHED, Standing.WAITING}:
@@ -157,6 +158,7 @@ class Runs:
         return taken
 
     def _admit(self, journal: Journal, state: RunState) -> LiveRun:
+        # Another process asked for it, so its agents must not end with this engine.
         if speaker() != this_process():
             self._guests.add(state.run)
         live = LiveRun(journal, state, tools=self.tools, tasks=self.tasks)
@@ -167,6 +169,7 @@ class Runs:
 
     def _share(self) -> None:
         """Keep all runs together below the engine's cap."""
+        # Feeding a cap changes a run, which calls this again.
         if self._is_sharing or not self._runs:
             return
         self._is_sharing = True
@@ -179,14 +182,14 @@ class Runs:
             self._is_sharing = False
 
     def _shares(self) -> Mapping[RunId, int]:
-        """How many slots each run may have now."""
+        """Return how many slots each run may have now."""
         states = [live.state for live in self._runs.values()]
         wanted = [state.wanted_cap for state in states]
         shares = allot(states, wanted, self._cap or max(wanted))
         return {run: share.cap for run, share in zip(self._runs, shares, strict=True)}
 
     def _watch_for_clashes(self, live: LiveRun, *, is_over: Callable[[], bool]) -> None:
-        """Let a radar look at a run until it is over; plain folders never meet."""
+        """Let a radar watch a run until it is over; plain folders never clash."""
         if live.state.plan.runtime.isolation is not IsolationStrategy.DIRECTORY:
             radar = self.tools.workshops.of(live.state.plan).merging(live.state).radar(_Blips(live))
             self._radars[live.run] = radar
@@ -199,7 +202,7 @@ class Runs:
                 await live.wait_rest()
 
     def close(self) -> None:
-        """Give all journals back."""
+        """Close all journals."""
         self.tools.bus.close()
         for live in self._runs.values():
             live.close()

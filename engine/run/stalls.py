@@ -1,4 +1,4 @@
-"""Noticing that nothing moves: first a badge, and after twice the time a question."""
+"""Notice that nothing moves: first a badge, and after twice the time a question."""
 
 from engine.core import facts as f
 from engine.core.state import Worker
@@ -10,12 +10,12 @@ _PREFIX = "stall-"
 
 
 def is_stall_question(question: str) -> bool:
-    """Whether a question is the engine's own and not the agent's."""
+    """Return whether a question is the engine's own and not the agent's."""
     return question.startswith(_PREFIX)
 
 
 def stall_facts(w: Worker, watch: Watch, *, stall_s: float) -> list[f.Fact]:
-    """What is to be said of a worker that has not moved for `stall_s`, or moves again.
+    """Return facts on a worker that has not moved for `stall_s`, or moves again.
 
     The clock stands still while a human is awaited, and while the worker is paused.
     """

@@ -1,4 +1,4 @@
-"""Files that a step gives to those after it, kept where no agent reaches them."""
+"""Keep files that a step gives to later steps, where no agent reaches them."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -18,14 +18,14 @@ _Parts = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Artifacts:
-    """What was kept of the files that a step names, and what was not, with the reasons."""
+    """The kept files that a step names, and the ones not kept, with the reasons."""
 
     found: tuple[str, ...] = ()
     refused: tuple[PathRefused, ...] = ()
 
 
 def artifacts_folder(layout: Layout, attempt: AttemptId) -> Path:
-    """Where an attempt's artifacts are kept."""
+    """Return the folder of an attempt's artifacts."""
     return layout.attempt(attempt).with_name(f"artifacts_{attempt.number}")
 
 
@@ -110,7 +110,7 @@ def _matches(pattern: _Parts, parts: _Parts) -> bool:
 
 
 def _may_lead(pattern: _Parts, parts: _Parts) -> bool:
-    """Tell if something below a folder could match."""
+    """Return whether something below a folder could match."""
     for number, part in enumerate(parts):
         if number >= len(pattern):
             return False

@@ -1,4 +1,4 @@
-"""Starting things for a worker: its agent, and the commands that run on its behalf.
+"""Start things for a worker: its agent, and the commands that run on its behalf.
 
 Setup, checks and command steps run agent-written code, so they are attempts like any other: under
 a keeper, in the worker's own surroundings, with their output recorded.
@@ -31,19 +31,19 @@ BROKEN_OFF = frozenset({StopCause.USER, StopCause.SHUTDOWN, StopCause.KEEPER_LOS
 
 @dataclass(frozen=True, kw_only=True)
 class CommandEnd:
-    """How a command of ours ended, and the end of what it said."""
+    """The end of one of our commands, with the last of its output."""
 
     exit: AttemptExit
     tail: str
 
     @property
     def is_ok(self) -> bool:
-        """It ran, by itself, to exit code 0."""
+        """Return whether it ended by itself with exit code 0."""
         return self.exit.exit_code == 0 and self.exit.cause is None
 
     @property
     def why(self) -> str:
-        """One sentence on how it ended."""
+        """Return one sentence on how it ended."""
         if self.exit.not_started is not None:
             return f"could not be started: {self.exit.not_started}"
         if self.exit.limit is not None:
@@ -70,7 +70,7 @@ class Starter:
         self._tethers = tethers
 
     def directory(self, attempt: AttemptId) -> str:
-        """The attempt's own folder."""
+        """Return the attempt's own folder."""
         return str(self._layout.attempt(attempt))
 
     async def start(self, state: RunState, job: Job, launch: AgentLaunch) -> Sheltered:
@@ -107,7 +107,7 @@ class Starter:
         return sheltered
 
     async def is_known(self, attempt: AttemptId) -> bool:
-        """Whether the attempt was ever started, by this engine or by one before it."""
+        """Return whether the attempt was ever started, by this engine or by an earlier one."""
         return bool(await self.host.attempts([self.directory(attempt)]))
 
     async def stop(self, attempt: AttemptId) -> None:
@@ -164,5 +164,5 @@ class Starter:
 
 
 def with_role(attempt: AttemptId, role: str) -> AttemptId:
-    """The same attempt, for a command that runs on its behalf."""
+    """Return the same attempt under a role, for a command that runs on its behalf."""
     return replace(attempt, role=role)

@@ -1,4 +1,4 @@
-"""What attempts tried to reach on the network, read from the log of their proxy as it grows."""
+"""Report what attempts tried to reach on the network, from their proxy's growing log."""
 
 import json
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class EgressLog:
     position: int = 0
 
     def news(self) -> list[tuple[str, bool]]:
-        """Host and port of each connection since the last look, and whether it was let through."""
+        """Return host and port of each new connection, and whether it was let through."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self.position)

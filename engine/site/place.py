@@ -26,7 +26,7 @@ class Place:
 
     @property
     def store(self) -> Store:
-        """The store of its runs. No other module chooses which kind of store it is."""
+        """Return the store of its runs. No other module chooses which kind of store it is."""
         from engine.store.sqlite import SqliteStore  # noqa: PLC0415 - a place costs no database
 
         return SqliteStore(self.layout)
@@ -57,7 +57,7 @@ def _repository(repo: Repo, home: Path) -> Place:
 
 
 def _plain_folder(start: Path, home: Path) -> Place | None:
-    """Return a folder that no repository holds; its state lies with ours, never in it."""
+    """Return a folder that no repository holds; its state lies elsewhere, never in it."""
     if not start.is_dir():
         raise WorkspaceError(f"there is no folder {start}", hint="Name a folder that exists.")
     start = start.resolve()
@@ -71,6 +71,6 @@ def _plain_folder(start: Path, home: Path) -> Place | None:
 
 
 def _is_repository(folder: Path) -> bool:
-    """Say if git would find a repository here: a `.git`, or a bare repository's own files."""
+    """Return whether git finds a repository here: a `.git`, or a bare one's own files."""
     is_bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
     return is_bare or (folder / ".git").exists()

@@ -1,4 +1,4 @@
-"""Network ports leased to workers, so that two of them never start a server on the same one."""
+"""Lease network ports to workers, so that two of them never start a server on the same one."""
 
 import errno
 import socket
@@ -14,7 +14,7 @@ class Ports:
     _held: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def lease(self, holder: str, wanted: Mapping[str, int]) -> dict[str, str]:
-        """Variables that name free ports: `PORT`, or `PORT`, `PORT_2`, … where several are wanted.
+        """Lease ports and return their variables: `PORT`, or `PORT`, `PORT_2`, … for several.
 
         The same holder gets the same ports again until they are released.
         """
@@ -29,12 +29,12 @@ class Ports:
         return dict(self._held.get(holder, {}))
 
     def release(self, holder: str) -> None:
-        """Let others have a holder's ports."""
+        """Return a holder's ports for others to use."""
         self._held.pop(holder, None)
 
 
 def _free(count: int, taken: set[str]) -> list[str]:
-    """Ports that nobody listens on and nobody has leased; all are held open while we look."""
+    """Return ports that nobody uses or has leased; hold all open while looking."""
     found: list[str] = []
     with ExitStack() as stack:
         while len(found) < count:
@@ -47,7 +47,7 @@ def _free(count: int, taken: set[str]) -> list[str]:
 
 
 def _is_free_everywhere(port: int, stack: ExitStack) -> bool:
-    """Tell whether nobody listens on IPv6 either: `localhost` leads there first."""
+    """Return whether nobody listens on IPv6 either: `localhost` leads there first."""
     if not socket.has_ipv6:
         return True
     try:

@@ -1,4 +1,4 @@
-"""The secrets that an engine knows of: what it was told to pass on to agents, and alike."""
+"""Collect the secrets that an engine knows: what it was told to pass to agents, and the like."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""What setup made of the user's own commits, given to later trees before setup runs there.
+"""Reuse what setup made of the user's own commits in later trees, before setup runs there.
 
 A seed is what a setup command added to a workspace: `node_modules`, `.venv`, `target`. It is made
 only where every file that setup could read is the user's, so no agent's file is ever in one. It is
@@ -59,7 +59,7 @@ _Stat = list[int]
 
 
 class _Label(TypedDict):
-    """What is noted of a seed.
+    """The label of a seed.
 
     `origin` is the workspace it was made in, `moved` are the files that name that path.
     """
@@ -80,7 +80,7 @@ class Seedling:
 
 @dataclass(frozen=True, kw_only=True)
 class Planted:
-    """What was given to a check tree, and how every entry of it was then.
+    """The contents given to a check tree, and how every entry was then.
 
     Attributes:
         key: The seed; None where nothing was given.
@@ -101,7 +101,7 @@ class Seeds:
         self._growing: set[str] = set()
 
     def key(self, tree: Path, setup: str, *, base: str | None) -> str:
-        """Return what the seed for a tree is known by; `base` is the user's commit."""
+        """Return the key of the seed for a tree; `base` is the user's commit."""
         digest = hashlib.sha256(f"{setup}\0{self._toolchain()}".encode(errors="surrogateescape"))
         locks = [(name, read_file(tree, name)) for name in LOCK_FILES]
         found = [(name, data) for name, data in locks if isinstance(data, bytes)]
@@ -119,20 +119,21 @@ class Seeds:
     def sow(
         self, workspace: Path, setup: str, *, base: str | None, is_users: bool
     ) -> Seedling | None:
-        """Give a workspace what there is for it; a seedling where its setup can make a seed."""
+        """Give a workspace what seeds exist; return a seedling if its setup can make a seed."""
         key = self.key(workspace, setup, base=base)
         self.give(key, workspace)
+        # Every tree may use a seed; only a tree without agents' files may make one.
         return self.begin(key, workspace) if is_users else None
 
     def give(self, key: str, workspace: Path) -> None:
-        """Copy a seed into a workspace, where there is one; what stands there stays."""
+        """Copy a seed into a workspace, if there is one; files that exist stay."""
         label = self._label(key)
         if label is not None:
             with suppress(OSError):  # a full disk: setup will say so
                 self._copy(key, label, workspace, _missing(workspace, label["tops"]))
 
     def begin(self, key: str, workspace: Path) -> Seedling | None:
-        """Look at a workspace before its setup; None where a seed is kept already, or made now."""
+        """Look at a workspace before its setup; None if a seed is already kept or being made."""
         if key in self._growing or (self._root / key).exists():
             return None
         self._growing.add(key)
@@ -215,7 +216,7 @@ class Seeds:
     def _copy(
         self, key: str, label: _Label, tree: Path, names: Sequence[str], *, is_over: bool = False
     ) -> None:
-        """Copy parts of a seed; what names the workspace it was made in, names the tree instead."""
+        """Copy parts of a seed; replace the path of the workspace it was made in by the tree's."""
         copied = copy_tree(self._root / key / "files", names, tree, is_over=is_over)
         fresh = set(copied.files)
         old, new = os.fsencode(label["origin"]), os.fsencode(tree)
@@ -249,7 +250,7 @@ def _paths(tree: Path) -> Iterator[bytes]:
 
 
 def _added(seedling: Seedling) -> list[bytes]:
-    """Return what was not there before: the outermost folders, files and links."""
+    """Return what setup added: the outermost folders, files and links."""
     before = seedling.before - {_GIT}
     entries = list_tree(seedling.workspace, is_entered=lambda path: path in before)
     kinds = {EntryKind.FILE, EntryKind.FOLDER, EntryKind.LINK}
@@ -262,7 +263,7 @@ def _added(seedling: Seedling) -> list[bytes]:
 
 
 def _names(root: Path, name: bytes, text: bytes) -> bool:
-    """Tell whether a link, or a small file that is no binary, contains a text.
+    """Return whether a link, or a small file that is no binary, contains a text.
 
     The root is ours, so nothing in it needs to be opened step by step.
     """
@@ -300,12 +301,12 @@ def _missing(tree: Path, tops: Iterable[str]) -> list[str]:
 
 
 def _is_free(tree: Path, top: str) -> bool:
-    """Tell whether nothing stands there, and the folder that it belongs into does."""
+    """Return whether nothing stands there, and the folder that it belongs into does."""
     return _has_folders(tree, top) and not os.path.lexists(tree / top)
 
 
 def _has_folders(tree: Path, top: str) -> bool:
-    """Tell whether no link is on the way there."""
+    """Return whether no link is on the way there."""
     place = tree / top
     folders = (place.parent, *place.parent.parents)[: len(Path(top).parts) - 1]
     return all(each.is_dir() and not each.is_symlink() for each in folders)
@@ -319,7 +320,7 @@ def _remove(tree: Path, paths: Iterable[str]) -> None:
 
 
 def is_beneath(path: str, top: str) -> bool:
-    """Tell whether a path is another one or lies beneath it."""
+    """Return whether a path is another one or lies beneath it."""
     return path == top or path.startswith(f"{top}/")
 
 
@@ -332,7 +333,7 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 
 
 def _stats(tree: Path, tops: Iterable[str]) -> Iterator[tuple[str, _Stat]]:
-    """Tell how each entry is at the tops and below them; of folders the mode alone."""
+    """Return the state of each entry at the tops and below; for folders the mode alone."""
     waiting = list[str]()
     for top in tops:
         with suppress(FileNotFoundError):
@@ -360,14 +361,14 @@ def _stat_of(found: os.stat_result) -> _Stat:
 
 
 def _is_mostly(gone: set[str], files: Mapping[str, _Stat], top: str) -> bool:
-    """Tell if so much of a top differs that copying all of it is quicker than naming each file."""
+    """Return whether so much differs that copying a whole top beats naming each file."""
     return sum(is_beneath(path, top) for path in gone) * 2 > sum(
         is_beneath(path, top) for path in files
     )
 
 
 def _are_files(before: _Stat | None, now: _Stat) -> bool:
-    """Tell if a plain file has taken the place of a plain file: it can be written over."""
+    """Return whether a plain file has taken the place of a plain file: it can be written over."""
     return before is not None and stat.S_ISREG(before[0]) and stat.S_ISREG(now[0])
 
 
@@ -391,5 +392,5 @@ def read_planted(note: Path) -> Planted:
 
 
 def write_planted(note: Path, planted: Planted) -> None:
-    """Note what was given to a check tree."""
+    """Write down what was given to a check tree."""
     note.write_text(json.dumps(vars(planted)))

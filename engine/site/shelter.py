@@ -1,4 +1,4 @@
-"""What stands around an attempt: its environment and its profile, made from plan and machine."""
+"""Make an attempt's surroundings, its environment and its profile, from plan and machine."""
 
 import os
 from collections.abc import AsyncIterator, Hashable, Mapping
@@ -50,7 +50,7 @@ class Sheltered:
 
 @dataclass(frozen=True, kw_only=True)
 class GitPlaces:
-    """Where an attempt's private repository lies, and what it borrows from."""
+    """The places of an attempt's private repository and of what it borrows from."""
 
     private: Path
     git_file: Path | None = None
@@ -67,7 +67,7 @@ class Folders:
 
     @classmethod
     def below(cls, folder: Path) -> Self:
-        """Name the three folders below one."""
+        """Return the three folders below one."""
         return cls(home=folder / "home", temp=folder / "tmp", cache=folder / "cache")
 
     def made(self, layout: Layout) -> Self:
@@ -79,7 +79,7 @@ class Folders:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is to be started for an attempt, and where.
+    """A program to start for an attempt, and its place.
 
     Attributes:
         folders: HOME and the like; None for those the worker keeps over its attempts.
@@ -107,11 +107,11 @@ class Shelter:
 
     @cached_property
     def report(self) -> tuple[Enforcement, ...]:
-        """How each dimension holds on this machine, for a worker's report."""
+        """Return how each dimension holds on this machine, for a worker's report."""
         return doctor(self.machine)
 
     async def report_for(self, state: RunState, job: Job) -> tuple[Enforcement, ...]:
-        """How each dimension holds for one attempt, with its own network and limits."""
+        """Return how each dimension holds for one attempt, with its own network and limits."""
         clone = job.git.private if job.git else None
         request = replace(
             asked_by(state.plan, self.environ), private_clone=clone, limits=job.limits
@@ -130,11 +130,11 @@ class Shelter:
 
     @property
     def mounts(self) -> bool:
-        """A worker's view of the machine is made of mounts."""
+        """Return whether a worker's view of the machine is made of mounts."""
         return files_rung(self.machine) is Mechanism.BWRAP
 
     async def check_required(self, plan: Plan, rows: tuple[Enforcement, ...] | None = None) -> None:
-        """Let a run begin only where everything it requires is enforced, here or as `rows` say.
+        """Refuse a run unless everything it requires is enforced, here or as `rows` say.
 
         What counts is not the best this machine can do, but what is left of it with the holes and
         the network of this run. A network that is to be closed is required by that alone.
@@ -148,14 +148,14 @@ class Shelter:
         check_required([Dimension(name) for name in plan.runtime.require], rows or found)
 
     def may_write(self, state: RunState, path: Path) -> bool:
-        """Whether nothing keeps this run's agents from writing in the project or its repository."""
+        """Return whether this run's agents can write in the project or its repository."""
         return may_write(self.machine, asked_by(state.plan, self.environ), path)
 
     @asynccontextmanager
     async def looking(
         self, state: RunState, job: Job, *, writable: tuple[Path, ...]
     ) -> AsyncIterator[tuple[str, ...]]:
-        """Words that put a short program of ours into an attempt's own view, to look only."""
+        """Yield words that run a short program of ours inside an attempt's view, to look only."""
         found = await anyio.to_thread.run_sync(self._request, state, job)
         view = looking(self.machine, replace(found, writable=writable))
         words = await anyio.to_thread.run_sync(view.__enter__)
@@ -168,7 +168,7 @@ class Shelter:
     def enter(
         self, state: RunState, job: Job
     ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """Words that put a human's program into an attempt's view, and its environment.
+        """Return words that run a human's program in an attempt's view, and its environment.
 
         Nothing is left behind, so nothing has to be taken away: there are no cgroups. Where only
         some hosts are allowed there is no network, for the one who lets them through is not there.
@@ -238,7 +238,7 @@ class Shelter:
         return self._layout.make(self._layout.attempt(attempt))
 
     def egress_log(self, attempt: AttemptId) -> Path:
-        """Where an attempt's connections to the outside are noted, a JSON line each."""
+        """Return the log of an attempt's outside connections, one JSON line each."""
         return self._layout.attempt(attempt) / "egress.log"
 
     def make(
@@ -250,7 +250,7 @@ class Shelter:
         extra: Mapping[str, str] | None = None,
         has_terminal: bool = False,
     ) -> Sheltered:
-        """The surroundings of one attempt; making them again gives the same.
+        """Make the surroundings of one attempt; the same each time.
 
         It looks at many files, so it belongs in a thread.
 
@@ -277,18 +277,18 @@ class Shelter:
         return tuple(place for place in places if place.exists())
 
     async def change_limits(self, sheltered: Sheltered, limits: Limits) -> None:
-        """Change what the kernel allows a living attempt; its keeper is told by the host."""
+        """Change the kernel's limits of a living attempt; the host tells its keeper."""
         change = partial(set_limits, sheltered.profile, limits, self.environ)
         await anyio.to_thread.run_sync(change)
 
     async def release(self, sheltered: Sheltered) -> None:
-        """Take away what was made for an attempt that is dead."""
+        """Remove what was made for an attempt that is dead."""
         if sheltered.profile.cgroups:
             await anyio.to_thread.run_sync(release, sheltered.profile)
 
 
 def asked_by(plan: Plan, environ: Mapping[str, str]) -> ConfineRequest:
-    """What all attempts of a plan have in common."""
+    """Return the request that all attempts of a plan have in common."""
     here = Path("/")
     network = plan.runtime.holes.network
     has_git = plan.runtime.isolation is not IsolationStrategy.DIRECTORY
@@ -316,5 +316,5 @@ def _holes(plan: Plan) -> SandboxHoles:
 
 
 def user_home(environ: Mapping[str, str]) -> str:
-    """The user's own HOME."""
+    """Return the user's own HOME."""
     return environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  text in, text out

@@ -1,4 +1,4 @@
-"""Putting what may go into the trash, with a label by which it can be brought back."""
+"""Move what may go into the trash, with a label by which it can be brought back."""
 
 import secrets
 from functools import partial

@@ -1,4 +1,4 @@
-"""The agreements inside a manifest: in one step, and between steps, agents and personas.
+"""Check the agreements inside a manifest: in one step, and between steps and names.
 
 Looks at the tree, so that every problem is told at once, types and references together.
 """
@@ -63,7 +63,7 @@ class StepNode:
         return at(self.node, *keys)
 
     def says(self, key: str) -> bool:
-        """The step says something there."""
+        """Return whether the step says something there."""
         return at(self.node, key) is not None
 
     def complaint(self, key: str, message: str) -> Complaint:
@@ -72,13 +72,13 @@ class StepNode:
 
     @property
     def cap(self) -> int:
-        """The most workers that may run at once."""
+        """Return the most workers that may run at once."""
         asked = number(at(self.runtime, "max_concurrent_workers")) or 10
         return max(1, min(asked, WORKER_CAP))
 
     @property
     def replicas(self) -> int | None:
-        """The number of workers the variants ask for, or None without variants."""
+        """Return the number of workers the variants ask for, or None without variants."""
         variants = self.at("variants")
         if not isinstance(variants, Items):
             return None
@@ -86,7 +86,7 @@ class StepNode:
 
     @property
     def workers(self) -> int:
-        """The number of workers the step will have, after clamping."""
+        """Return the number of workers the step will have, after clamping."""
         items = self.at("strategy", "matrix", "items")
         if isinstance(items, Items):
             return len(items.items)
@@ -94,7 +94,7 @@ class StepNode:
 
 
 def check_manifest(root: Node) -> Iterator[Complaint]:
-    """Everything that does not agree."""
+    """Return everything that does not agree."""
     own = tuple(str(name) for name, _ in entries(at(root, "agents")))
     usable = [adapter for adapter in ADAPTERS if adapter not in NEEDS_ARGV]
     whole = _Whole(

@@ -1,4 +1,4 @@
-"""Everything wrong with a manifest, in its own words: found by our checks or by pydantic."""
+"""Report everything wrong with a manifest in its own words, found by us or by pydantic."""
 
 import types
 from collections.abc import Iterable, Mapping
@@ -45,7 +45,7 @@ class Complaint:
     guess: str | None = None
 
     def placed(self, root: Node, *, file: str) -> SpecProblem:
-        """The problem, with the line and column of its path."""
+        """Return the problem, with the line and column of its path."""
         line, column = place_of(root, self.path)
         return SpecProblem(
             file=file,
@@ -58,7 +58,7 @@ class Complaint:
 
 
 def unknown(path: Path, name: str, what: str, known: Iterable[str]) -> Complaint:
-    """A name that names nothing, with the nearest that does or all there are."""
+    """Return a problem on an unknown name, with the nearest known one or all of them."""
     names = list(known)
     guess = nearest(name, names)
     there = ", ".join(names[:_MOST]) or "there is none"
@@ -67,7 +67,7 @@ def unknown(path: Path, name: str, what: str, known: Iterable[str]) -> Complaint
 
 
 def cleaned(problem: SpecProblem) -> SpecProblem:
-    """The problem as a terminal may see it: what a manifest says goes into messages as it is.
+    """Return the problem safe for a terminal: a manifest's words go into messages raw.
 
     Control characters, line ends and invisible ones are written as escapes, and nothing is long.
     """
@@ -90,7 +90,7 @@ def _printable(text: str, most: int) -> str:
 def problem_of(
     error: ErrorDetails, root: Node, model: type[BaseModel], *, file: str
 ) -> SpecProblem:
-    """One problem out of one complaint of pydantic's."""
+    """Return one problem from one complaint of pydantic's."""
     path = _path(error["loc"])
     kind = error["type"]
     about_key = kind == "extra_forbidden" or "[key]" in error["loc"]
@@ -111,12 +111,12 @@ def problem_of(
 
 
 def is_echo(error: ErrorDetails) -> bool:
-    """A list called too short only because its members are wrong, which is told by themselves."""
+    """Return whether a list seems too short only because its members are wrong."""
     return error["type"] == "too_short" and bool(error["input"])
 
 
 def _path(loc: tuple[int | str, ...]) -> Path:
-    """The location without what pydantic adds to it: union tags and `[key]`."""
+    """Return the location without what pydantic adds to it: union tags and `[key]`."""
     return tuple(s for s in loc if isinstance(s, int) or (s[:1] != "<" and s != "[key]"))
 
 
@@ -162,7 +162,7 @@ def _advice(kind: str, found: object) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a message can hold it: short, on one line, without control characters."""
+    """Return a value for a message: short, on one line, without control characters."""
     match value:
         case None:
             return "nothing"
@@ -187,19 +187,19 @@ _HUGE = 10**30
 
 
 def keys_at(model: type[BaseModel], path: Path) -> tuple[str, ...]:
-    """The keys known to the mapping at the end of a path."""
+    """Return the keys known to the mapping at the end of a path."""
     found = next((m for m in _candidates(model, path) if _is_model(m)), None)
     return tuple(found.model_fields) if found is not None else ()
 
 
 def words_at(model: type[BaseModel], path: Path) -> tuple[str, ...]:
-    """The words allowed at the end of a path, where only certain words are."""
+    """Return the words allowed at the end of a path, if only certain words are."""
     allowed = [a for a in _candidates(model, path) if get_origin(a) is Literal]
     return tuple(str(word) for literal in allowed for word in get_args(literal))
 
 
 def _candidates(model: type[BaseModel], path: Path) -> list[Any]:
-    """Every type the value at the end of a path may have, unions taken apart."""
+    """Return every type the value at the end of a path may have, unions taken apart."""
     current: list[Any] = [model]
     for step in path:
         current = [t for a in current for t in _alternatives(_below(a, step))]

@@ -1,4 +1,4 @@
-"""Order and circles among named things that wait for each other."""
+"""Order named things that wait for each other, and find circles among them."""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 
 
 def in_order(waits_for: Mapping[str, Sequence[str]]) -> list[str]:
-    """Every name after all it waits for; among those that are free, in the order given.
+    """Return every name after all it waits for; free ones keep the order given.
 
     Names waited for that are no keys are taken as there already. Names on a circle, and whatever
     waits for them, are left out.
@@ -31,7 +31,7 @@ def in_order(waits_for: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def circle(waits_for: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
-    """One circle, its first name again at its end, or None where there is none."""
+    """Return one circle, its first name again at its end, or None if there is none."""
     known = {name: [d for d in waits_for[name] if d in waits_for] for name in waits_for}
     try:
         TopologicalSorter(known).prepare()
@@ -44,7 +44,7 @@ def circle(waits_for: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
 
 
 def circles(waits_for: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Circles, until none would be left if each were opened at its first name."""
+    """Return circles, until none would be left if each were opened at its first name."""
     left = {name: list(dependencies) for name, dependencies in waits_for.items()}
     found: list[tuple[str, ...]] = []
     while len(found) < _MOST and (steps := circle(left)):
@@ -54,7 +54,7 @@ def circles(waits_for: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def all_behind(name: str, waits_for: Mapping[str, Sequence[str]]) -> set[str]:
-    """Everything a name waits for, directly or not."""
+    """Return everything a name waits for, directly or not."""
     found: set[str] = set()
     todo = list(waits_for.get(name, ()))
     while todo:

@@ -1,4 +1,4 @@
-"""Reading a manifest: from bytes or a dict to a `Manifest`, or to every problem at once.
+"""Read a manifest: from bytes or a dict to a `Manifest`, or to every problem at once.
 
 Texts that it keeps in files of the repository are put into its tree before it is checked: what is
 made of a manifest, and journalled, needs no file again.
@@ -39,7 +39,7 @@ LARGEST_BYTES = 256 * 1024
 
 
 def load_manifest(data: bytes, *, file: str, read: Reader | None = None) -> Manifest:
-    """The manifest that a file's bytes say.
+    """Return the manifest in a file's bytes.
 
     Args:
         data: The bytes of the file.
@@ -57,7 +57,7 @@ def load_manifest(data: bytes, *, file: str, read: Reader | None = None) -> Mani
 def manifest_from(
     values: Mapping[str, Any], *, file: str = "<dict>", read: Reader | None = None
 ) -> Manifest:
-    """The manifest that plain Python values say; problems stand at 1:1 and name their key.
+    """Return the manifest in plain Python values; problems stand at 1:1 and name a key.
 
     Raises:
         SpecError: With every problem found.
@@ -106,7 +106,7 @@ def _sorted(problems: list[SpecProblem]) -> list[SpecProblem]:
 
 
 def _with_files(root: Node, read: Reader | None) -> tuple[Node, list[Complaint]]:
-    """The tree with each `prompt_file` and `script` path replaced by what the file says."""
+    """Return the tree with each `prompt_file` and `script` path replaced by its text."""
     problems: list[Complaint] = []
     for path, key in _places(root):
         name = text(at(root, *path))
@@ -167,7 +167,7 @@ def _why(error: OSError | ValueError) -> str:
 
 
 def _replaced(node: Node, path: Path, key: str, words: str) -> Node:
-    """The tree with the text under `key` in place of the last key of the path."""
+    """Return the tree with the text under `key` in place of the last key of the path."""
     step, rest = path[0], path[1:]
     if isinstance(node, Items) and isinstance(step, int):
         below = _replaced(node.items[step], rest, key, words)

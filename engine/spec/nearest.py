@@ -1,4 +1,4 @@
-"""The known word that a mistyped one was probably meant to be."""
+"""Find the known word that a mistyped one was probably meant to be."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -9,7 +9,7 @@ _MOST = 200
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The closest known word, or None where none is close; long lists are looked at in part."""
+    """Return the closest known word, or None; of long lists only a part is searched."""
     if len(word) > _LONGEST:
         return None
     lowered = {name.lower(): name for name in islice(known, _MOST)}

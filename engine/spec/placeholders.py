@@ -1,4 +1,4 @@
-"""The placeholders of prompts: which there are, and where a text holds them.
+"""Find and fill the placeholders of prompts.
 
 `{item}` is one; `{{item}}` is the literal text `{item}`; any other braces are literal anyway.
 """
@@ -15,13 +15,13 @@ _FOUND = re.compile(
 
 
 def placeholders(template: str) -> tuple[str, ...]:
-    """The names of all placeholders that would be filled, in order, each once."""
+    """Return the names of all placeholders that would be filled, in order, each once."""
     names = (match[2] for match in _FOUND.finditer(template) if not _is_literal(match))
     return tuple(dict.fromkeys(names))
 
 
 def substitute(template: str, value_of: Callable[[str], str | None]) -> str:
-    """The template with each placeholder replaced, in one pass; None leaves it as it stands."""
+    """Replace each placeholder in one pass; None leaves it as it stands."""
 
     def replacement(match: re.Match[str]) -> str:
         before, name, after = match.groups()
@@ -34,7 +34,7 @@ def substitute(template: str, value_of: Callable[[str], str | None]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A template that gives exactly this text, whatever braces it holds."""
+    """Return a template that gives exactly this text, whatever braces it holds."""
 
     def one_more(match: re.Match[str]) -> str:
         return "{" + match[0] + "}"

@@ -1,4 +1,4 @@
-"""Keys that the grammar knows and this version cannot honor: refused, never ignored.
+"""Refuse keys that the grammar knows and this version cannot honor; never ignore them.
 
 One row for each; a row is removed when its room is built.
 """

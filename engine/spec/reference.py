@@ -1,4 +1,4 @@
-"""The manifest's reference and its JSON Schema, made from the models that read it.
+"""Make the manifest's reference and its JSON Schema from the models that read it.
 
 `python -m engine.spec.reference docs` writes both; a test holds them current.
 """
@@ -163,7 +163,7 @@ cut is told before the run and in its events.
 
 
 def schema() -> str:
-    """The JSON Schema that editors complete and check a manifest with."""
+    """Return the JSON Schema that editors use to complete and check a manifest."""
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "plait.yaml",
@@ -173,7 +173,7 @@ def schema() -> str:
 
 
 def page() -> str:
-    """The reference in Markdown: rules, an example, every key, the levels of concurrency."""
+    """Return the reference in Markdown: rules, an example, every key, levels of concurrency."""
     tables = "\n".join(_section(path, model) for path, model in _sections())
     names = ", ".join(f"`{{{name}}}`" for name in SIMPLE)
     of_steps = ", ".join(f"`{{steps.NAME.{value}}}`" for value in OF_STEP)
@@ -206,7 +206,7 @@ def _policies() -> Iterator[str]:
 
 
 def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
-    """Every mapping of the manifest with the path it stands at, outer ones first."""
+    """Yield every mapping of the manifest with its path, outer ones first."""
     seen: set[type[BaseModel]] = set()
     todo: list[tuple[str, type[BaseModel]]] = [("", Manifest)]
     while todo:

@@ -34,7 +34,7 @@ class LimitsSpec(_Limits):
     """What one attempt of a worker may use. What is not said has the machine's default."""
 
     def said(self) -> Limits:
-        """Return what the manifest says; None where it says nothing."""
+        """Return what the manifest says; None if it says nothing."""
         return Limits(**self.model_dump())
 
 

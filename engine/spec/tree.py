@@ -1,4 +1,4 @@
-"""A manifest as a tree of values that know where they were written.
+"""Hold a manifest as a tree of values that know where they were written.
 
 Knows nothing of keys or types; a tree comes from YAML text or from plain Python values.
 """
@@ -53,13 +53,13 @@ Path = tuple[Step, ...]
 
 
 def written(path: Path) -> str:
-    """A path as people write it: `pipelines[0].steps[1].prompt`."""
+    """Return a path as people write it: `pipelines[0].steps[1].prompt`."""
     parts = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
     return "".join(parts).removeprefix(".")
 
 
 def plain(node: Node) -> object:
-    """The values alone; lists become tuples, so that what is made of them cannot change."""
+    """Return the values alone; lists become tuples, so that nothing can change them."""
     match node:
         case Scalar():
             return node.value
@@ -78,7 +78,7 @@ class NotPlain(ValueError):
 
 
 def from_plain(value: object, path: Path = ()) -> Node:
-    """The tree of plain Python values, raising NotPlain for anything YAML could not say."""
+    """Return the tree of plain Python values; raise NotPlain for what YAML cannot say."""
     if len(path) > DEEPEST:
         raise NotPlain(path, f"is nested deeper than {DEEPEST} levels")
     if value is None or isinstance(value, str | int | float | bool):
@@ -107,14 +107,14 @@ def child(node: Node | None, step: Step) -> Node | None:
 
 
 def at(node: Node | None, *path: Step) -> Node | None:
-    """Return what is said at the end of that path: None where nothing is, or only null."""
+    """Return the value at the end of that path: None if there is none, or only null."""
     for step in path:
         node = child(node, step)
     return None if isinstance(node, Scalar) and node.value is None else node
 
 
 def entries(node: Node | None) -> Iterator[tuple[Step, Node]]:
-    """The members of a list or mapping with their index or key; nothing for anything else."""
+    """Return a list's or mapping's members with index or key; nothing for anything else."""
     match node:
         case Fields():
             yield from node.fields.items()
@@ -125,18 +125,18 @@ def entries(node: Node | None) -> Iterator[tuple[Step, Node]]:
 
 
 def text(node: Node | None) -> str | None:
-    """The text of a scalar that is text."""
+    """Return the text of a scalar that is text."""
     return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
 
 def number(node: Node | None) -> int | None:
-    """The whole number of a scalar that is one."""
+    """Return the whole number of a scalar that is one."""
     is_one = isinstance(node, Scalar) and type(node.value) is int
     return node.value if is_one else None  # type: ignore[union-attr,return-value]  # as is_one says
 
 
 def texts(node: Node | None) -> list[tuple[int, str]]:
-    """The texts in a list, with their indices."""
+    """Return the texts in a list, with their indices."""
     members = entries(node) if isinstance(node, Items) else ()
     return [(i, t) for i, item in members if isinstance(i, int) and (t := text(item)) is not None]
 
@@ -166,7 +166,7 @@ def place_of(root: Node, path: Path, *, of_key: bool = False) -> Position:
 
 
 def _prefers_key(value: Node, *, of_key: bool) -> bool:
-    """A block begins on the line after its key, where nobody looks for it."""
+    """Return whether to point at the key: a block begins below it, where nobody looks."""
     return of_key or not isinstance(value, Scalar)
 
 

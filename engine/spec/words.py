@@ -1,4 +1,4 @@
-"""The kinds of text and number a manifest is made of, each with the words for what was expected."""
+"""Define the kinds of text and number in a manifest, with words for what was expected."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ def either(words: Sequence[str]) -> str:
 
 
 def is_inside(path: str) -> bool:
-    """The path stays below the folder it is taken from, whatever stands there."""
+    """Return whether the path stays below its folder, whatever stands there."""
     pure = PurePosixPath(path)
     return bool(path) and not pure.is_absolute() and ".." not in pure.parts and "\0" not in path
 

@@ -1,4 +1,4 @@
-"""From YAML text to a tree: strict, bounded in time and size, every problem with its place.
+"""Read YAML text into a tree: strict, bounded in time and size, each problem with its place.
 
 Built on the events of PyYAML rather than its composer: a composer recurses (a deep file is a
 traceback) and expands nothing, which leaves alias bombs to whoever walks its graph.
@@ -32,7 +32,7 @@ class _Unreadable(Exception):
 
 
 def read_yaml(data: bytes, *, file: str) -> tuple[Node | None, list[SpecProblem]]:
-    """The tree of one YAML document, or None where it cannot be read, and every problem found."""
+    """Return the tree of one YAML document and every problem; None if it is unreadable."""
     builder = _Builder(file)
     try:
         source = _decoded(data)
@@ -117,7 +117,7 @@ class _Builder:
         )
 
     def build(self, source: str) -> Node | None:
-        """The tree of the only document in the source."""
+        """Return the tree of the only document in the source."""
         try:
             for event in yaml.parse(source, Loader=_LOADER):
                 self._take(event)

@@ -167,7 +167,7 @@ def _misfit(wanted: str, value: object) -> Misfit:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How one type is written and read.
+    """The way to write and read one type.
 
     Attributes:
         encode: Makes a JSON value of an instance.
@@ -210,7 +210,7 @@ def _as_is(value: Any) -> Any:
 
 
 def _exact(kind: type, shape: Shape, wanted: str) -> Codec:
-    """A type that JSON has too. A bool is no int here."""
+    """Return the codec of a type that JSON has too. A bool is no int here."""
 
     def decode(value: Any) -> Any:
         if type(value) is not kind:
@@ -233,7 +233,7 @@ def _decode_float(value: Any) -> float:
 
 
 def _text(kind: Any, wanted: str, make: Callable[[str], Any], write: Callable[[Any], str]) -> Codec:
-    """A type whose instances are written as text and made from text."""
+    """Return the codec of a type that is written as text."""
 
     def decode(value: Any) -> Any:
         if type(value) is not str:
@@ -273,7 +273,7 @@ _SCALARS: dict[Any, Codec] = {
 
 
 def _enum(kind: type[Enum]) -> Codec:
-    """An enum whose values JSON can write: its value is written."""
+    """Return the codec of an enum whose values JSON can write."""
     by_value = {member.value: member for member in kind}
     wanted = "one of " + ", ".join(map(repr, by_value))
     shape = Shape.TEXT if all(isinstance(value, str) for value in by_value) else Shape.NUMBER
@@ -289,7 +289,7 @@ def _enum(kind: type[Enum]) -> Codec:
 
 
 def _literal(values: tuple[Any, ...]) -> Codec:
-    """A `Literal` of texts or whole numbers."""
+    """Return the codec of a `Literal` of texts or whole numbers."""
     wanted = "one of " + ", ".join(map(repr, values))
     kinds = tuple({type(value) for value in values})
     shape = Shape.TEXT if kinds == (str,) else Shape.NUMBER
@@ -365,7 +365,7 @@ class _Record:
 
 
 def _union(args: tuple[Any, ...]) -> Codec:
-    """A union. Several records are told apart by their tag, all else by its shape."""
+    """Return the codec of a union: records differ by their tag, all else by its shape."""
     members = _members(args)
     by_shape = {member.shape: member for member in members}
     if len(by_shape) < len(members) or Shape.SEVERAL in by_shape:
@@ -434,7 +434,7 @@ def _placed(place: object, code: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _sequence(args: tuple[Any, ...]) -> Codec:
-    """`tuple[X, ...]`, `tuple[X, Y]` or `Sequence[X]`; all of them are read as tuples."""
+    """Return the codec of `tuple[X, ...]`, `tuple[X, Y]` or `Sequence[X]`, read as tuples."""
     if len(args) == 2 and args[1] is Ellipsis:  # noqa: PLR2004 - tuple[X, ...]
         return _many(codec_of(args[0]), tuple, (tuple, list))
     parts = [codec_of(arg) for arg in args]
@@ -453,7 +453,7 @@ def _sequence(args: tuple[Any, ...]) -> Codec:
 
 
 def _many(item: Codec, make: Callable[[Any], Any], kinds: tuple[type, ...]) -> Codec:
-    """Any number of values of one type."""
+    """Return the codec of any number of values of one type."""
 
     def each(code: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
         done: list[Any] = []
@@ -476,7 +476,7 @@ def _many(item: Codec, make: Callable[[Any], Any], kinds: tuple[type, ...]) -> C
 
 
 def _set(args: tuple[Any, ...]) -> Codec:
-    """A set, written in a fixed order, so that equal sets make equal texts."""
+    """Return the codec of a set, written in a fixed order, so that equal sets give equal texts."""
     many = _many(codec_of(args[0]), frozenset, (frozenset, set))
 
     def encode(value: Any) -> JsonValue:

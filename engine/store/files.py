@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and the lock that lets one engine work in a repository.
+"""Write files that are whole or absent, and lock a repository for one engine.
 
 Knows bytes, names and the kernel's locks; not what is written.
 """
@@ -69,7 +69,7 @@ class EngineLock:
 
     @classmethod
     def take(cls, path: Path, *, socket: str) -> Self:
-        """Take the lock, if nobody holds it; `socket` tells others where this engine listens.
+        """Take the lock if nobody holds it; `socket` tells others where this engine listens.
 
         Raises:
             LockHeld: somebody does; it says who.
@@ -84,7 +84,7 @@ class EngineLock:
             raise StoreError(f"{path} cannot be locked: {error.strerror}") from error
 
     def _is_taken_for(self, socket: str) -> bool:
-        """Say if it is ours now; False if the file was exchanged under us, so try again."""
+        """Return whether it is ours now; False if the file was exchanged under us, so try again."""
         assert self._number is not None  # noqa: S101 - it was opened a moment ago
         try:
             fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +103,7 @@ class EngineLock:
         return True
 
     def release(self) -> None:
-        """Let others have it; a second time does nothing."""
+        """Release the lock; a second time does nothing."""
         if self._number is not None:
             with suppress(OSError):  # a full or vanished disk must not keep the lock
                 os.ftruncate(self._number, 0)
@@ -135,7 +135,7 @@ os.register_at_fork(after_in_child=_drop_in_child)
 
 
 def _is_at(number: int, path: Path) -> bool:
-    """Say if the opened file still is the one at `path`."""
+    """Return whether the opened file still is the one at `path`."""
     ours = os.fstat(number)
     try:
         there = path.stat()

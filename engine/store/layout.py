@@ -1,4 +1,4 @@
-"""The paths of everything that plait keeps: one place that knows them.
+"""Know the paths of everything that plait keeps; no other module does.
 
 Pure path logic, and the making of folders that only their owner may enter. It knows neither what
 the files hold nor whether they are there.
@@ -39,7 +39,7 @@ class Layout:
         return self.runs / run
 
     def check(self, run: RunId) -> Path:
-        """Return the folder of a run's checks of whole trees; no step is called so."""
+        """Return the folder of a run's checks of whole trees; no step may have its name."""
         return self.run(run) / _CHECK
 
     def clean_rooms(self, run: RunId) -> Path:

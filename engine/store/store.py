@@ -1,4 +1,4 @@
-"""The seam of the store: what the engine asks of whatever keeps its runs.
+"""Define the seam of the store: what the engine asks of whatever keeps its runs.
 
 `engine.store.sqlite` keeps them in files beside the repository, and any other store may stand in
 its place. A fact or an event is a kind and a JSON text here; what it means is for others. Every
@@ -45,7 +45,7 @@ class RunJournal(Protocol):
         at: float,
         durable: bool = False,
     ) -> list[int]:
-        """Keep facts and the events they caused, all of them or none; return the events' numbers.
+        """Write facts and the events they caused, all or none; return the events' numbers.
 
         Args:
             facts: Kind and JSON text of each.
@@ -75,7 +75,7 @@ class RunJournal(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the journal back; a second time does nothing."""
+        """Close the journal; a second time does nothing."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -84,7 +84,7 @@ class RunJournal(Protocol):
 
 
 class Table(StrEnum):
-    """Where a row of a worker belongs."""
+    """The table a worker's row belongs to."""
 
     EVENTS = "events"
     USAGE = "usage"
@@ -131,7 +131,7 @@ class AgentLog(Protocol):
     """
 
     def record(self, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]) -> None:
-        """Keep rows and how far the recording was read, both or neither.
+        """Write rows and how far the recording was read, both or neither.
 
         Rows made from a part of the recording that was read before are passed over: sending a batch
         again does no harm. The offset never goes back.
@@ -168,7 +168,7 @@ class Store(Protocol):
     def create(
         self, run: RunId, *, plan_json: str, core_version: int, meta: Mapping[str, str]
     ) -> RunJournal:
-        """Begin the journal of a new run.
+        """Start the journal of a new run.
 
         Raises:
             StoreError: There is one already, or it cannot be written.

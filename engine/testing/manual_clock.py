@@ -1,4 +1,4 @@
-"""A clock whose hands are turned by hand: whoever sleeps on it wakes when its time has come."""
+"""Provide a clock for tests that stands still until the test moves it."""
 
 import anyio
 import anyio.lowlevel
@@ -17,19 +17,19 @@ class ManualClock:
 
     @property
     def sleeping(self) -> int:
-        """The number of sleepers on it now."""
+        """Return how many sleepers wait on it now."""
         return len(self._sleepers)
 
     def now(self) -> float:
-        """Wall-clock seconds."""
+        """Return wall-clock seconds."""
         return self._began + self._passed
 
     def monotonic(self) -> float:
-        """Seconds that only grow."""
+        """Return seconds that only grow."""
         return self._passed
 
     def has_just_woken(self) -> bool:
-        """As a test says."""
+        """Return what the test has set."""
         return self.has_slept
 
     async def sleep_until(self, at: float) -> None:

@@ -1,4 +1,4 @@
-"""A whole run in a simulated world: one seed is one story, and the same seed tells it again.
+"""Simulate a whole run: one seed is one story, and the same seed tells it again.
 
 The world answers the core's effects in any order and with any outcome, humans interfere at any
 moment, and the engine dies between any two turns and goes on from its journal.
@@ -54,7 +54,7 @@ class Story:
         self.feed(f.RunBegan(at=self.clock))
 
     def feed(self, fact: f.Fact) -> None:
-        """One turn: journal the fact, advance, check, and take note of what is wanted."""
+        """Take one turn: journal the fact, advance, check, and note the wanted effects."""
         before = self.state
         self.journal.append(fact)
         self.state, effects = advance(before, fact)
@@ -89,7 +89,7 @@ class Story:
             self.answer_one()
 
     def crash(self) -> None:
-        """The engine dies: everything in memory is gone, the journal is read again."""
+        """Kill the engine: everything in memory is gone, the journal is read again."""
         self.state = replay(self.plan, self.journal)
         self.pending = {
             effect.worker: effect
@@ -99,7 +99,7 @@ class Story:
         self.trace.append("crash")
 
     def answer_one(self) -> None:
-        """Some effect that is wanted comes to an end."""
+        """Bring some wanted effect to an end."""
         worker = self.dice.choice(sorted(self.pending))
         effect = self.pending.pop(worker)
         self.answered += 1
@@ -108,7 +108,7 @@ class Story:
             self.feed(fact)
 
     def _failure(self, effect: _ENTRY) -> f.Fact | None:
-        """What it means that an effect could not even be tried; None where it cannot fail."""
+        """Return the fact that an effect could not even be tried; None if it cannot fail."""
         about = effect.about(self.clock)
         why = "no space left"
         match effect:
@@ -192,7 +192,7 @@ class Story:
         return self.dice.random() < chance
 
     def meddle(self) -> None:
-        """A human does something that the console would let them do."""
+        """Act as a human does, within what the console allows."""
         choices = [*self._run_wishes()]
         for w in self.state.workers.values():
             choices.extend(self._worker_wishes(w))
@@ -212,7 +212,7 @@ class Story:
             yield late
 
     def _joining(self) -> f.Fact:
-        """A step, or a worker of a step, joins the run."""
+        """Return a fact by which a step, or a worker of a step, joins the run."""
         step = self.dice.choice(self.state.plan.steps)
         last = step.workers[-1]
         if self._is(0.5):
@@ -225,7 +225,7 @@ class Story:
         return f.StepAdded(step=joining, at=self.clock)
 
     def _late(self) -> f.Fact | None:
-        """Something that was said before, of an attempt that is over."""
+        """Return a fact told before, of an attempt that is over."""
         fact = self.dice.choice(self.journal)
         if not isinstance(fact, f.WorkerFact):
             return None
@@ -257,7 +257,7 @@ class Story:
 
 
 def replay(plan: Plan, journal: list[f.Fact]) -> RunState:
-    """The state that a journal leads to."""
+    """Return the state that a journal leads to."""
     state = initial_state(RunId("sim"), plan)
     for fact in journal:
         state, _ = advance(state, fact)

@@ -1,10 +1,10 @@
-"""An agent that misbehaves: it ignores every polite stop, and its children outlive it."""
+"""Provide an agent that misbehaves: it ignores every polite stop, its children outlive it."""
 
 from typing import Any
 
 
 def stubborn_agent(*, children: int = 1) -> dict[str, Any]:
-    """An entry of `agents` whose agent only a kill ends; it says `deaf` once it has gone deaf.
+    """Return an `agents` entry that only a kill ends; it says `deaf` when ready.
 
     Args:
         children: How many processes it starts that leave its session and its tree.

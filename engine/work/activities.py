@@ -1,4 +1,4 @@
-"""What is under way for each worker: at most one activity, begun by an entry effect."""
+"""Track each worker's activity: at most one, begun by an entry effect."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Activity:
         await self.watched.wait()
 
     async def end(self) -> None:
-        """Break it off and wait until it has cleaned up."""
+        """Cancel the activity and wait until it has cleaned up."""
         self.scope.cancel()
         await self.done.wait()
 
@@ -42,11 +42,11 @@ class Activities:
 
     @property
     def under_way(self) -> int:
-        """How many effects are being performed."""
+        """Return how many effects are being performed."""
         return self._under_way
 
     def of(self, worker: WorkerId) -> Activity | None:
-        """What is under way for a worker."""
+        """Return a worker's current activity, if any."""
         return self._by_worker.get(worker)
 
     def begin(
@@ -56,12 +56,13 @@ class Activities:
         activity = Activity(effect)
         last = self._by_worker.get(effect.worker)
         self._by_worker[effect.worker] = activity
+        # Counted before it starts: waiters for rest must not see a gap between two effects.
         self._under_way += 1
         self._tasks.start_soon(self._run, activity, perform, last)
         return activity
 
     def end_timers(self, waiting: Callable[[StartTimer], bool]) -> None:
-        """Break off every timer that nobody waits for any more."""
+        """Cancel every timer that nobody waits for any more."""
         for activity in self._by_worker.values():
             if isinstance(activity.effect, StartTimer) and not waiting(activity.effect):
                 activity.scope.cancel()

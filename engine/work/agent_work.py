@@ -1,4 +1,4 @@
-"""An agent's attempt from launch to end: adapter, surroundings and watch put together."""
+"""Run an agent's attempt from launch to end: combine adapter, surroundings and watch."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ _SHELL = AgentChoice(name="command", adapter="command")
 
 
 def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
-    """What the adapter is told of this attempt."""
+    """Return what the adapter needs to launch this attempt."""
     planned = state.planned(w.id)
     choice = state.agent_of(w.id) or _SHELL
     mode = w.next.mode
@@ -67,7 +67,7 @@ def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[AgentLa
 async def _launched(
     tools: Tools, state: RunState, w: Worker, request: LaunchRequest
 ) -> tuple[AgentLaunch, StreamParser]:
-    """Adapters look at files; a command step has nothing to look for."""
+    """Return how to launch the agent; only adapters look at files, command steps do not."""
     if state.plan.step(w.id.step).run is not None:
         return _launch(state, w, request)
     home = tools.layout.home(state.run, w.id)
@@ -80,7 +80,7 @@ async def _launched(
 
 
 def parser_for(tools: Tools, state: RunState, w: Worker) -> StreamParser:
-    """A parser for what this worker's agent wrote or will write."""
+    """Return a parser for this worker's agent."""
     return _launch(state, w, launch_request(tools, state, w))[1]
 
 
@@ -102,6 +102,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     if is_in_thread(state, w.id):
         await run_in_thread(tools, run, activity, request, adopt=adopt)
         return
+    # The last engine died before it started the agent: report an end, so that the rules go on.
     if adopt and not await tools.starter.is_known(attempt):
         cause = w.attempt.stop.cause if w.attempt.stop else None
         run.feed(f.AttemptEnded(**about, ok=False, cause=cause))
@@ -109,6 +110,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     try:
         launch, parser = await _launched(tools, state, w, request)
     except EngineError as error:
+        # A full disk says nothing about the agent: the performer waits and tries again.
         if await tools.trouble_behind(error) is not None:
             raise
         run.feed(f.AttemptEnded(**about, ok=False, error=f"{error} {error.hint}".strip()))
@@ -132,14 +134,16 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         count_spent=partial(tools.ledger.spend, request.choice, attempt),
         started_at=w.begun.at or tools.clock.now(),
     )
+    # No recording holds these lines, so a watch begun anew needs them first.
     await run.recall(watch.logbook, w.id)
+    # Set before the start, so that a stop in between reaches the agent.
     activity.watch = watch
     activity.watched.set()
     await _follow(tools, run, activity, launch)
 
 
 async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: AgentLaunch) -> None:
-    """Start what is watched and follow it to its end; its surroundings are taken away after."""
+    """Start what is watched and follow it to its end; then remove its surroundings."""
     watch, state = activity.watch, run.state
     if watch is None:
         return

@@ -1,4 +1,4 @@
-"""Asking an agent about one conflict: the three texts and the prompts go in, a text comes out.
+"""Ask an agent about one conflict: three texts and the prompts go in, one text comes out.
 
 It is an attempt like any other, under a keeper and in the worker's own surroundings, but in an
 empty folder: whatever it writes there is thrown away. What it answers is only ever offered.
@@ -48,7 +48,7 @@ ANSWER>>>
 async def ask_agent(
     tools: Tools, state: RunState, w: Worker, *, choice: AgentChoice, inquiry: Inquiry
 ) -> str:
-    """The text that an agent proposes for a hunk.
+    """Return the text that an agent proposes for a hunk.
 
     Raises:
         EngineError: It could not be asked, or gave no answer.
@@ -68,7 +68,7 @@ async def ask_agent(
 
 
 def prompt_of(state: RunState, inquiry: Inquiry) -> str:
-    """What the agent is asked: the three texts, and what each side was asked to do."""
+    """Return the prompt: the three texts, and what each side was asked to do."""
     base = inquiry.base
     said = f"Before both, they were:\n{base}" if base else "Before both, there was nothing."
     sides = {inquiry.incoming, inquiry.target}
@@ -137,7 +137,7 @@ async def _asked(
 
 
 def folder_of(state: RunState, attempt: AttemptId) -> Path:
-    """The folder in which an agent is asked: beside the worker's own."""
+    """Return the folder in which an agent is asked: beside the worker's own."""
     workspace = state.workers[attempt.worker].begun.workspace or ""
     return Path(workspace).with_name(attempt.role)
 
@@ -156,7 +156,7 @@ class _Listening:
         self._sent = 0
 
     async def to_end(self) -> str:
-        """Its last message.
+        """Follow the agent to its end; return its last message.
 
         Raises:
             AgentError: It did not end well.

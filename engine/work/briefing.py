@@ -1,4 +1,4 @@
-"""What a worker is told: its prompt filled, and what became of the attempt before."""
+"""Brief a worker: fill its prompt, and tell it what happened to the attempt before."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ _TOLD_AS = {
 
 
 def prompt_for(state: RunState, worker: WorkerId) -> str:
-    """What it was asked last, as it stands; else its plan's prompt with its placeholders filled."""
+    """Return the prompt: a later one of the human's, else the plan's with values filled in."""
     asked = state.workers[worker].next.prompt
     if asked is not None:
         return asked
@@ -40,7 +40,7 @@ def prompt_for(state: RunState, worker: WorkerId) -> str:
 
 
 def _output_of(state: RunState, step: str) -> StepOutput | None:
-    """What a step gives: the chosen worker's words; of several, each under its name."""
+    """Return a step's output: the chosen worker's words; of several, each under its name."""
     offered = offers(state, state.plan.step(step))
     if not offered:
         return None
@@ -56,26 +56,26 @@ def _said(w: Worker) -> str:
 
 
 def wants_prior_diff(w: Worker) -> bool:
-    """An attempt that begins anew is shown what the one before it had changed."""
+    """Return whether an attempt that begins anew should see the change before it."""
     was_told = bool(w.next.failure or w.next.words) and w.next.start is None
     return was_told and w.next.previous is not None and w.change is not None
 
 
 def wants_story(w: Worker) -> bool:
-    """It goes on where it stopped, and its agent remembers nothing of what came before."""
+    """Return whether the attempt goes on with an agent that has no memory of it."""
     is_interrupted = w.next.mode is RetryMode.RESUME and not w.next.is_turn
     return is_interrupted and w.session.id is None and w.next.previous is not None
 
 
 def story_of(lines: Sequence[LogLine]) -> str:
-    """What an attempt said and did, the end of it, as far as its successor should be told."""
+    """Return the end of what an attempt said and did, for its successor."""
     told = [f"- {_TOLD_AS[line.kind]}{line.text}" for line in lines if line.kind in _TOLD_AS]
     text = "\n".join(told)
     return text if len(text) <= TOLD_STORY else f"[…]{text[-TOLD_STORY:]}"
 
 
 def feedback_for(w: Worker, prior: ChangeDiff | None = None, story: str = "") -> str:
-    """What the next attempt is told of the last: its failure, its change, the reviewer's words."""
+    """Return feedback on the last attempt: its failure, its change, the reviewer's words."""
     parts = []
     if start := w.next.start:
         then = datetime.fromtimestamp(start.at, UTC).isoformat(" ", "seconds")

@@ -1,4 +1,4 @@
-"""Setup and check: commands of the manifest, run as attempts of the worker they serve.
+"""Run setup and check: commands of the manifest, as attempts of the worker they serve.
 
 In a worker's own workspace they run with its HOME, temporary files and caches, which its agent
 writes. What is to prove a tree runs in clean surroundings instead.
@@ -45,12 +45,12 @@ class Checking:
         self._tools = tools
         self._effect = effect
 
-    async def setup(self, folder: str) -> str | None:
+        """Make the worker's own workspace ready; return None, or why it could not be done."""
         """Make the worker's own workspace ready; None, or why it could not be done."""
         return await self.set_up(folder, _Around(role="setup"))
 
     async def teardown(self, folder: str) -> None:
-        """Undo what setup did outside of the workspace; how it ends changes nothing."""
+        """Undo what setup did outside of the workspace; ignore how that ends."""
         command = self._run.state.plan.workspace.teardown
         if command is not None:
             await self._command(folder, command, _Around(role="teardown"))
@@ -61,7 +61,7 @@ class Checking:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator["CleanChecking"]:
-        """Give surroundings that no agent had a hand in: an empty HOME, temporary and cache folder.
+        """Give surroundings that no agent had a hand in: empty HOME, temporary and cache folders.
 
         They are gone afterwards. What an engine that was killed left running there is ended first.
         """
@@ -86,7 +86,7 @@ class Checking:
         await anyio.to_thread.run_sync(_clear, rooms)
 
     async def set_up(self, folder: str, around: "_Around") -> str | None:
-        """Run the manifest's setup; None, or why it failed."""
+        """Run the manifest's setup; return None, or why it failed."""
         command = self._run.state.plan.workspace.setup
         if command is None:
             return None
@@ -121,9 +121,11 @@ class Checking:
             folders=around.folders,
         )
         if around.folders is not None:
+            # Noted before the start: after a crash the next engine ends it first.
             note = partial(_note_tenant, self._tools.layout, around.folders, job.attempt)
             await anyio.to_thread.run_sync(note)
         proof = self._tools.proof
+        # A command runs code that agents wrote, so it is held to the same proof.
         before = await proof.look(state, job.attempt)
         end = await self._tools.starter.run_command(state, job, command)
         found = await proof.compare(self._run, effect.worker, before)
@@ -154,7 +156,7 @@ class CleanChecking:
         self._holder = holder
         self._name = name
 
-    async def setup(self, folder: str, git: GitPlaces) -> str | None:
+        """Make the tree ready by the manifest's setup; return None, or why it could not be done."""
         """Make the tree ready by the manifest's setup; None, or why it could not be done."""
         return await self._checking.set_up(folder, self._around("setup", git))
 

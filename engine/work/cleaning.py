@@ -1,4 +1,4 @@
-"""What can be taken away safely, what cannot and why; and getting back what was taken away."""
+"""Decide what can be removed safely and why the rest stays; restore what was removed."""
 
 import os
 from collections.abc import Container, Sequence
@@ -32,7 +32,7 @@ _GOING = ".going-"
 
 
 async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> list[CleanItem]:
-    """Every workspace of these runs, and of runs that are gone; those that are provably safe go.
+    """Examine every workspace of these runs and of vanished runs; remove the provably safe ones.
 
     With `dry_run` it is only said what would go.
     """
@@ -67,7 +67,7 @@ def _drop_empty(folder: Path) -> None:
 
 
 async def _clean_strays(tools: Tools, *, dry_run: bool) -> list[CleanItem]:
-    """Workspaces of runs that are gone, and registered worktrees whose folder is gone."""
+    """Remove workspaces of vanished runs, and registered worktrees without a folder."""
     if tools.repo is None:
         return []
     items = []
@@ -106,7 +106,7 @@ def _strays(root: Path, runs: Path) -> list[tuple[AttemptId, Path]]:
 async def _drop_branches(
     tools: Tools, states: Sequence[RunState], *, going: Container[str] | None
 ) -> list[CleanItem]:
-    """Branches of settled workers whose work is in the target; the others stay.
+    """Delete branches of settled workers whose work is in the target; keep the others.
 
     Where it is only to be said, `going` are the workspaces that would be gone by then.
     """
@@ -132,7 +132,7 @@ async def _drop_branches(
 
 
 def _attempts(w: Worker) -> list[Worker]:
-    """The worker as it is, and as it was at each attempt before, in that attempt's workspace."""
+    """Return the worker as it was at each earlier attempt, then as it is now."""
     if w.begun.workspace is None:
         return []
     place = Path(w.begun.workspace)
@@ -169,7 +169,7 @@ async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool)
 
 
 def trash_items(trash: Path) -> list[TrashItem]:
-    """What the trash holds, the newest first."""
+    """Return the contents of the trash, newest first."""
     items = []
     there = trash.iterdir() if trash.is_dir() else ()
     for folder in (one for one in there if not one.name.startswith(_GOING)):
@@ -186,7 +186,7 @@ def trash_items(trash: Path) -> list[TrashItem]:
 
 
 async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
-    """Put a workspace back where it was, or edits in the files they were of; the paths.
+    """Restore a workspace to its place, or edits to their files; return the paths.
 
     Raises:
         WorkspaceError: There is none of that name, or something else is in its place now.
@@ -211,7 +211,7 @@ async def bring_back(repo: Repo | None, trash: Path, name: str) -> str:
 
 
 def _purge(trash: Path, now: float) -> None:
-    """Let go of what has been in the trash for long enough, and of what an earlier purge left."""
+    """Delete what has been in the trash for long enough, and what an earlier purge left."""
     for item in trash_items(trash):
         if now - item.at > KEPT_S:
             # Renamed first: half of it must never look like something that could be restored.

@@ -1,4 +1,4 @@
-"""How a human gets into a worker's sandbox: the words, the environment, what to know beforehand.
+"""Let a human into a worker's sandbox: the words, the environment, what to know beforehand.
 
 The program is the human's, not the agent's: it has no limits of its own and is no attempt, but it
 sees what the agent sees and may write what the agent may write.
@@ -22,7 +22,7 @@ _WORKS_ON = {Phase.PREPARING, Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING}
 
 
 async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
-    """What starts a program inside a worker's sandbox.
+    """Return how to start a program inside a worker's sandbox.
 
     Raises:
         WorkspaceError: Its workspace is not there, or nothing would hold the program in.
@@ -48,7 +48,7 @@ async def entrance(tools: Tools, state: RunState, w: Worker) -> Entrance:
 
 
 def _git_of(job: Job) -> Sequence[tuple[str, str]]:
-    """Name the private repository where the workspace's `.git` leads out of the sandbox again."""
+    """Return the variables git needs if the workspace's `.git` leads out of the sandbox."""
     git = job.git
     if git is None or git.private.is_relative_to(job.workspace):
         return ()

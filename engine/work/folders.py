@@ -1,4 +1,4 @@
-"""Plain folders as workspaces: no git, only includes going in and artifacts coming out."""
+"""Make workspaces of plain folders: no git, only includes going in and artifacts coming out."""
 
 import os
 from collections.abc import Container, Sequence
@@ -38,36 +38,36 @@ class NoLandings:
     async def prepare(
         self, state: RunState, effect: e.Land, check: Checker | None
     ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
-        """Plain folders have nothing to land."""
+        """Refuse: plain folders have nothing to land."""
         del state, check
         return Refusal(reason=f"{effect.worker} works in a plain folder: there is nothing to land")
 
     async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
-        """Nothing lands here, so nothing is in the way."""
+        """Return False: nothing lands here, so nothing is in the way."""
         del state, effect, paths
         return False
 
     async def check_again(
         self, state: RunState, w: Worker, check: Checker, *, is_own: bool
     ) -> CheckResult | Refusal:
-        """Plain folders have no commit whose files could be checked."""
+        """Refuse: plain folders have no commit whose files could be checked."""
         del state, check, is_own
         return Refusal(reason=f"{w.id} works in a plain folder: there is no tree to check again")
 
     async def check_commit(
         self, state: RunState, commit: str, tree: str, check: Checker
     ) -> CheckResult | Refusal:
-        """The check on a commit's files, in a tree that is warm from the checks before."""
+        """Refuse: plain folders have no commits."""
         del state, tree, check
         return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
 
     async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
-        """Never reached: nothing is ever ready."""
+        """Refuse: nothing is ever ready, so nobody calls this."""
         del ready
         return TryAgain(why=f"{effect.worker} works in a plain folder")
 
     async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:
-        """Never reached: nothing lands here."""
+        """Refuse: nothing ever lands here, so nobody calls this."""
         del prepared, message
         return Refusal(reason="nothing lands from a plain folder")
 
@@ -82,7 +82,7 @@ class FolderWorkshop:
         self.landings = NoLandings()
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
-        """The folder, filled; `continue` begins with a copy of the last one, `resume` in it."""
+        """Make and fill the folder; `continue` copies the last one, `resume` uses it."""
         notes: list[str] = []
         path = await anyio.to_thread.run_sync(self._fill, state, effect, notes)
         return Made(path=str(path), notes=tuple(notes))
@@ -120,7 +120,7 @@ class FolderWorkshop:
         return [_note(one) for one in copy_tree(project, names, target).refused]
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
-        """The artifacts the step names, copied to where no agent reaches them."""
+        """Copy the artifacts that the step names to where no agent reaches them."""
         return await anyio.to_thread.run_sync(self._keep, state, effect.worker, effect.attempt)
 
     def _keep(self, state: RunState, worker: WorkerId, number: int) -> Kept:
@@ -134,23 +134,23 @@ class FolderWorkshop:
         return Kept(change=Change(files=len(found.found), artifacts=found.found, set_aside=aside))
 
     async def begin(self, plan: Plan) -> Plan:
-        """Plain folders need nothing pinned."""
+        """Return the plan as it is: plain folders need nothing pinned."""
         return plan
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
-        """Only an empty folder is provably not needed."""
+        """Remove the folder only if it is empty: nothing else is provably not needed."""
         if state.plan.runtime.cleanup_on_complete:
             await self.put_away(state, effect)
 
     async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
-        """A folder that was being filled holds copies and nothing else."""
+        """Remove a half-filled folder: it holds copies and nothing else."""
         target = workspace(self._root, AttemptId(state.run, effect.worker, effect.attempt))
         draft = target.with_name(f".{target.name}.making")
         for folder in (target, draft):
             await anyio.to_thread.run_sync(remove_tree, folder)
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
-        """Only an empty folder is provably not needed."""
+        """Return why the folder stays; only an empty one is provably not needed."""
         folder = state.workers[effect.worker].begun.workspace
         if folder is None:
             return ()
@@ -159,7 +159,7 @@ class FolderWorkshop:
         return (f"{files} kept nowhere else",) if held else ()
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
-        """Likewise."""
+        """Remove the folder only if it is empty."""
         folder = state.workers[effect.worker].begun.workspace
         if folder is not None:
             await anyio.to_thread.run_sync(_remove_if_empty, Path(folder))
@@ -167,12 +167,12 @@ class FolderWorkshop:
     async def drop_branch(
         self, state: RunState, w: Worker, *, going: Container[str] | None = None
     ) -> str | None:
-        """Plain folders have no branches."""
+        """Return no reason: plain folders have no branches."""
         del state, w, going
         return None
 
     async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
-        """Plain folders have nothing to compare with."""
+        """Refuse: plain folders have nothing to compare with."""
         del state, wanted
         raise WorkspaceError(
             f"{w.id} works in a plain folder: there is no base to compare with",
@@ -180,16 +180,16 @@ class FolderWorkshop:
         )
 
     def merging(self, state: RunState) -> MergeDesk:
-        """Plain folders are never merged."""
+        """Refuse: plain folders are never merged."""
         raise WorkspaceError(f"{state.run} works in plain folders: nothing is merged there")
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
-        """Plain folders have no repository."""
+        """Return None: plain folders have no repository."""
         del state, worker
         return None
 
     async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
-        """Plain folders have no repository."""
+        """Return None: plain folders have no repository."""
         del state, w
         return None
 
@@ -199,7 +199,7 @@ def _note(one: PathRefused) -> str:
 
 
 def _count(folder: Path) -> int:
-    """Count what is no folder; what cannot be looked into counts too."""
+    """Count what is no folder; what cannot be read counts too."""
     entries = list_tree(folder)
     return sum(isinstance(one, PathRefused) or one.kind is not EntryKind.FOLDER for one in entries)
 

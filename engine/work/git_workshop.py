@@ -1,4 +1,4 @@
-"""Worktrees as workspaces: prepared from a pinned base, collected onto refs, landed atomically."""
+"""Make workspaces of worktrees: prepare from a pinned base, collect onto refs."""
 
 from collections.abc import AsyncIterator, Container
 from contextlib import asynccontextmanager
@@ -56,7 +56,7 @@ _RELEASED = frozenset({Phase.LANDED, Phase.FINISHED, Phase.DISCARDED, Phase.CANC
 
 @dataclass(frozen=True, kw_only=True)
 class _Start:
-    """Where an attempt begins: the commit in its worktree, and the one its change counts from."""
+    """The start of an attempt: its worktree's commit, and the base its change counts from."""
 
     commit: str
     base: str
@@ -98,7 +98,7 @@ class GitWorkshop:
         self._spaces: dict[AttemptId, Workspace] = {}
 
     async def begin(self, plan: Plan) -> Plan:
-        """The plan with its target named, and its base as a commit.
+        """Return the plan with its target named, and its base as a commit.
 
         Raises:
             WorkspaceError: HEAD is detached and no target is named, or the base names nothing.
@@ -116,7 +116,7 @@ class GitWorkshop:
         return replace(plan, runtime=runtime, notes=(*plan.notes, *left_out_note(base)))
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
-        """The worktree, filled from its base; `resume` takes up the last one."""
+        """Make a worktree and fill it from its base; `resume` reuses the last one."""
         w = state.workers[effect.worker]
         attempt = AttemptId(state.run, effect.worker, effect.attempt)
         if effect.mode is RetryMode.RESUME and await _is_there(w):
@@ -153,11 +153,12 @@ class GitWorkshop:
         )
 
     async def _is_users(self, state: RunState, effect: e.PrepareWorkspace, commit: str) -> bool:
-        """Tell whether setup can read nothing here that an agent wrote.
+        """Return whether setup can read nothing here that an agent wrote.
 
         The workspace begins with the run's base, that is in the user's history (a worker's branch
         may be named as base), and nobody has worked in the HOME or writes where all can.
         """
+        # A seed made from an agent's files would reach every later tree, and its checks.
         holes = state.plan.runtime.holes
         is_open = holes.has_docker or any(path.endswith(":rw") for path in holes.paths)
         is_first = effect.attempt == 1 and not effect.bases
@@ -170,6 +171,7 @@ class GitWorkshop:
                 *("for-each-ref", "--contains", commit, "--format=%(refname)"),
                 *("refs/heads", "refs/tags", "refs/remotes"),
             )
+            # A worker's branch proves nothing: only a ref of the user's makes a commit theirs.
             ours = f"refs/heads/{state.plan.runtime.branch_prefix}/".encode()
             self._users[commit] = any(not ref.startswith(ours) for ref in listing.splitlines())
         return self._users[commit]
@@ -197,7 +199,7 @@ class GitWorkshop:
         return _Start(commit=start if start and not heads else found.commit, base=found.commit)
 
     async def _base_of(self, state: RunState) -> str:
-        """The run's base, pinned so that no clean-up of the user's takes it away."""
+        """Return the run's base, pinned so that no cleanup of the user's removes it."""
         async with self._pinning:
             if state.run not in self._bases:
                 base = state.plan.runtime.base or "HEAD"
@@ -207,7 +209,7 @@ class GitWorkshop:
             return self._bases[state.run]
 
     async def _space_of(self, state: RunState, w: Worker) -> Workspace:
-        """The workspace that a worker's newest attempt works in, under that attempt's name."""
+        """Return the workspace of a worker's newest attempt, under that attempt's name."""
         path = Path(w.begun.workspace or "")
         made = AttemptId(state.run, w.id, int(path.name.removeprefix("attempt_") or 0))
         if made not in self._spaces:
@@ -220,20 +222,20 @@ class GitWorkshop:
         return replace(self._spaces[made], attempt=AttemptId(state.run, w.id, w.attempt.number))
 
     async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
-        """What an attempt has changed; of one that runs, so far."""
+        """Return what an attempt has changed; of one that runs, so far."""
         return await self._comparisons.diff(state, w, wanted, self._pictures(state, w.id))
 
     def _pictures(self, state: RunState, worker: WorkerId) -> Path:
-        """Where the trees lie that were shown while it ran."""
+        """Return the folder of the snapshots that were shown while the worker ran."""
         return self._layout.worker(state.run, worker) / "looked_at"
 
     def merging(self, state: RunState) -> MergeDesk:
-        """Where humans decide about merges."""
+        """Return the desk where humans decide about merges."""
         del state
         return self._desk
 
     def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
-        """Where the newest attempt's private repository lies."""
+        """Return the private repository of the newest attempt."""
         w = state.workers[worker]
         number = w.attempt.number
         if w.begun.workspace:
@@ -242,19 +244,20 @@ class GitWorkshop:
         return None if space is None else _places(space)
 
     async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
-        """The same, looked up for a worker of which this engine has seen nothing yet."""
+        """Look up the repository of a worker that this engine has not handled yet."""
         return _places(await self._space_of(state, w))
 
     @asynccontextmanager
     async def _inside(
         self, state: RunState, space: Workspace, *, role: str = "git"
     ) -> AsyncIterator[Wrap]:
-        """What puts a git command of ours into a worker's own view of the machine."""
+        """Yield a wrapper that runs our git commands in a worker's own view of the machine."""
         folder = Path(space.collect_dir)
         await anyio.to_thread.run_sync(private_folder, folder)
         job = Job(
             attempt=replace(space.attempt, role=role),
             workspace=space.path,
+            # Our own git must not fail by limits that are meant for the agent.
             limits=replace(state.limits_of(space.attempt.worker), memory_mb=None, pids=None),
             git=_places(space),
         )
@@ -262,9 +265,10 @@ class GitWorkshop:
             yield lambda argv: [*words, *argv]
 
     async def snapshot(self, state: RunState, worker: WorkerId, objects: Path) -> Snapshot | None:
-        """A running worker's tree as it is now, taken inside its sandbox, one at a time."""
+        """Take a running worker's tree as it is now, inside its sandbox, one at a time."""
         w = state.workers[worker]
         space = await self._space_of(state, w)
+        # `_tidy` empties the same folder: a snapshot must not lose its files half-way.
         lock = self._snapping.setdefault(worker, anyio.Lock())
         async with lock, self._inside(state, space, role="radar") as wrap:
             request = replace(self._request(state, w), wrap=wrap)
@@ -280,7 +284,7 @@ class GitWorkshop:
         )
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
-        """Everything the attempt left, imported onto its refs."""
+        """Import everything that the attempt left onto its refs."""
         w = state.workers[effect.worker]
         space = await self._space_of(state, w)
         step = state.plan.step(effect.worker.step)
@@ -311,7 +315,7 @@ class GitWorkshop:
         return Kept(change=change)
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
-        """Remove the worktree of one that has settled for good."""
+        """Remove the worktree of a worker that has settled for good."""
         is_settled = state.workers[effect.worker].phase in _RELEASED
         if is_settled:
             await self._comparisons.forget(self._pictures(state, effect.worker))
@@ -319,7 +323,7 @@ class GitWorkshop:
             await self.put_away(state, effect)
 
     async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
-        """Take away a worktree that was being made, however far that has come."""
+        """Remove a half-made worktree."""
         attempt = AttemptId(state.run, effect.worker, effect.attempt)
         names = RefNames(attempt, state.plan.runtime.branch_prefix)
         self._spaces.pop(attempt, None)
@@ -345,7 +349,7 @@ class GitWorkshop:
             await self._comparisons.forget(self._pictures(state, effect.worker))
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
-        """Why a worktree has to stay; nothing where it may go."""
+        """Return why a worktree has to stay; nothing if it may go."""
         verdict = await self._verdict(state, effect)
         return () if verdict is None else verdict.reasons
 
@@ -364,7 +368,7 @@ class GitWorkshop:
     async def drop_branch(
         self, state: RunState, w: Worker, *, going: Container[str] | None = None
     ) -> str | None:
-        """Delete a worker's branch if its work is in the target and pinned; why it stays."""
+        """Delete a worker's branch if its work is in the target and pinned, or say why not."""
         target = state.plan.runtime.target
         attempt = AttemptId(state.run, w.id, w.attempt.number)
         names = RefNames(attempt, state.plan.runtime.branch_prefix)
@@ -376,7 +380,7 @@ class GitWorkshop:
         )
 
     async def _tidy(self, space: Workspace) -> None:
-        """Let go of what reading a workspace wrote beside it: all of it has been imported."""
+        """Remove what reading a workspace wrote beside it: all of it has been imported."""
         lock = self._snapping.setdefault(space.attempt.worker, anyio.Lock())
         async with lock:
             await anyio.to_thread.run_sync(_empty, Path(space.collect_dir))
@@ -402,7 +406,7 @@ def _places(space: Workspace) -> GitPlaces | None:
 
 
 def _history_of(state: RunState) -> History | None:
-    """Say where the commits of workers are to become history; None where they are not kept."""
+    """Return where the commits of workers become history; None if they are squashed."""
     runtime = state.plan.runtime
     if runtime.land_style == LandingStyle.SQUASH:
         return None
@@ -418,6 +422,6 @@ def _left_over(w: Worker) -> str:
 
 
 def _unlock(git_dir: str | None) -> None:
-    """Take away what a git left that was killed: nobody works there now, and it would stop all."""
+    """Remove the locks of a killed git: nobody works there now, and they would block all."""
     for name in ("index.lock", "HEAD.lock", "config.lock") if git_dir else ():
         remove_file(git_dir or "", name)

@@ -1,4 +1,4 @@
-"""Landing a worker's change, and taking it back: one at a time, journalled before it moves.
+"""Land a worker's change, and take it back: one at a time, journaled before it moves.
 
 It knows in which order things happen and what is told; how a target is moved the workshop knows.
 """
@@ -51,8 +51,9 @@ class LandingWork:
         return effect.about(self._tools.clock.now())
 
     async def land(self, effect: e.Land) -> None:
-        """Land it, at once or as soon as the user's edits are out of the way, or say why not."""
+        """Land it, now or once the user's edits are out of the way, or say why not."""
         while paths := await self._try(effect):
+            # The plan was made for files as they were before the wait: prepare it anew.
             effect = replace(effect, prepared=None)
             self._run.feed(f.LandDelayed(**self._about(effect), in_the_way=paths))
             landings = self._landings
@@ -60,17 +61,21 @@ class LandingWork:
                 await self._tools.clock.sleep(_LOOK_AGAIN_S)
 
     async def _try(self, effect: e.Land) -> tuple[str, ...]:
-        """Land it or tell why not; if it is to wait, return the files that it has to wait for."""
+        """Land it or say why not; return the files it has to wait for, if any."""
+        # One landing at a time: each is composed on what the last one left.
         async with self._tools.landing:
             why = ""
             for _ in range(_TRIES):
                 ready = await self._ready(effect)
                 if not isinstance(ready, ReadyToLand):
                     return ready
+                # About to move: a cancellation here would leave the rest to a recovery.
                 with anyio.CancelScope(shield=True):
                     done = await self._landings.land(effect, ready)
                     if isinstance(done, Moved):
+                        # A ref that this engine moves must not accuse an agent that runs meanwhile.
                         self._tools.proof.moved(ready.target)
+                        # Else the user's edits were committed; the next round lands the change.
                         if not ready.leads_on:
                             self._tell_landed(effect, ready)
                             return ()
@@ -90,7 +95,7 @@ class LandingWork:
         self._run.feed(landed)
 
     async def _ready(self, effect: e.Land) -> ReadyToLand | tuple[str, ...]:
-        """Return what can land, or the files it has to wait for: none where its end is told."""
+        """Return what can land, or the files to wait for: none if its end was told."""
         state = self._run.state
         has_check = state.plan.step(effect.worker.step).check is not None
         checker = Checking(self._run, self._tools, effect) if has_check else None
@@ -123,6 +128,7 @@ class LandingWork:
             why = "its check changed what is not its own"
             self._run.feed(f.LandRefused(**self._about(effect), reason=why))
             return False
+        # Write-ahead: after a crash from here on, recovery rolls forward from the journal.
         if effect.prepared is None:
             self._run.feed(
                 f.LandPrepared(
@@ -133,14 +139,16 @@ class LandingWork:
                     detail=ready.detail,
                 )
             )
+        # The landing may have been stopped in the meantime; then nothing may move any more.
         w = self._worker(effect)
         is_ours = w.attempt.number == effect.attempt and w.phase is Phase.LANDING
         return is_ours and w.landing.prepared == ready.detail
 
     async def undo(self, effect: e.UndoLanding) -> None:
-        """Take a landing back, or say why it stays; once, however often it was asked for."""
+        """Take a landing back, or say why it stays; do so once, however often it was asked for."""
         async with self._tools.landing:
             landed = self._worker(effect)
+            # It may have been undone, or landed anew, since: take back only this very landing.
             if landed.phase is not Phase.LANDED or landed.landing.prepared != effect.prepared:
                 return
             message = f"Undo {landed.id}, attempt {landed.attempt.number}\n"

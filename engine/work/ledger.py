@@ -1,4 +1,4 @@
-"""What the agents of each login have used on a day, and until when a login is refused.
+"""Count what the agents of each login used on a day, and hold a login that is refused.
 
 Every engine of a user writes into the same files, one for each login and day, and reads what the
 others wrote: a login has one allowance, whichever run its agents work for. An entry says what one
@@ -35,7 +35,7 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What one attempt has used: in all, and before the day of the entry; None is unknown."""
+    """One attempt's usage in all, and before the day of the entry; None is unknown."""
 
     attempt: str
     usd: float | None = None
@@ -56,7 +56,7 @@ class _Page:
     refused_until: float = 0.0
 
     def take(self, line: bytes, *, own: Container[str]) -> None:
-        """Take in a line that another engine wrote; one that is damaged says nothing."""
+        """Take in a line that another engine wrote; ignore a damaged one."""
         told = read_record(line) or {}
         self.refused_until = max(self.refused_until, number_of(told.get("refused_until")) or 0.0)
         attempt = text_of(told.get("attempt"))
@@ -70,7 +70,7 @@ class _Page:
             )
 
     def use(self) -> LoginUse:
-        """The sums; what an attempt has not told is counted as unknown, not as nothing."""
+        """Return the sums; usage that an attempt did not report is unknown, not zero."""
         entries = self.entries.values()
         return LoginUse(
             usd=sum(e.usd - e.usd_before for e in entries if e.usd is not None),
@@ -91,7 +91,7 @@ class Ledger:
     def __init__(
         self, environ: Mapping[str, str], *, folder: Path, place: Path, clock: Clock
     ) -> None:
-        """Begin with nothing known.
+        """Start without any knowledge.
 
         Args:
             environ: The user's own, which says by what agents log in.
@@ -113,12 +113,12 @@ class Ledger:
     # ------------------------------------------------------------------ what is known
 
     def use(self, choice: AgentChoice) -> LoginUse:
-        """What was used by this agent's login today."""
+        """Return this login's usage today."""
         page = self._page(choice, self._today())
         return page.use() if page is not None else LoginUse()
 
     def hold(self, choice: AgentChoice) -> Hold | None:
-        """Until when nobody of this login begins, if anything stands in the way."""
+        """Return until when no agent of this login may begin, if anything stands in the way."""
         page = self._page(choice, self._today())
         if page is None:
             return None
@@ -129,12 +129,12 @@ class Ledger:
         return Hold(until=page.refused_until) if is_refused else None
 
     def hit(self, choice: AgentChoice) -> LimitHit | None:
-        """The budget of the day, if it is spent."""
+        """Return the day's budget if it is spent."""
         page = self._page(choice, self._today())
         return self._hit(choice, page) if page is not None else None
 
     def view(self, choice: AgentChoice, agents: tuple[str, ...]) -> LoginView:
-        """What a console is shown of a login."""
+        """Return a login as a console shows it."""
         hold = self.hold(choice)
         return LoginView(
             agents=agents,
@@ -156,7 +156,7 @@ class Ledger:
         usd: float | None,
         tokens: int | None,
     ) -> LimitHit | None:
-        """Note what an attempt has used in all by that time; the day's budget, if it is spent."""
+        """Note an attempt's usage in all by that time; return the day's budget if it is spent."""
         day = datetime.fromtimestamp(at).astimezone().date()
         page = self._page(choice, day)
         if page is None:
@@ -184,6 +184,7 @@ class Ledger:
     async def share(self, choices: Iterable[AgentChoice]) -> None:
         """Write down what is new here, and read what other engines wrote of these logins."""
         wanted = list(choices)
+        # One exchange at a time: two would read the same stretch of a file.
         async with self._writing:
             before = [self.hold(choice) for choice in wanted]
             if any(choice.login not in self._keys for choice in wanted):
@@ -213,7 +214,7 @@ class Ledger:
         return sha256(f"{self._place}\0{choice.name}".encode()).hexdigest()[:16]
 
     def _page(self, choice: AgentChoice, day: date) -> _Page | None:
-        """The page of that day; an older one than that of today is looked at no more."""
+        """Return that day's page; a page older than today's is not read again."""
         key = self._keys.get(choice.login)
         if key is None:
             return None
@@ -227,7 +228,7 @@ class Ledger:
         return page
 
     def _begun(self, name: str) -> Entry:
-        """An attempt's first entry of a day: it may have used something before it."""
+        """Return an attempt's first entry of a day: it may have used something before it."""
         last = self._own.get(name)
         if last is None:
             return Entry(attempt=name)
@@ -271,7 +272,7 @@ class Ledger:
 
 
 def logins_of(choices: Iterable[AgentChoice]) -> dict[str, AgentChoice]:
-    """One choice for each login; of several budgets for one login the least counts."""
+    """Return one choice per login; of several budgets for one login the least counts."""
     found: dict[str, AgentChoice] = {}
     for choice in choices:
         known = found.get(choice.login, choice)
@@ -293,7 +294,7 @@ def _words(hit: LimitHit) -> str:
 
 
 def _grown(entry: Entry, *, usd: float | None, tokens: int | None) -> Entry:
-    """The entry with these totals; a recording that is read again tells the smaller ones again."""
+    """Return the entry with these totals; a recording read again repeats smaller ones."""
     return replace(
         entry,
         usd=entry.usd if usd is None else max(usd, entry.usd or 0.0),
@@ -315,7 +316,7 @@ def _exchange(file: Path, lines: list[dict[str, Any]], read_to: int) -> bytes:
 
 
 def _append(file: Path, lines: list[dict[str, Any]]) -> None:
-    """One write at the file's end: those of other engines neither mix with it nor are lost."""
+    """Append one write to the file: entries of other engines neither mix nor get lost."""
     is_new = not file.parent.is_dir()
     private_folder(file.parent)
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)

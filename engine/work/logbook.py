@@ -1,4 +1,4 @@
-"""A worker's log as a console reads it: the last lines of one attempt, and what it does now.
+"""Keep an attempt's log as a console reads it: its last lines, and what it does now.
 
 Made from the attempt's events as they come; it can always be made again from the recording.
 """
@@ -32,7 +32,7 @@ class Remark(NamedTuple):
 
 @dataclass
 class Logbook:
-    """What is known of one attempt beyond the journal.
+    """The engine's knowledge of one attempt beyond the journal.
 
     Attributes:
         most: How many lines are kept.
@@ -69,11 +69,11 @@ class Logbook:
 
     @property
     def next(self) -> int:
-        """The number of the line that is written next."""
+        """Return the number of the next line."""
         return self._next
 
     def is_focused(self, monotonic: float) -> bool:
-        """Somebody reads it now, so that what it writes should be seen at once."""
+        """Return whether somebody reads it now, so that new output should appear at once."""
         return self.last_read is not None and monotonic - self.last_read < _FOCUS_S
 
     def write(self, kind: LogKind, text: str, at: float) -> None:
@@ -90,7 +90,7 @@ class Logbook:
             self.on_remark(Remark(at, kind, text))
 
     def recall(self, remarks: Iterable[Remark]) -> None:
-        """Take in the remarks of an engine before: each has its place before the next line."""
+        """Take in the remarks of an earlier engine: each has its place before the next line."""
         self._earlier.extend(remarks)
         self._recalled.update(said.text for said in self._earlier)
 
@@ -129,7 +129,7 @@ class Logbook:
             self.first += self._kept.popleft()[3]
 
     def _from(self, number: int) -> LogLines:
-        """The lines from one that is still kept on."""
+        """Return the kept lines from a number on."""
         pieces: list[LogPiece] = []
         begin = self._next
         for at, kind, text, count in reversed(self._kept):
@@ -143,7 +143,7 @@ class Logbook:
 
     @singledispatchmethod
     def note(self, event: a.AgentEvent, at: float) -> None:
-        """Take an event of the agent into the log; kinds not named below leave no trace."""
+        """Record an event of the agent; kinds not named below leave no trace."""
 
     @note.register
     def _(self, event: a.Said, at: float) -> None:
@@ -230,7 +230,7 @@ class Logbook:
             self.write(kind, text, at)
 
     def sample(self, usage: Usage) -> None:
-        """Take what the keeper measured."""
+        """Record what the keeper measured."""
         self.usage = replace(
             usage,
             input_tokens=self.usage.input_tokens,
@@ -240,11 +240,11 @@ class Logbook:
 
     @property
     def moved_at(self) -> float | None:
-        """When it last got on: output counts as getting on only where there is nothing better."""
+        """Return when the agent last progressed; plain output counts if nothing better is known."""
         return self.last_raw if self.last_progress is None else self.last_progress
 
     def end(self, last_words: str, at: float) -> None:
-        """Nothing more comes; what the agent closed with is shown if it was not said before."""
+        """Close the log; show the agent's closing words unless it said them before."""
         self._insert(until=math.inf)
         self.is_ended = True
         self.tool = None
@@ -254,7 +254,7 @@ class Logbook:
             self.write(LogKind.SAYS, words, at)
 
     def read(self, after: int, *, most: int | None = None) -> LogChunk:
-        """The lines from number `after` on, or the newest of them, as far as they are kept."""
+        """Return the lines after a number, or the newest of them, as far as they are kept."""
         first = max(after, self.first, 0 if most is None else self.next - most)
         return LogChunk(
             lines=self._from(first),
@@ -264,13 +264,13 @@ class Logbook:
         )
 
     def tail(self) -> tuple[str, ...]:
-        """The last lines, for a tile."""
+        """Return the last lines, for a tile."""
         newest = self._from(max(self.first, self._next - TAIL_LINES))
         return tuple(line.text for line in newest)
 
 
 def raw_text(events: Iterable[a.AgentEvent]) -> str:
-    """The lines of plain output as one text."""
+    """Return the lines of plain output as one text."""
     plain = (event for event in events if isinstance(event, (a.Raw, a.Printed)))
     return "\n".join(e.line if isinstance(e, a.Raw) else e.text for e in plain)
 
@@ -280,6 +280,6 @@ def _newer(new: int | None, old: int | None) -> int | None:
 
 
 def heard_note(text: str) -> str:
-    """That words have reached an agent, as one line."""
+    """Return one line saying that words have reached an agent."""
     first, *more = text.splitlines() or [""]
     return f"it has heard: {first[:_SHOWN]}{'…' if more or len(first) > _SHOWN else ''}"

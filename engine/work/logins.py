@@ -1,4 +1,4 @@
-"""Keeps the logins of agents fresh: one at a time renews one, outside every sandbox.
+"""Keep the logins of agents fresh: renew one at a time, outside every sandbox.
 
 Workers get access tokens only, which end. A refresh token can be used once, so two who renew a
 login at the same time log the user out: all engines of a user share a lock for each login, and
@@ -43,7 +43,7 @@ class Logins:
             await self._renew(login, margin_s)
 
     async def wait_renewed(self, choice: AgentChoice | None, *, since: float) -> None:
-        """Return when there is another login than the one an attempt began with.
+        """Return when the login is another one than the attempt began with.
 
         It is renewed here if that can be done; else a human must log in with the agent's own
         program. Where a login is kept in no file this never returns: a human retries.
@@ -71,9 +71,10 @@ class Logins:
         return ends_at is not None and ends_at - self._clock.now() < margin_s
 
     async def _renew(self, login: KeptLogin, margin_s: float) -> None:
-        """Let the agent's program renew it, unless somebody has meanwhile."""
+        """Let the agent's program renew the login, unless somebody already has."""
         place = await anyio.to_thread.run_sync(self._place, login)
         async with self._locks.setdefault(place, RepositoryLock(place / "lock")).held():
+            # Look again under the lock: another engine may have renewed it meanwhile.
             if await self._ends_soon(login, margin_s):
                 await login.renew(self._environ, folder=place / "empty")
 

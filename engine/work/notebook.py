@@ -1,4 +1,4 @@
-"""A worker's own database, fed while it is watched: structured events, usage, samples.
+"""Fill a worker's own database while it is watched: structured events, usage, samples.
 
 Everything in it comes from the recording, so it may lag behind: it is written in a thread, some
 rows at a time, and never holds the event loop up.
@@ -28,7 +28,7 @@ class Notebook:
     _rows: list[AgentRow] = field(default_factory=list)
 
     def add(self, events: Sequence[a.AgentEvent], *, at: float, offset: int) -> None:
-        """Take down events that say more than a line of output does."""
+        """Record events that say more than a line of output does."""
         for event in events:
             if isinstance(event, (a.Raw, a.Printed, a.ProtocolReply)):
                 continue
@@ -44,12 +44,12 @@ class Notebook:
             )
 
     async def save(self, parsed_offset: int) -> None:
-        """Keep what was taken down, once it is worth it, with how far the recording was read."""
+        """Write the recorded rows, once there are enough, with how far the recording was read."""
         if len(self._rows) >= _BATCH:
             await self._write(parsed_offset)
 
     async def finish(self, usage: Usage, *, at: float, parsed_offset: int) -> None:
-        """Keep the rest, and what the attempt used in all."""
+        """Write the rest, and what the attempt used in all."""
         self._rows.append(
             AgentRow(table=Table.USAGE, at=at, kind="Usage", json=to_json(usage), offset=None)
         )

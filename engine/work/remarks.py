@@ -1,4 +1,4 @@
-"""The lines that this engine itself put into the logs of its agents: no recording holds them.
+"""Keep the lines that this engine itself put into agents' logs: no recording holds them.
 
 Remarks are few, so each is kept at once, in the database of its worker, and found again by whoever
 reads the log anew: a later engine that takes the attempt up, or a human when all has long ended.

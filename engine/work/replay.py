@@ -1,4 +1,4 @@
-"""Reading an attempt's log back from its recording, long after its agent has gone."""
+"""Read an attempt's log back from its recording, long after its agent has gone."""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,7 +29,7 @@ _STREAMS = {OUT: "out", ERR: "err", IN: "in"}
 async def read_log(
     tools: Tools, state: RunState, attempt: AttemptId, *, most: float = KEPT_LINES
 ) -> Logbook:
-    """Return the log of one attempt, read from its recording again; its newest `most` lines."""
+    """Return the newest `most` lines of an attempt's log, read from its recording again."""
     worker = state.workers[attempt.worker]
     parser = await anyio.to_thread.run_sync(parser_for, tools, state, worker)
     started = state.workers[attempt.worker].begun.at or 0.0
@@ -54,7 +54,7 @@ async def log_from(
 
 
 async def story_before(tools: Tools, state: RunState, w: Worker) -> str:
-    """Tell the attempt before, for an agent that goes on in its place and remembers nothing."""
+    """Return the story of the attempt before, for an agent that goes on without memory."""
     if not wants_story(w) or w.next.previous is None:
         return ""
     attempt = AttemptId(state.run, w.id, w.next.previous)

@@ -1,4 +1,4 @@
-"""A run as its workers' activities see it."""
+"""Define a run as its workers' activities see it."""
 
 from typing import Protocol
 
@@ -10,21 +10,21 @@ from engine.work.trouble import Troubles
 
 
 class RunPort(RunFeed, Protocol):
-    """A run, as those see it who act for it."""
+    """A run, as the activities that act for it see it."""
 
     @property
     def troubles(self) -> Troubles:
-        """What keeps it from going on."""
+        """Return what keeps the run from going on."""
 
     def new_logbook(self, worker: WorkerId, attempt: int) -> Logbook:
-        """A fresh log for an attempt that is being watched."""
+        """Return a fresh log for an attempt that is about to be watched."""
 
     async def recall(self, logbook: Logbook, worker: WorkerId) -> None:
-        """Give a log back what an engine before this one remarked, if the attempt was its."""
+        """Give a log back the remarks of an earlier engine, if the attempt was that engine's."""
 
 
 class CountSpent(Protocol):
     """Counts what an attempt has used in all towards its login's day."""
 
     def __call__(self, *, at: float, usd: float | None, tokens: int | None) -> LimitHit | None:
-        """The budget of the day, if it is spent."""
+        """Count the usage; return the day's budget if it is spent."""

@@ -1,4 +1,4 @@
-"""Python functions as agents in threads of this process, where a run's execution mode says so."""
+"""Run Python functions as agents in threads of this process, if the execution mode says so."""
 
 from functools import partial
 from pathlib import Path
@@ -22,11 +22,12 @@ from engine.work.watch import Watch
 async def run_in_thread(
     tools: Tools, run: RunPort, activity: Activity, request: LaunchRequest, *, adopt: bool
 ) -> None:
-    """Call the function and report its end; one that another engine began is gone with it."""
+    """Call the function and report its end; a dead engine's function is gone with it."""
     state = run.state
     w = state.workers[activity.effect.worker]
     attempt = AttemptId(state.run, w.id, w.attempt.number)
     folder = Path(tools.starter.directory(attempt))
+    # A function cannot outlive its process: one that another engine began is never adopted.
     if adopt or await anyio.to_thread.run_sync(was_begun, folder):
         run.feed(_gone(tools, w))
         return

@@ -1,4 +1,4 @@
-"""What a run works with: the rooms of one engine, handed down together."""
+"""Hand down the rooms of one engine to its runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class Tools:
     ports: Ports = field(default_factory=Ports)
 
     async def trouble_behind(self, error: BaseException) -> Trouble | None:
-        """Return what is wrong with the storage, if that is what an error comes from."""
+        """Return the storage's trouble if an error comes from that."""
         folders = [self.layout.root, self.workspaces, self.project]
         look = partial(storage_trouble, error, folders, at=self.clock.now())
         return await anyio.to_thread.run_sync(look)

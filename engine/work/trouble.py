@@ -1,4 +1,4 @@
-"""Storage that cannot be written: what is wrong, since when, and what helps.
+"""Describe storage that cannot be written: what is wrong, since when, and what helps.
 
 Such trouble ends by itself once somebody makes room, so nothing fails because of it: what could not
 be written is tried again until it can be. Told apart from other errors by what the error says, and,
@@ -30,7 +30,7 @@ _KEPT = "Nothing is lost: what waits is written as soon as that is possible."
 
 
 def storage_trouble(error: BaseException, folders: Sequence[Path], *, at: float) -> Trouble | None:
-    """Return what is wrong with the storage, if that is what an error comes from.
+    """Return the storage's trouble if an error comes from that.
 
     It asks the file systems, so it belongs in a thread.
     """
@@ -99,7 +99,7 @@ def _bytes(count: int) -> str:
 
 
 class Troubles:
-    """What keeps one run from going on: by whom it was met, each until it has passed.
+    """The reasons why one run stands still: who met each, until it has passed.
 
     Attributes:
         told: The one that observers were told of last.
@@ -111,14 +111,14 @@ class Troubles:
         self.told: Trouble | None = None
 
     def met(self, who: object, trouble: Trouble) -> None:
-        """Somebody cannot go on; what is known since before keeps its time."""
+        """Note that an activity cannot go on; a known trouble keeps its time."""
         before = self._met.pop(who, None)
         since = before.since if before is not None else trouble.since
         self._met[who] = Trouble(what=trouble.what, help=trouble.help, since=since)
         self._changed()
 
     def passed(self, who: object) -> None:
-        """Somebody goes on."""
+        """Note that an activity goes on."""
         if self._met.pop(who, None) is not None:
             self._changed()
 

@@ -1,4 +1,4 @@
-"""Watching one agent from its start to its end: what it writes becomes events, facts and a log.
+"""Watch one agent from start to end: turn its output into events, facts and a log.
 
 A watch begun again after a crash reads the recording from its beginning and comes to the same
 state; facts that the journal has already seen change nothing the second time.
@@ -114,11 +114,13 @@ class Watch:
                 offset = chunk.next_offset
                 if chunk.end is not None:
                     return self._ended(chunk.end, offset)
+                # The old recording is read: only now is it clear what the agent has not been told.
                 if not told and not chunk.frames:
                     told = True
                     await self._catch_up(worker(), is_adopted=offset > 0)
                 await self._send_owed()
         except HostLost as lost:
+            # A lost keeper is a fact about the attempt: the rules begin another one.
             outcome = self.parser.finish(Ending(cause=StopCause.HOST_LOST))
             return f.AttemptEnded(
                 **self._about,
@@ -185,7 +187,7 @@ class Watch:
                 self._act(event, at)
 
     def _has_begun(self) -> None:
-        """What an attempt before did not hear has reached the agent with its prompt."""
+        """Tell the run that words unheard by the last attempt reached the agent in its prompt."""
         for text in self._carried:
             self.feed(f.SteerHeard(**self._about, text=text))
             self.logbook.remark(LogKind.NOTE, heard_note(text), self.clock.now(), is_once=True)
@@ -193,7 +195,7 @@ class Watch:
 
     @singledispatchmethod
     def _act(self, event: a.AgentEvent, at: float) -> None:
-        """What an event of the agent makes the engine do; most are only shown."""
+        """Do what an event of the agent asks of the engine; most are only shown."""
 
     @_act.register
     def _(self, event: a.Asked, at: float) -> None:
@@ -254,7 +256,7 @@ class Watch:
 
     @property
     def _tokens(self) -> int | None:
-        """What it used, without what a cache held: that costs next to nothing."""
+        """Return the tokens used, without cached ones: those cost next to nothing."""
         usage = self.logbook.usage
         if usage.input_tokens is None and usage.output_tokens is None:
             return None
@@ -265,7 +267,7 @@ class Watch:
         return self.count_spent(at=at, usd=self.logbook.usage.usd, tokens=self._tokens)
 
     async def stop_for_day(self, hit: LimitHit) -> None:
-        """End it because its login's day is spent; one that is done with its work may end well."""
+        """Stop the agent because its login's day is spent; one that is done may end well."""
         if self.stop_cause is None and not self.logbook.is_turn_over:
             self.budget_hit = self.budget_hit or hit
             await self.stop(StopCause.BUDGET, is_kill=False)
@@ -278,6 +280,7 @@ class Watch:
         while self._outbox:
             await self._send(self._outbox.pop(0))
         if self.keeps_stdin and self._is_input_open and self.logbook.is_turn_over:
+            # An agent that reads messages from its input ends only when that is closed.
             self._is_input_open = False
             await self._send(None)
 
@@ -288,15 +291,17 @@ class Watch:
             await self.host.send(self.attempt, self.sent, data)
 
     async def _catch_up(self, worker: Worker, *, is_adopted: bool) -> None:
-        """Say what was decided while nobody could pass it on, and replies the protocol owes.
+        """Pass on decisions made while no watch was there, and replies the protocol owes.
 
         Only now the number of messages is known that the agent has had, so nothing goes out before.
         """
+        # Time limits stand still while a human is asked, whichever engine stopped the clock.
         if is_adopted or worker.attempt.questions or worker.attempt.said:
             await self.host.hold_clock(self.attempt, held=bool(worker.attempt.questions))
         if Badge.PAUSED in worker.badges:
             await self.host.freeze(self.attempt)
         elif is_adopted:
+            # The engine that froze it may have died before it could thaw it.
             await self.host.thaw(self.attempt)
         if worker.limits is not None:
             await self.set_limits(worker.limits)
@@ -308,7 +313,7 @@ class Watch:
             await self.steer(self._early.pop(0))
 
     async def _repeat(self, worker: Worker) -> None:
-        """Say what was answered, and what was said before there was a watch to pass it on."""
+        """Pass on answers and words from before this watch existed."""
         for said in worker.attempt.said:
             if said.question is not None:
                 await self.answer(said.question, said.text)
@@ -327,7 +332,7 @@ class Watch:
         await self.host.set_limits(self.attempt, limits)
 
     async def answer(self, question: str, answer: str) -> None:
-        """Pass a human's answer on; one that the agent has already had is not sent again."""
+        """Pass a human's answer on; do not send one that the agent has already had."""
         if not self.is_caught_up:
             return  # the worker remembers it
         data = self.parser.answer(question, answer)
@@ -357,7 +362,7 @@ class Watch:
         await self.notebook.finish(usage, at=now, parsed_offset=self.read_to)
 
     async def interrupt(self) -> None:
-        """Break the agent's turn off."""
+        """Interrupt the agent's turn."""
         data = self.parser.interrupt()
         if data is None:
             await self.host.interrupt(self.attempt)

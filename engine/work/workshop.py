@@ -1,4 +1,4 @@
-"""The seam between a run and each way of making a workspace."""
+"""Define the seam between a run and each way of making a workspace."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Workshop(Protocol):
         """Return what moves changes from here onto their target."""
 
     async def begin(self, plan: Plan) -> Plan:
-        """The plan with everything pinned that must not move while it runs.
+        """Return the plan with everything pinned that must not move while it runs.
 
         Raises:
             WorkspaceError: It cannot run here.
@@ -66,21 +66,21 @@ class Workshop(Protocol):
         """Keep everything the attempt left; keeping it again gives the same."""
 
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
-        """Give back what nobody needs any more, as far as that is provable."""
+        """Remove what nobody needs any more, as far as that is provable."""
 
     async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
-        """Take away what was made of a workspace in which nothing has worked yet."""
+        """Remove a half-made workspace in which nothing has worked yet."""
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Return why a workspace has to stay; nothing where it may go."""
 
     async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
-        """Give it back although its work still waits for a human; what is unproved stays."""
+        """Remove a workspace whose work still waits for a human; keep what is unproved."""
 
     async def drop_branch(
         self, state: RunState, w: Worker, *, going: Container[str] | None = None
     ) -> str | None:
-        """Delete a worker's branch if its work is kept elsewhere; why it stays, or nothing."""
+        """Delete a worker's branch if its work is kept elsewhere, or say why it stays."""
 
     async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
         """Return what an attempt has changed; of one that runs, so far."""
@@ -96,4 +96,4 @@ class Workshop(Protocol):
         """Return the places of the newest attempt's private repository, if it has one."""
 
     async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
-        """The same, looked up for a worker of which this engine has seen nothing yet."""
+        """Look up the repository of a worker that this engine has not handled yet."""

@@ -1,4 +1,4 @@
-"""The workshops of an engine: one for plain folders, and one for its repository."""
+"""Choose an engine's workshop: one for plain folders, one for its repository."""
 
 from engine.clock import Clock
 from engine.errors import WorkspaceError

@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MOST_ROOM_FILES, MOST_ROOM_LINES = 35, 6500
 LARGE_ROOMS = {"engine/git": "one world, hardened call by call, on its own plumbing"}
+RELATIVE_WORDS = frozenset(["What", "How", "Where", "Whether", "Which", "Why", "When", "Who"])
 
 
 @cache
@@ -141,6 +142,22 @@ def test_the_port_stays_narrow():
         one.name for one in port.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     falls(methods, 3, "methods of the port")
+
+
+def test_docstrings_say_what_is_done():
+    """A docstring begins with an imperative or a noun, not with a relative clause."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    found = [
+        f"{name}.{getattr(node, 'name', '')}"
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and _first_word(node) in RELATIVE_WORDS
+    ]
+    falls(found, 256, "docstrings that begin with a relative clause")
+
+
+def _first_word(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return next(iter((ast.get_docstring(node) or "").split()), "").rstrip(",.:;")
 
 
 def test_rooms_are_rooms():

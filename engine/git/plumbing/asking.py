@@ -68,6 +68,7 @@ async def _object(said: Said) -> tuple[str, bytes] | None:
 
 async def difference(gits: StandingGits[P], old: str, new: str, where: P) -> bytes | None:
     """Return the answer of `diff-tree -r -z --raw` for two trees, by their ids."""
+    # Nobody can guess this end: the answer holds file names that an agent chose.
     end = f"end {secrets.token_hex(16)}\n".encode()
     head = f"{old} {new}\n".encode()
 

@@ -76,6 +76,7 @@ def _parents(folder: bytes) -> Iterable[bytes]:
 
 
 def _is_file(file: bytes, version: FileVersion, algorithm: str) -> bool:
+    # Follow no link, and do not block on a FIFO in the file's place.
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with closing(os.fdopen(descriptor, "rb", buffering=0)) as stream:
         seen = os.fstat(descriptor)

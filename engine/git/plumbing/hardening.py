@@ -54,11 +54,14 @@ ENVIRONMENT = {
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_NO_LAZY_FETCH": "1",
+    # A replace ref would show other content under an approved id.
     "GIT_NO_REPLACE_OBJECTS": "1",
+    # A `git status` of ours must not make the user's own git wait for a lock.
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
     "HOME": os.devnull,
+    # Messages are parsed, so they must not be translated.
     "LC_ALL": "C",
 }
 """The whole environment of every call, but for PATH and what names the repository."""

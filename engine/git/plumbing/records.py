@@ -85,6 +85,7 @@ class Records:
         for record in self.folder.glob("*.child"):
             try:
                 owner = json.loads(record.read_text(encoding="utf-8"))
+                # The pid alone may belong to another process by now.
                 is_alive = _start_of(owner["pid"]) == owner["start"]
             except (ValueError, KeyError, TypeError, FileNotFoundError):
                 is_alive = False  # killed while writing it: the child never started

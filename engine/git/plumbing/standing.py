@@ -178,6 +178,7 @@ class StandingGits(Generic[P]):
                 await self._end(slot, is_asked=True)
                 return None
             except BaseException:
+                # Cancelled half-way: the rest of this answer would be taken for the next one.
                 await self._end(slot, is_asked=True)
                 raise
 
@@ -195,6 +196,7 @@ class StandingGits(Generic[P]):
         if living.lent is not None:
             await to_thread.run_sync(write_commits, living.lent, lent)
         is_first = living.asked == 0
+        # A git that buffers its answers never sends the first: find that out soon, and once.
         with anyio.move_on_after(_PROBE_S if is_first else _PATIENCE_S):
             await living.process.stdin.send(question)
             answer = await read(living.said)
@@ -223,6 +225,7 @@ class StandingGits(Generic[P]):
             return False
         if now - known.compared > _LOOK_AGAIN_S:
             known.compared = now
+            # Git reads its configuration at the start: one begun under another must not answer.
             return known.command == await self._command(kind, place, known.lent)
         return True
 
@@ -248,6 +251,7 @@ class StandingGits(Generic[P]):
             stderr=subprocess.DEVNULL,
             env={**command.env, self._records.VARIABLE: mark or self._records.READS},
             cwd=command.cwd,
+            # A group of its own, so that killing it reaches the helpers that git starts.
             start_new_session=True,
         )
         if process.stdout is None:

@@ -53,7 +53,7 @@ class AgentStore:
         self._samples_kept = samples_kept
 
     def record(self, attempt: int, parsed_offset: int, rows: Sequence[AgentRow]) -> None:
-        """Keep rows and how far the recording was read, both or neither.
+        """Write rows and how far the recording was read, both or neither.
 
         Rows made from a part of the recording that was read before are passed over: sending a batch
         again does no harm. The offset never goes back.

@@ -1,4 +1,4 @@
-"""One SQLite file: opened safely, migrated by number, written in whole transactions.
+"""Open one SQLite file: safely, migrated by number, written in whole transactions.
 
 Knows SQLite's modes, codes and dangers; not what the tables mean. Write-ahead log, one writing
 process a file, which alone checkpoints: SQLite before 3.51.3 may corrupt a log that two connections
@@ -38,7 +38,7 @@ class Schema:
 
     @property
     def version(self) -> int:
-        """The version this program writes."""
+        """Return the version this program writes."""
         return len(self.migrations)
 
 
@@ -129,7 +129,7 @@ class Database:
         return opened
 
     def close(self) -> None:
-        """Give the file back; a second time does nothing."""
+        """Close the file; a second time does nothing."""
         with self._lock, self._as_store_error():
             self._connection.close()
 
@@ -256,7 +256,7 @@ _HINTS = {
 
 
 def is_blank(path: Path) -> bool:
-    """Say if nothing is there, or no more than a creation leaves that was cut off."""
+    """Return whether nothing is there, or no more than a creation leaves that was cut off."""
     if not path.exists():
         return True
     with closing(sqlite3.connect(_uri(path, "ro"), uri=True)) as connection:
@@ -267,7 +267,7 @@ def is_blank(path: Path) -> bool:
 
 
 def _read_mode(path: Path) -> str:
-    """Return the mode for reading: beside a log SQLite must write, else there is none."""
+    """Return the mode for reading: with no log and no right to write, the file is immutable."""
     log = path.with_name(f"{path.name}-wal")
     may_write = os.access(path.parent, os.W_OK)
     return "ro" if may_write or log.exists() else "ro&immutable=1"

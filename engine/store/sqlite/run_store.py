@@ -74,7 +74,7 @@ class RunStore:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Self:
-        """Open an existing journal, to go on with or (beside its writer, too) only to read.
+        """Open an existing journal to continue it, or only to read it, even beside its writer.
 
         Raises:
             StoreError: It is missing, damaged, foreign, or of a newer plait.
@@ -94,7 +94,7 @@ class RunStore:
         at: float,
         durable: bool = False,
     ) -> list[int]:
-        """Keep facts and the events they caused, all of them or none; return the events' numbers.
+        """Write facts and the events they caused, all or none; return the events' numbers.
 
         Args:
             facts: Kind and JSON text of each.
@@ -147,7 +147,7 @@ class RunStore:
         return dict(self._database.rows("SELECT name, text FROM kept"))
 
     def close(self) -> None:
-        """Give the file back; a second time does nothing."""
+        """Close the file; a second time does nothing."""
         self._database.close()
 
     def __enter__(self) -> Self:
