@@ -45,8 +45,8 @@ class Checking:
         self._tools = tools
         self._effect = effect
 
+    async def setup(self, folder: str) -> str | None:
         """Make the worker's own workspace ready; return None, or why it could not be done."""
-        """Make the worker's own workspace ready; None, or why it could not be done."""
         return await self.set_up(folder, _Around(role="setup"))
 
     async def teardown(self, folder: str) -> None:
@@ -156,8 +156,8 @@ class CleanChecking:
         self._holder = holder
         self._name = name
 
-        """Make the tree ready by the manifest's setup; return None, or why it could not be done."""
-        """Make the tree ready by the manifest's setup; None, or why it could not be done."""
+    async def setup(self, folder: str, git: GitPlaces) -> str | None:
+        """Make the tree ready with the manifest's setup; return None, or why it failed."""
         return await self._checking.set_up(folder, self._around("setup", git))
 
     async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
