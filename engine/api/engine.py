@@ -224,7 +224,7 @@ class Engine:
 
     async def resume(self, run: str) -> Run:
         """Resume a run that was interrupted."""
-        return Run(await self._coordinator.runs.take_up(RunId(run)))
+        return Run(await self._coordinator.runs.resume(RunId(run)))
 
     async def resume_unfinished(self) -> list[str]:
         """Resume every run that was interrupted."""
@@ -280,7 +280,7 @@ class Engine:
         )
         return await self._coordinator.land(command)
 
-    async def put_away(self, worker: str) -> bool:
+    async def release(self, worker: str) -> bool:
         """Remove a workspace if every byte of it is provably kept; return whether it is gone.
 
         Its change stays on its ref and may still be reviewed, retried and landed.
@@ -288,14 +288,14 @@ class Engine:
         Raises:
             WorkspaceError: There is no such worker.
         """
-        return await self._coordinator.put_away(worker)
+        return await self._coordinator.release(worker)
 
-    async def let_go(self, run: str) -> None:
+    async def unload(self, run: str) -> None:
         """Drop a run from memory, once nothing of it is under way.
 
         Nothing is lost: a command that names the run takes it up again from its journal.
         """
-        await self._coordinator.runs.let_go(RunId(run))
+        await self._coordinator.runs.unload(RunId(run))
 
     async def view(self, run: str = "") -> RunView:
         """Return one run as it stands; the latest if none is named."""

@@ -25,7 +25,7 @@ _HOMES = {
     "composition": "Composed LandRequest LandingStyle compose",
     "diff": "FileChange FileHunk FilePatch PatchLine changed_files file_patches"
     " is_ancestor is_patch_cut merge_base patch_bytes",
-    "landing": "LandPrepared LandingDone LandingRefused RefusalReason land let_go prepare_landing"
+    "landing": "LandPrepared LandingDone LandingRefused RefusalReason land unpin prepare_landing"
     " recover_landing",
     "merge3": "ConflictedPath MergeMessage MergedTrees Merger Sides Stage",
     "names": "PREFIX RefNames check_prefix",

@@ -149,8 +149,8 @@ def _pins(plan: LandPrepared) -> list[tuple[str, str]]:
     return [(f"refs/plait/@landing/{oid[:16]}", oid) for oid in kept]
 
 
-async def let_go(repo: Repo, plan: LandPrepared) -> None:
-    """It will not land, or not like this: what was made for it is needed no more."""
+async def unpin(repo: Repo, plan: LandPrepared) -> None:
+    """Drop the refs that keep the commits of a landing that will not happen."""
     drops = b"".join(b"delete %s\0\0" % ref.encode() for ref, _ in _pins(plan))
     if drops:
         call = Call(stdin=drops, writes=True)
@@ -230,10 +230,10 @@ async def land(repo: Repo, prepared: LandPrepared) -> LandingDone | LandingRefus
     try:
         done = await _land(repo, prepared)
     except (DirtyTarget, WorktreeBusy):
-        await let_go(repo, prepared)
+        await unpin(repo, prepared)
         raise
     if isinstance(done, LandingRefused):
-        await let_go(repo, prepared)
+        await unpin(repo, prepared)
     return done
 
 
@@ -296,7 +296,7 @@ async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> LandingDone
         if at == prepared.old:
             raise  # it stands where it stood: something else is wrong, and must be seen
         if at == prepared.new:  # a git that was killed had done it before
-            await let_go(repo, prepared)
+            await unpin(repo, prepared)
             return LandingDone(target=prepared.target, commit=at)
         return LandingRefused(reason=RefusalReason.MOVED, detail=moved.stderr.strip())
     return LandingDone(target=prepared.target, commit=prepared.new)

@@ -6,7 +6,7 @@ from anyio import to_thread
 
 from engine.git.plumbing.records import StaleLocks
 from engine.git.runner import Repo
-from engine.git.unfinished import let_go
+from engine.git.unfinished import remove_dead_locks
 from engine.git.worktrees import our_entries
 
 
@@ -21,7 +21,7 @@ async def recover_repository(repo: Repo) -> StaleLocks:
     async with repo.lock.held():
         stale = await to_thread.run_sync(repo.records.remove_stale, repo.common_dir, ours)
         await to_thread.run_sync(_remove_scratch, repo)
-    await let_go(repo)
+    await remove_dead_locks(repo)
     return stale
 
 

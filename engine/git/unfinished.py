@@ -268,7 +268,7 @@ async def put(
     """
     place = _place(repo)
     touched = tuple(Touched(path, None, version) for path, version in results.items())
-    await let_go(repo)
+    await remove_dead_locks(repo)
     name = await to_thread.run_sync(_own_name)
     async with locked_index(repo, place, name) as guard:
         other = await differing(repo, place, list(results.items()))
@@ -280,16 +280,16 @@ async def put(
         guard.is_kept = False
 
 
-async def let_go(repo: Repo) -> None:
+async def remove_dead_locks(repo: Repo) -> None:
     """Take away locks of those that were killed while they put results; files are as they were.
 
     A lock of ours names the process that holds it, and only that of a dead one is ever taken.
     """
     async with repo.lock.held():
-        await to_thread.run_sync(_let_go, Path(repo.common_dir))
+        await to_thread.run_sync(_remove_dead_locks, Path(repo.common_dir))
 
 
-def _let_go(common: Path) -> None:
+def _remove_dead_locks(common: Path) -> None:
     for lock in (common / "index.lock", *sorted(common.glob("worktrees/*/index.lock"))):
         owner = _OWNER.fullmatch(lock_name(lock))
         if owner is not None and not _is_alive(int(owner[1]), float(owner[2])):

@@ -180,7 +180,7 @@ class ThreadHost:
         del attempt, grace_s
         self._finish(AttemptExit(cause=cause, wall_s=self._worked_s))
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Nobody follows it any more."""
         self._finish(AttemptExit(cause=StopCause.SHUTDOWN))
 

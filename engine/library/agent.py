@@ -304,7 +304,7 @@ class Agent:
     async def _put_away(self) -> None:
         old, self._worker = self._worker, None
         if old is not None:
-            await self._seat.do(lambda engine: talks.put_away(engine, old))
+            await self._seat.do(lambda engine: talks.release(engine, old))
 
     async def _turn(
         self, engine: Engine, *, text: str, old: str | None, hearing: talks.Hearing
@@ -320,7 +320,7 @@ class Agent:
                 self._worker = ended.worker  # known here even if the caller never hears of it
                 return ended
             is_landed = (await talks.look(engine, old)).phase is Phase.LANDED
-            await talks.put_away(engine, old)
+            await talks.release(engine, old)
             self._standing = ConversationState() if is_landed else self._standing
         words = self._history.told(text) if self._history.turns else text
         ended = await talks.begin(engine, brief.plan(words, standing=self._standing), hearing)

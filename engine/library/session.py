@@ -146,7 +146,7 @@ class IsolatedAgentSession:
         try:
             with anyio.move_on_after(CLOSING_S, shield=True):
                 if place is not None:
-                    await self._seat.do(lambda engine: talks.put_away(engine, place.worker))
+                    await self._seat.do(lambda engine: talks.release(engine, place.worker))
         finally:
             await self._seat.leave()
 

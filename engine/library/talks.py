@@ -41,7 +41,7 @@ async def begin(engine: Engine, plan: Plan, hearing: Hearing) -> Ended:
     """Begin a conversation, and follow its first turn to its end."""
     run = await engine.start(plan)
     worker = f"{run.id}/{plan.steps[0].workers[0].id}"
-    return await _follow(engine, run, worker, hearing, leave=put_away)
+    return await _follow(engine, run, worker, hearing, leave=release)
 
 
 async def go_on(
@@ -53,7 +53,7 @@ async def go_on(
     reply = await engine.command(command)
     if isinstance(reply, c.Refused):
         return reply
-    following = _follow(engine, run, command.worker, hearing, after=seq, leave=leave or put_away)
+    following = _follow(engine, run, command.worker, hearing, after=seq, leave=leave or release)
     return await following
 
 
@@ -138,13 +138,13 @@ async def stop(engine: Engine, worker: str) -> None:
         await (await engine.resume(_run_of(worker))).wait()
 
 
-async def put_away(engine: Engine, worker: str) -> None:
+async def release(engine: Engine, worker: str) -> None:
     """End what runs of it, give its workspace back as far as all is kept, and let go of its run."""
     with suppress(EngineError):
         await _end(engine, worker)
     with suppress(WorkspaceError):
-        await engine.put_away(worker)
-    await engine.let_go(_run_of(worker))
+        await engine.release(worker)
+    await engine.unload(_run_of(worker))
 
 
 async def _end(engine: Engine, worker: str) -> None:

@@ -24,9 +24,9 @@ from engine.git.landing import (
     LandingRefused,
     LandPrepared,
     land,
-    let_go,
     prepare_landing,
     recover_landing,
+    unpin,
 )
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.objects import Wording, read_ref, resolve, write_commit
@@ -127,7 +127,7 @@ class GitLandings:
         if isinstance(found, CheckResult) and (found.passed or _is_overruled(state, effect, found)):
             return replace(_ready(prepared, tree=composed.tree), check=found)
         # Nothing lands, so drop the ref that kept the composed commit from `git gc`.
-        await let_go(self._repo, prepared)
+        await unpin(self._repo, prepared)
         return found
 
     async def _prove(

@@ -22,9 +22,9 @@ from engine.git.unfinished import (
     Doing,
     Unfinished,
     edited_files,
-    let_go,
     lines_of,
     put,
+    remove_dead_locks,
     settled_tree,
     unfinished,
 )
@@ -60,7 +60,7 @@ class OwnMerge(MergeReview):
         """
         env = os.environ if environment is None else environment
         repo = await Repo.open(Path(folder), env)
-        await let_go(repo)
+        await remove_dead_locks(repo)
         merge = cls(repo, await layout_of(repo))
         await merge._load()  # a merge without conflicts is no review
         return merge

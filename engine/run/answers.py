@@ -118,7 +118,7 @@ async def start_plan(runs: Runs, question: q.StartPlan) -> str:
 
 async def resume_run(runs: Runs, question: q.ResumeRun) -> str:
     """Resume a run that was interrupted; return its id."""
-    return (await runs.take_up(RunId(question.run))).run
+    return (await runs.resume(RunId(question.run))).run
 
 
 async def clean_up(runs: Runs, question: q.CleanUp) -> tuple[q.CleanItem, ...]:

@@ -40,7 +40,7 @@ class Coordinator:
             if not name:
                 return c.Refused("there is no run", hint="Start one: plait run")
             try:
-                live = await runs.take_up(RunId(name))
+                live = await runs.resume(RunId(name))
             except EngineError as error:
                 return c.Refused(str(error), hint=error.hint)
         if live.is_unwritable and not isinstance(command, c.StopRun | c.StopWorker):
@@ -86,11 +86,11 @@ class Coordinator:
                     return told.event
         return c.Refused("the engine was closed", hint=f"{w.id} has landed.")
 
-    async def put_away(self, worker: str) -> bool:
+    async def release(self, worker: str) -> bool:
         """Release a workspace whose every byte is provably kept; return whether it is gone.
 
         Raises:
             WorkspaceError: There is no such worker.
         """
         live, found = await self.runs.worker(worker)
-        return await live.put_away(found.id)
+        return await live.release(found.id)

@@ -263,14 +263,14 @@ class LiveRun:
             await self._activities.wait_changed()
         return self._state.workers[worker]
 
-    async def put_away(self, worker: WorkerId) -> bool:
+    async def release(self, worker: WorkerId) -> bool:
         """Give a worker's workspace back, as far as that is provably safe; whether it is gone.
 
         Waits until nothing works in it.
         """
         w = await self.wait_phase(worker, lambda p: not p.holds_slot and p is not Phase.LANDING)
         effect = e.ReleaseWorkspace(worker=worker, attempt=w.attempt.number)
-        await self._activities.begin(effect, self._performer.put_away).done.wait()
+        await self._activities.begin(effect, self._performer.release_unsettled).done.wait()
         return w.begun.workspace is None or not await anyio.Path(w.begun.workspace).is_dir()
 
     async def wait_end(self) -> RunReport:

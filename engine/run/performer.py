@@ -255,13 +255,13 @@ class Performer:
                 await Checking(self._run, self._tools, effect).teardown(w.begun.workspace)
             await self._workshop.release(self._run.state, effect)
 
-    async def put_away(self, activity: Activity) -> None:
+    async def release_unsettled(self, activity: Activity) -> None:
         """Release a workspace that nothing works in, whatever its work still waits for."""
         w = self._worker(activity.effect)
         effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
             with suppress(EngineError, OSError):
-                await self._workshop.put_away(self._run.state, effect)
+                await self._workshop.release_unsettled(self._run.state, effect)
 
     async def _stop(self, effect: e.StopActivity, activity: Activity | None) -> None:
         """End what runs for a worker; an agent reports its own end, the rest is reported here."""

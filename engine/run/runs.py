@@ -110,7 +110,7 @@ class Runs:
         live.begin(self._shares()[live.run])
         return live
 
-    async def take_up(self, run: RunId) -> LiveRun:
+    async def resume(self, run: RunId) -> LiveRun:
         """Resume a run that no engine works on any more.
 
         Raises:
@@ -133,7 +133,7 @@ class Runs:
             live.go_on(told, self._shares()[run], is_told=run in self._let_go)
             return live
 
-    async def let_go(self, run: RunId) -> None:
+    async def unload(self, run: RunId) -> None:
         """Unload a run; the next command that names it reloads it from its journal."""
         live = self._runs.get(run)
         if live is None:
@@ -153,7 +153,7 @@ class Runs:
         for summary in reversed(await self.summaries()):
             if summary.standing in {Standing.UNFINISHED, Standing.WAITING}:
                 with suppress(EngineError):
-                    await self.take_up(summary.id)
+                    await self.resume(summary.id)
                     taken.append(summary.id)
         return taken
 
@@ -230,7 +230,7 @@ class Runs:
             WorkspaceError: There is no such worker.
         """
         run, worker = split_worker(run, worker)
-        live = self.find(run) or await self.take_up(RunId(await self.name_of(run)))
+        live = self.find(run) or await self.resume(RunId(await self.name_of(run)))
         return live, _meant(live.state, worker)
 
     async def seen_worker(self, run: str, worker: str) -> tuple[RunState, Worker]:

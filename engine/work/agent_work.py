@@ -166,7 +166,7 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: AgentL
     await tools.starter.host.forget(watch.attempt)
     await tools.starter.shelter.release(sheltered)
     await tools.ledger.share([])
-    await watch.put_away()
+    await watch.close()
 
 
 def _env(tools: Tools, state: RunState, w: Worker) -> dict[str, str]:

@@ -17,7 +17,7 @@ from engine.git.checkout import COPIES, copied, put_back
 from engine.git.removal import Removed, drop_missing, restore
 from engine.git.runner import Repo
 from engine.git.strays import examine_stray
-from engine.git.unfinished import let_go
+from engine.git.unfinished import remove_dead_locks
 from engine.ids import AttemptId
 from engine.messages.questions import CleanItem, TrashItem
 from engine.phases import Phase
@@ -44,7 +44,7 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
     ]
     items += await _clean_strays(tools, dry_run=dry_run)
     if not dry_run and tools.repo is not None:
-        await let_go(tools.repo)
+        await remove_dead_locks(tools.repo)
     going = {item.path for item in items if item.is_safe} if dry_run else None
     items += await _drop_branches(tools, states, going=going)
     if not dry_run:
@@ -162,7 +162,7 @@ async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool)
         reasons = (f"it could not be read: {error}",)
     if reasons or dry_run:
         return item(reasons=reasons)
-    await tools.workshops.of(state.plan).put_away(state, effect)
+    await tools.workshops.of(state.plan).release_unsettled(state, effect)
     if await anyio.Path(path).exists():
         return item(reasons=("it could not be moved to the trash",))
     return item(was_removed=True)

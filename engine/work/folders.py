@@ -140,7 +140,7 @@ class FolderWorkshop:
     async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove the folder only if it is empty: nothing else is provably not needed."""
         if state.plan.runtime.cleanup_on_complete:
-            await self.put_away(state, effect)
+            await self.release_unsettled(state, effect)
 
     async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
         """Remove a half-filled folder: it holds copies and nothing else."""
@@ -158,7 +158,7 @@ class FolderWorkshop:
         files = "1 file in it is" if held == 1 else f"{held} files in it are"
         return (f"{files} kept nowhere else",) if held else ()
 
-    async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+    async def release_unsettled(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove the folder only if it is empty."""
         folder = state.workers[effect.worker].begun.workspace
         if folder is not None:

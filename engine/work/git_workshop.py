@@ -320,7 +320,7 @@ class GitWorkshop:
         if is_settled:
             await self._comparisons.forget(self._pictures(state, effect.worker))
         if state.plan.runtime.cleanup_on_complete and is_settled:
-            await self.put_away(state, effect)
+            await self.release_unsettled(state, effect)
 
     async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
         """Remove a half-made worktree."""
@@ -341,7 +341,7 @@ class GitWorkshop:
             self._repo, space, with_branch=state.workers[effect.worker].begun.branch is None
         )
 
-    async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+    async def release_unsettled(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
         verdict = await self._verdict(state, effect)
         if verdict is not None and verdict.is_safe:

@@ -55,11 +55,11 @@ async def run_in_thread(
     try:
         ended = await watch.follow(lambda: run.state.workers[w.id])
     finally:
-        host.let_go()
+        host.release()
         activity.watch = None
     run.feed(ended)
     await tools.ledger.share([])
-    await watch.put_away()
+    await watch.close()
 
 
 def _gone(tools: Tools, w: Worker) -> f.AttemptEnded:

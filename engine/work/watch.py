@@ -356,7 +356,7 @@ class Watch:
         else:
             self.logbook.remark(LogKind.NOTE, "it hears it after this turn", self.clock.now())
 
-    async def put_away(self) -> None:
+    async def close(self) -> None:
         """Write down the rest of what was seen; nobody waits for it."""
         usage, now = self.logbook.usage, self.clock.now()
         await self.notebook.finish(usage, at=now, parsed_offset=self.read_to)

@@ -74,7 +74,7 @@ class Workshop(Protocol):
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Return why a workspace has to stay; nothing where it may go."""
 
-    async def put_away(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+    async def release_unsettled(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a workspace whose work still waits for a human; keep what is unproved."""
 
     async def drop_branch(

@@ -111,9 +111,9 @@ async def test_a_put_away_workspace_keeps_its_change(bench: Workbench) -> None:
         await run.wait()
         worker = f"{run.id}/one/worker_1"
         assert len(bench.worktrees()) == 1
-        assert await engine.put_away(worker)
+        assert await engine.release(worker)
         assert bench.worktrees() == []
-        await engine.let_go(run.id)
+        await engine.unload(run.id)
         assert (await engine.snapshot()).runs == ()
         assert isinstance(await engine.land(worker), Landed)
         seqs = [told.seq async for told in engine.events(run=run.id) if engine_end(engine, told)]
@@ -165,8 +165,8 @@ def test_programs_without_a_loop_ask_what_others_ask(bench: Workbench) -> None:
         assert engine.database(run.id, "one/worker_1").is_file()
         assert (engine.project, engine.guests) == (bench.project, ())
         assert isinstance(engine.land("one/worker_1", edits=Edits.REFUSE), Landed)
-        assert engine.put_away(f"{run.id}/one/worker_1")
-        engine.let_go(run.id)
+        assert engine.release(f"{run.id}/one/worker_1")
+        engine.unload(run.id)
         assert engine.resume_unfinished() == []
         assert engine.snapshot().runs == ()
         assert [summary.id for summary in engine.history()] == [run.id]

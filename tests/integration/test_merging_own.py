@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import WorkspaceError, WorktreeBusy
 from engine.git.checkout import keep_copies
-from engine.git.unfinished import let_go
+from engine.git.unfinished import remove_dead_locks
 from engine.messages import commands as c
 from engine.review.other_merges import BranchMerge, ToolFiles, ToolMerge
 from engine.review.own import OwnMerge
@@ -312,5 +312,5 @@ async def test_a_lock_of_one_that_lives_is_never_taken_away(built: RepositoryBui
             await merge.resolve(c.FinishResolving())
         assert lock.read_text() == living
     lock.write_text(f"plait landing own merge {me.pid} {me.create_time() - 60}\n")
-    await let_go(merge.repo)
+    await remove_dead_locks(merge.repo)
     assert not lock.exists()
