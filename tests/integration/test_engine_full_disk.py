@@ -17,9 +17,9 @@ from engine.phases import Phase
 from engine.run import performer
 from engine.run.journal import Journal
 from engine.work.checking import Checking
+from engine.work.git_workshop import GitWorkshop
 from engine.work.landing_work import LandingWork
 from engine.work.trouble import storage_trouble
-from engine.work.workshops import Workshops
 from tests.support.engine_runs import wait_view
 from tests.support.merging_runs import MergingPlace, land, reviewed
 
@@ -29,8 +29,8 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 QUOTA = GitFailed(["git", "add"], 128, f"fatal: write error: {os.strerror(errno.EDQUOT)}")
 BROKEN = StoreError(f"x cannot be written: {os.strerror(errno.EIO)}")
 PLACES: dict[str, tuple[type[Any], str]] = {
-    "prepare": (Workshops, "prepare"),
-    "collect": (Workshops, "collect"),
+    "prepare": (GitWorkshop, "prepare"),
+    "collect": (GitWorkshop, "collect"),
     "check": (Checking, "check"),
     "land": (LandingWork, "land"),
 }
@@ -104,8 +104,8 @@ async def test_what_is_no_trouble_of_the_disk_fails_as_before(
     place: MergingPlace, monkeypatch: pytest.MonkeyPatch
 ):
     """The negative control."""
-    failing = Failing(Workshops.collect, GitFailed(["git", "add"], 128, "fatal: bad object"))
-    monkeypatch.setattr(Workshops, "collect", failing.bound())
+    failing = Failing(GitWorkshop.collect, GitFailed(["git", "add"], 128, "fatal: bad object"))
+    monkeypatch.setattr(GitWorkshop, "collect", failing.bound())
     async with place.engine() as engine:
         run = await engine.start(place.workers("changed\n"))
         await run.wait()
