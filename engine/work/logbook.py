@@ -72,6 +72,11 @@ class Logbook:
         """The number of the line that is written next."""
         return self._next
 
+    @property
+    def newest(self) -> tuple[int, object]:
+        """Return what differs after every text that was written."""
+        return self._next, self._kept[-1] if self._kept else None
+
     def is_focused(self, monotonic: float) -> bool:
         """Somebody reads it now, so that what it writes should be seen at once."""
         return self.last_read is not None and monotonic - self.last_read < _FOCUS_S
