@@ -7,16 +7,31 @@ missed.
 """
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+)
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import anyio
 
 from engine.messages.events import LatestWins, Told
+from engine.messages.patches import ViewPatch
 
 KEPT = 4096
+PACE_S = 1 / 15
+"""How often views are told at most."""
+UNTOLD_S = 1.0
+"""How long a move that no event announces may stay untold."""
 Read = Callable[[str, int, int], Awaitable[list[Told]]]
 """Some of a run's events behind one number, up to and with another; none when there are no more."""
+Look = Callable[[], ViewPatch | None]
+"""Returns what is new of the views since it was called last."""
 
 
 def _key(told: Told) -> tuple[str, str, str]:
@@ -48,19 +63,24 @@ class Subscription:
         self.latest[key] = told
         self.wake.set()
 
-    async def events(self) -> AsyncIterator[Told]:
-        """Everything from this place on, until the bus is closed."""
-        while True:
-            self.wake = anyio.Event()
-            async for told in self._from_journals():
+    @property
+    def is_level(self) -> bool:
+        """Everything that was told is read."""
+        return not self.latest and self.position >= self.bus.count
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more will come."""
+        return self.bus.is_closed and self.position >= self.bus.count
+
+    async def news(self) -> AsyncIterator[Told]:
+        """Yield what was told since this was asked last."""
+        self.wake = anyio.Event()
+        async for told in self._from_journals():
+            yield told
+        for told in self._ready():
+            if told.seq is None or told.seq > self.after_seq:
                 yield told
-            for told in self._ready():
-                yield told
-            is_level = self.position >= self.bus.count
-            if self.bus.is_closed and is_level:
-                return
-            if not self.latest and is_level:
-                await self.wake.wait()
 
     async def _from_journals(self) -> AsyncIterator[Told]:
         """What is no longer in memory: run after run, each in its own order."""
@@ -135,13 +155,48 @@ class Bus:
     async def subscribe(
         self, run: str | None = None, after_seq: int = 0
     ) -> AsyncGenerator[Told, None]:
-        """Every event of a run (or of all) behind number `after_seq`, then the new ones."""
+        """Yield every event of a run (or of all) behind number `after_seq`, then the new ones."""
+        with self._subscribed(run, after_seq) as subscription:
+            while not subscription.is_over:
+                if subscription.is_level:
+                    await subscription.wake.wait()
+                async for told in subscription.news():
+                    yield told
+
+    async def watch(
+        self, look: Look, run: str | None = None, after_seq: int = 0
+    ) -> AsyncGenerator[Told | ViewPatch, None]:
+        """Yield the same events, and before them what is new of the views that they moved.
+
+        Nobody looks more often than the pace allows, and only once what was found before is read:
+        a slow reader and a flood of output both get the newest views. What no event announces is
+        looked for at times.
+        """
+        due, is_moved = 0.0, False
+        with self._subscribed(run, after_seq) as subscription:
+            while True:
+                if anyio.current_time() >= due:
+                    is_moved, patch = False, look()
+                    if patch is not None:
+                        yield patch
+                    due = anyio.current_time() + PACE_S
+                async for told in subscription.news():
+                    is_moved = True
+                    yield told
+                if subscription.is_over:
+                    return
+                if subscription.is_level:
+                    pause = due - anyio.current_time() if is_moved else UNTOLD_S
+                    with anyio.move_on_after(max(pause, 0.0)):
+                        await subscription.wake.wait()
+                        is_moved = True
+
+    @contextmanager
+    def _subscribed(self, run: str | None, after_seq: int) -> Iterator[Subscription]:
         subscription = Subscription(self, run, after_seq)
         self._subscriptions.add(subscription)
         try:
-            async for told in subscription.events():
-                if told.seq is None or told.seq > after_seq:
-                    yield told
+            yield subscription
         finally:
             self._subscriptions.discard(subscription)
 

@@ -1,7 +1,8 @@
 """Between the engine and the screens: the only place where engine events become messages.
 
-Events say that something moved; the view is then asked for once per frame, sooner where it was more
-than output, cleaned, and handed on.
+Patches come with the events: each is cleaned, applied to the view, and shown at the next frame,
+sooner where more than output has moved. The whole view is asked for at first, after a patch was
+lost, and at times for the figures of the machine. A port without patches is asked at every frame.
 An engine that is gone is told, not raised: agents go on without a console.
 """
 
@@ -38,6 +39,7 @@ from engine.messages.merging import (
     ReadConflicts,
     WeaveHunks,
 )
+from engine.messages.patches import ViewPatch, patched
 from engine.messages.questions import ListRuns, ReadDiff, ReadEngine, ReadLog, ReadRun
 from engine.messages.results import Change, CheckResult, EngineView, RunView, WorkerView
 from tui.present.clean import clean_code, clean_code_block, clean_tree
@@ -53,6 +55,8 @@ _SAMPLE_EVERY_S = 1.0
 _LONGEST_PAUSE_S = 5.0
 _SOON_S = 1 / 15
 _CHUNKS_PER_FRAME = 20
+_WHOLE_EVERY_S = 3.0
+"""How old the figures of the machine may be."""
 GONE = (EngineError, OSError, anyio.EndOfStream, anyio.ClosedResourceError)
 """What a port raises when its engine cannot be reached any more."""
 
@@ -121,6 +125,11 @@ class Bridge:
         self._happened = anyio.Event()
         self._watched: Watched | None = None
         self._after_seq = 0
+        self._next_patch: int | None = None
+        """The number of the patch that comes next; None while the port has sent none."""
+        self._patched_at = 0.0
+        self._is_whole_due = True
+        self._whole_at = 0.0
         self.decided: dict[tuple[str, str], int] = {}
         self.deliveries: dict[tuple[str, str, str], Delivery] = {}
         """What has become of words said to agents, by run, worker and text."""
@@ -327,13 +336,15 @@ class Bridge:
     async def _listen(self) -> None:
         """Take in events; when they end, look whether the engine is back, ever less often."""
         while True:
+            self._next_patch, self._patched_at = None, 0.0
             try:
-                async for told in self.port.events(self._after_seq):
+                async for told in self.port.events(self._after_seq, show=self._take_patch):
                     self._take(told)
                     self.nudge()
             except GONE:
                 if self.lost_since is None:
                     self.lost_since = self._clock()
+            self._is_whole_due = True
             self.nudge()
             self.tries += 1
             await anyio.sleep(min(0.25 * 2**self.tries, _LONGEST_PAUSE_S))
@@ -356,9 +367,25 @@ class Bridge:
             key = (told.run, told.event.worker)
             self.decided[key] = self.decided.get(key, 0) + 1
 
+    def _take_patch(self, patch: ViewPatch) -> None:
+        """Apply a patch, unless the view has been asked for since that patch was made."""
+        self.tries = 0
+        if patch.number != (self._next_patch or 0):
+            self._is_whole_due = True
+        self._next_patch, self._patched_at = patch.number + 1, patch.at
+        before = self.view
+        if before is not None and patch.at >= before.at:
+            view = patched(before, clean_tree(patch))
+            self._show(view)
+            if _seqs(view) != _seqs(before):
+                self._happened.set()
+        self.nudge()
+
     async def _look(self) -> None:
         try:
-            await self._see()
+            is_old = self._clock() - self._whole_at >= _WHOLE_EVERY_S
+            if self._is_whole_due or self._next_patch is None or is_old:
+                await self._see()
             await self._read_log()
         except GONE:
             if self.lost_since is None:
@@ -369,12 +396,22 @@ class Bridge:
 
     async def _see(self) -> None:
         """Take the newest view; one that was overtaken by a newer one is dropped."""
-        view = clean_tree(await self.port.ask(ReadEngine()))
-        if self.view is None or view.at >= self.view.at:
-            self.view = view
-            self._sample(view)
-            self._has_seen.set()
-            self._has_seen = anyio.Event()
+        is_due, self._is_whole_due = self._is_whole_due, False
+        try:
+            view = clean_tree(await self.port.ask(ReadEngine()))
+            if view.at >= max(self._patched_at, self.view.at if self.view else 0.0):
+                is_due, self._whole_at = False, self._clock()
+                self._show(view)
+            elif is_due:  # a patch has overtaken it
+                self.nudge()
+        finally:
+            self._is_whole_due |= is_due
+
+    def _show(self, view: EngineView) -> None:
+        self.view = view
+        self._sample(view)
+        self._has_seen.set()
+        self._has_seen = anyio.Event()
 
     async def _read_log(self) -> None:
         for _ in range(_CHUNKS_PER_FRAME):
@@ -408,6 +445,10 @@ class Bridge:
             share = max(seconds - history.seconds, 0.0) / (now - history.at) * 100
             history.shares.append(share)
             history.seconds, history.at = seconds, now
+
+
+def _seqs(view: EngineView) -> list[tuple[str, int]]:
+    return [(run.run, run.seq) for run in view.runs]
 
 
 def _why(error: BaseException) -> str:

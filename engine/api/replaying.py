@@ -33,6 +33,7 @@ from engine.site.place import find_place
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from engine.messages.patches import Show
     from engine.port.port import EnginePort
     from engine.store.store import Store
 
@@ -154,9 +155,11 @@ class Replay:
         lines = await self._lines(question.worker, question.attempt or shown.attempt, now)
         return newest(lines, question.after, question.most)
 
-    async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
+    async def events(
+        self, after_seq: int = 0, *, run: str | None = None, show: Show | None = None
+    ) -> AsyncIterator[Told]:
         """Yield what happened, when its time comes; between, that time goes on."""
-        del run
+        del run, show
         told = [one for one in self._told if (one.seq or 0) > after_seq]
         while True:
             now, moved = self.now(), self._moved

@@ -24,6 +24,7 @@ from engine import errors
 from engine.errors import EngineError
 from engine.messages.commands import Command, Reply
 from engine.messages.events import Told
+from engine.messages.patches import Show, ViewPatch
 from engine.messages.questions import A, Ask, answer_type
 from engine.messages.roles import Role
 from engine.port import capability
@@ -147,14 +148,21 @@ class RemoteEngine:
         reply: Reply = load(Reply, await self._ask("command", command=dump(command)))
         return reply
 
-    async def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """What happened behind a number, then what happens."""
-        number, receiver = await self._request("events", after=after_seq, run=run)
+    async def events(
+        self, after_seq: int = 0, *, run: str | None = None, show: Show | None = None
+    ) -> AsyncIterator[Told]:
+        """Tell what happened behind a number, then what happens; show what is new of the views."""
+        asked = {"after": after_seq, "run": run, "views": show is not None}
+        number, receiver = await self._request("events", **asked)
         try:
             async for message in receiver:
                 if "item" not in message:
                     return
-                yield load(Told, message["item"])
+                news = load(Told | ViewPatch, message["item"])
+                if isinstance(news, Told):
+                    yield news
+                elif show is not None:
+                    show(news)
         finally:
             self._forget(number, receiver)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from engine.messages.commands import Command, Reply
     from engine.messages.events import Told
+    from engine.messages.patches import Show
     from engine.messages.questions import A, Ask
 
 
@@ -28,5 +29,11 @@ class EnginePort(Protocol):
             EngineError: It cannot be answered, and why.
         """
 
-    def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """Tell what happened behind a number, then what happens."""
+    def events(
+        self, after_seq: int = 0, *, run: str | None = None, show: Show | None = None
+    ) -> AsyncIterator[Told]:
+        """Tell what happened behind a number, then what happens.
+
+        Patches of the views of all runs are given to `show`, each at its place in that. A port
+        that gives none before its first event has none: what it shows must be asked for.
+        """

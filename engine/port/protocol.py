@@ -2,14 +2,14 @@
 
     → {"id": 1, "do": "command", "command": {…}}          ← {"id": 1, "ok": {…}}
     → {"id": 2, "do": "ask", "question": {"type": "ReadRun", …}}        ← {"id": 2, "ok": {…}}
-    → {"id": 3, "do": "events", "after": 0}               ← {"id": 3, "item": {…}} … {"id": 3, "end": true}
+    → {"id": 3, "do": "events", "after": 0, "views": true} ← {"id": 3, "item": {…}} … {"id": 3, "end": true}
     errors: {"id": 4, "error": "…", "hint": "…"}
 
 The first line the engine sends says who it is, in which version, and a nonce. The first line of the
 client names its role and proves that it knows the engine's key; the engine proves the same.
 
-    ← {"v": 4, "plait": "engine", "pid": 7, "nonce": "…"}
-    → {"v": 4, "role": "owner", "nonce": "…", "proof": "…"}       ← {"role": "owner", "proof": "…"}
+    ← {"v": 5, "plait": "engine", "pid": 7, "nonce": "…"}
+    → {"v": 5, "role": "owner", "nonce": "…", "proof": "…"}       ← {"role": "owner", "proof": "…"}
 """  # noqa: E501  the exchange reads best on one line
 
 import json
@@ -21,7 +21,7 @@ from anyio.abc import SocketStream
 
 from engine.errors import EngineError
 
-VERSION = 4
+VERSION = 5
 LONGEST_LINE = 64 << 20
 LONGEST_GREETING = 4096
 GREETING_S = 5.0

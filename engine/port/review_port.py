@@ -15,6 +15,7 @@ from engine.messages import questions as q
 from engine.messages.commands import Command, Refused, Reply, ResolutionAction
 from engine.messages.events import Told
 from engine.messages.logs import LogChunk
+from engine.messages.patches import Show
 from engine.messages.questions import A, Ask
 from engine.messages.results import EngineView, Outcome, RunView, StepView, WorkerView
 from engine.phases import Phase
@@ -77,8 +78,11 @@ class ReviewPort:
             case _:
                 raise WorkspaceError("this is a merge of your own: no agent has a part in it")
 
-    def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """A word after each decision."""
+    def events(
+        self, after_seq: int = 0, *, run: str | None = None, show: Show | None = None
+    ) -> AsyncIterator[Told]:
+        """Tell of each decision; the one view is asked for."""
+        del show
         return self._bus.subscribe(run, after_seq)
 
     async def _conflicts(self, path: str) -> m.ConflictView:

@@ -296,8 +296,9 @@ class _Conversation:
 
     async def _tell_events(self, message: dict[str, Any]) -> None:
         number, run = message.get("id"), message.get("run")
-        stream = self._coordinator.events(int(message.get("after", 0)), run=run)
-        async for told in stream:
+        after, is_shown = int(message.get("after", 0)), message.get("views") is True
+        begin = self._coordinator.watch if is_shown else self._coordinator.events
+        async for told in begin(after, run=run):
             await self._wire.send({"id": number, "item": await self._shown(dump(told))})
         await self._wire.send({"id": number, "end": True})
 

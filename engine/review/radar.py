@@ -29,7 +29,7 @@ from engine.git.runner import Repo
 from engine.ids import WorkerId
 from engine.merge import SideNames
 from engine.messages.events import ClashPredicted, LatestWins
-from engine.messages.results import Clash, Moment, RunView, StepView, WorkerView
+from engine.messages.results import Clash, Moment, WorkerView
 from engine.phases import Phase
 from engine.private import private_folder
 from engine.review.conflicts import conflict_paths, read_conflicts
@@ -147,24 +147,16 @@ class Radar:
     def _is_running(self) -> bool:
         return any(w.phase is Phase.RUNNING for w in self._run.state.workers.values())
 
-    def shown(self, view: RunView) -> RunView:
-        """Return a view with the predictions for each worker."""
-        steps = tuple(self._step(step) for step in view.steps)
-        return replace(view, steps=steps, radar_share=round(self.share, 3))
+    def predicted(self, worker: str) -> tuple[tuple[Clash, ...], int, bool]:
+        """Return the clashes of a worker, the commits it is behind, and if it was looked at."""
+        return self.clashes.get(worker, ()), self.behind.get(worker, 0), worker in self.behind
 
-    def _step(self, step: StepView) -> StepView:
-        return replace(step, workers=tuple(self._worker(worker) for worker in step.workers))
-
-    def _worker(self, worker: WorkerView) -> WorkerView:
+    def shown(self, worker: WorkerView) -> WorkerView:
+        """Return a worker's view with what is predicted for it."""
         if worker.phase.is_settled:
             return worker
-        name = worker.worker
-        return replace(
-            worker,
-            clashes=self.clashes.get(name, ()),
-            behind=self.behind.get(name, 0),
-            is_radar_seen=name in self.behind,
-        )
+        clashes, behind, is_seen = self.predicted(worker.worker)
+        return replace(worker, clashes=clashes, behind=behind, is_radar_seen=is_seen)
 
     async def look(self) -> None:
         """Take snapshots, merge them in pairs, and publish what has changed in the predictions.

@@ -8,6 +8,7 @@ from engine.errors import EngineError
 from engine.ids import RunId
 from engine.messages import commands as c
 from engine.messages.events import Landed, Told
+from engine.messages.patches import Show, ViewPatch
 from engine.messages.questions import A, Ask
 from engine.phases import Phase
 from engine.run.answers import answer
@@ -26,9 +27,28 @@ class Coordinator:
         """Answer a question."""
         return await answer(self.runs, question)
 
-    def events(self, after_seq: int = 0, *, run: str | None = None) -> AsyncIterator[Told]:
-        """Yield the events behind a number, then each new one."""
-        return self.runs.tools.bus.subscribe(run, after_seq)
+    def events(
+        self, after_seq: int = 0, *, run: str | None = None, show: Show | None = None
+    ) -> AsyncIterator[Told]:
+        """Tell what happened behind a number, then what happens; show what is new of the views."""
+        if show is None:
+            return self.runs.tools.bus.subscribe(run, after_seq)
+        return self._events_shown(after_seq, run, show)
+
+    async def _events_shown(
+        self, after_seq: int, run: str | None, show: Show
+    ) -> AsyncIterator[Told]:
+        async for news in self.watch(after_seq, run=run):
+            if isinstance(news, ViewPatch):
+                show(news)
+            else:
+                yield news
+
+    def watch(
+        self, after_seq: int = 0, *, run: str | None = None
+    ) -> AsyncIterator[Told | ViewPatch]:
+        """Yield the same events, and before them what is new of the views."""
+        return self.runs.tools.bus.watch(self.runs.views().news, run, after_seq)
 
     async def command(self, command: c.Command) -> c.Reply:
         """Carry out a command, or say why not."""

@@ -31,7 +31,7 @@ from engine.run.allotment import admitted, allot
 from engine.run.journal import Journal
 from engine.run.judge import find_worker
 from engine.run.live_run import LiveRun
-from engine.run.view import run_view
+from engine.run.view import Views, run_view
 from engine.site.in_thread import has_threads
 from engine.speaking import speaker, this_process
 from engine.store.codec import to_json
@@ -250,8 +250,11 @@ class Runs:
 
     def viewed(self, live: LiveRun) -> RunView:
         """Return a run of this engine as consoles see it, with what its radar predicts."""
-        view, radar = run_view(live), self._radars.get(live.run)
-        return view if radar is None else radar.shown(view)
+        return run_view(live, self._radars.get(live.run))
+
+    def views(self) -> Views:
+        """Return the views of a new observer, who has seen nothing yet."""
+        return Views(self._runs, self._radars, self.tools.clock)
 
     def note_command(self, live: LiveRun, command: str, worker: str) -> None:
         """Write down who gave a command that was accepted."""

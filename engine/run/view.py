@@ -1,35 +1,96 @@
 """What a console is shown: a run's state, with what only this engine knows of it right now."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
+from engine.clock import Clock
 from engine.core.outcome import chosen_of, is_choice_due, run_outcome, step_outcome, verdict
 from engine.core.state import RunState, Worker, usages_of
-from engine.ids import WorkerId
+from engine.ids import RunId, WorkerId
 from engine.limits import summed
+from engine.messages.patches import ViewPatch, patch_between
 from engine.messages.results import RunView, StepView, WorkerView
 from engine.phases import Phase
 from engine.plan.model import PlannedStep
+from engine.review.radar import Radar
 from engine.run.live_run import LiveRun
 from engine.work.logbook import Logbook
 
 Logbooks = Mapping[tuple[WorkerId, int], Logbook]
+_Show = Callable[[RunState, Worker, Logbook | None], WorkerView]
 
 
-def run_view(live: LiveRun) -> RunView:
-    """A run of this engine as it stands."""
-    view = view_of(live.state, live.logbooks)
+class Views:
+    """The views of an engine's runs as one observer has them, and what of them is new.
+
+    A worker's view is made again only where something moved that it is made of.
+    """
+
+    def __init__(
+        self, runs: Mapping[RunId, LiveRun], radars: Mapping[RunId, Radar], clock: Clock
+    ) -> None:
+        self._runs = runs
+        self._radars = radars
+        self._clock = clock
+        self._told: tuple[RunView, ...] = ()
+        self._number = 0
+        self._made: dict[RunId, dict[WorkerId, tuple[object, WorkerView]]] = {}
+
+    def news(self) -> ViewPatch | None:
+        """Return what has moved since this was asked last; None where nothing has."""
+        self._made = {run: self._made.get(run, {}) for run in self._runs}
+        seen = tuple(self._view(live) for live in self._runs.values())
+        patch = patch_between(self._told, seen, number=self._number, at=self._clock.now())
+        self._told = seen
+        self._number += patch is not None
+        return patch
+
+    def _view(self, live: LiveRun) -> RunView:
+        radar = self._radars.get(live.run)
+        return run_view(live, radar, partial(self._worker, radar))
+
+    def _worker(
+        self, radar: Radar | None, state: RunState, w: Worker, logbook: Logbook | None
+    ) -> WorkerView:
+        made = self._made[state.run]
+        signs = (w, state.plan, _log_signs(logbook), radar and radar.predicted(str(w.id)))
+        if (known := made.get(w.id)) is None or known[0] != signs:
+            known = made[w.id] = signs, _predicted_view(radar, state, w, logbook)
+        return known[1]
+
+
+def _log_signs(logbook: Logbook | None) -> object:
+    """Return everything of a log that a worker's view is made of."""
+    return logbook and (
+        *(logbook.attempt, logbook.newest, logbook.last_output_at, logbook.usage),
+        *(logbook.hears, logbook.is_ended, logbook.tool, logbook.progress),
+    )
+
+
+def _predicted_view(
+    radar: Radar | None, state: RunState, w: Worker, logbook: Logbook | None
+) -> WorkerView:
+    view = worker_view(state, w, logbook)
+    return view if radar is None else radar.shown(view)
+
+
+def run_view(live: LiveRun, radar: Radar | None, show: _Show | None = None) -> RunView:
+    """Return a run of this engine as it stands, with what its radar predicts."""
+    view = view_of(live.state, live.logbooks, show or partial(_predicted_view, radar))
     return replace(
         view,
         seq=live.seq,
         logins=live.login_views(),
+        radar_share=round(radar.share, 3) if radar is not None else 0.0,
         trouble=live.troubles.told,
         is_stopping=live.is_stopping,
     )
 
 
-def view_of(state: RunState, logbooks: Logbooks) -> RunView:
-    """A run as it stands, living or not."""
+def view_of(state: RunState, logbooks: Logbooks, show: _Show | None = None) -> RunView:
+    """Return a run as it stands, living or not."""
+    show = show or worker_view
     return RunView(
         run=state.run,
         name=state.plan.name,
@@ -40,21 +101,28 @@ def view_of(state: RunState, logbooks: Logbooks) -> RunView:
         is_waiting=state.is_waiting_told,
         cap=state.cap,
         target=state.plan.runtime.target,
-        steps=tuple(_step_view(state, step, logbooks) for step in state.plan.steps),
+        steps=tuple(
+            _step_view(
+                state,
+                step,
+                tuple(
+                    show(state, w, logbooks.get((w.id, w.attempt.number)))
+                    for w in state.workers_of(step.name)
+                ),
+            )
+            for step in state.plan.steps
+        ),
         auto_merge=state.plan.runtime.auto_merge,
     )
 
 
-def _step_view(state: RunState, step: PlannedStep, logbooks: Logbooks) -> StepView:
+def _step_view(state: RunState, step: PlannedStep, workers: tuple[WorkerView, ...]) -> StepView:
     chosen = chosen_of(state, step)
     return StepView(
         name=step.name,
         dependencies=step.dependencies,
         outcome=step_outcome(state, step),
-        workers=tuple(
-            worker_view(state, w, logbooks.get((w.id, w.attempt.number)))
-            for w in state.workers_of(step.name)
-        ),
+        workers=workers,
         is_choice_due=is_choice_due(state, step),
         chosen=str(chosen) if chosen is not None else None,
         policy=str(step.policy),
@@ -80,7 +148,7 @@ def _attempts_allowed(state: RunState, w: Worker) -> int:
 
 
 def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerView:
-    """One worker as it stands."""
+    """Return one worker as it stands."""
     planned = state.planned(w.id)
     agent = state.agent_of(w.id)
     ended, conflict = w.attempt.ended, w.review.conflict

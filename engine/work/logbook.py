@@ -72,6 +72,11 @@ class Logbook:
         """Return the number of the next line."""
         return self._next
 
+    @property
+    def newest(self) -> tuple[int, object]:
+        """Return what differs after every text that was written."""
+        return self._next, self._kept[-1] if self._kept else None
+
     def is_focused(self, monotonic: float) -> bool:
         """Return whether somebody reads it now, so that new output should appear at once."""
         return self.last_read is not None and monotonic - self.last_read < _FOCUS_S

@@ -34,7 +34,7 @@ from tests.support import consoles
 from tui.app import Options, PlaitApp
 
 class Feeding(consoles.FakePort):
-    async def events(self, after_seq: int = 0):
+    async def events(self, after_seq: int = 0, *, show: object = None):
         count = 0
         while True:
             await anyio.sleep(0.05)

@@ -31,7 +31,7 @@ from tests.support import consoles
 from tui.app import Options, PlaitApp
 
 class Calling(consoles.FakePort):
-    async def events(self, after_seq=0):
+    async def events(self, after_seq=0, *, show=None):
         while self.snapshots == 0:
             await anyio.sleep(0.01)
         self.shown = consoles.csvlite()

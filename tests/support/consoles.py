@@ -362,7 +362,8 @@ class FakePort:
         self.commands.append(command)
         return self.answer(command)
 
-    async def events(self, after_seq: int = 0) -> AsyncIterator[Told]:
+    async def events(self, after_seq: int = 0, *, show: object = None) -> AsyncIterator[Told]:
+        del show
         sent = 0
         while True:
             self._fail_if_gone()

@@ -1,5 +1,6 @@
 """The stream of events: whole for whoever reads late or slowly, and not all of it in memory."""
 
+import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
-from engine.bus import Bus
+from engine import bus
+from engine.bus import PACE_S, Bus
 from engine.core import facts as f
 from engine.ids import RunId
-from engine.messages.events import StepSettled, Told
+from engine.messages.events import OutputAppended, StepSettled, Told
+from engine.messages.patches import ViewPatch
 from engine.messages.results import Outcome
 from engine.run.journal import Journal, read_told
 from engine.store.layout import Layout
@@ -82,3 +85,66 @@ async def test_a_slow_subscriber_that_is_overtaken_misses_nothing(stream: Stream
         stream.bus.close()
     for run in RUNS:
         assert numbers(got, run) == list(range(1, 12 * ALL // 2 + 1))
+
+
+def patch(number: int) -> ViewPatch:
+    return ViewPatch(number=number, at=0.0, order=())
+
+
+def output(offset: int) -> OutputAppended:
+    return OutputAppended(worker="a/worker_1", attempt=1, offset=offset)
+
+
+async def test_what_an_event_moved_comes_before_it(stream: Stream):
+    looks = itertools.count()
+    stream.tell(1)
+    stream.bus.close()
+    news = [each async for each in stream.bus.watch(lambda: patch(next(looks)))]
+    assert [type(each) for each in news] == [ViewPatch, Told]
+
+
+async def test_a_flood_of_output_is_looked_at_no_more_often_than_the_pace(stream: Stream):
+    looks: list[float] = []
+
+    def look() -> ViewPatch:
+        looks.append(anyio.current_time())
+        return patch(len(looks) - 1)
+
+    async def flood() -> None:
+        for n in range(300):
+            stream.bus.mention("r1", output(n), at=0.0, after=0)
+            await anyio.sleep(0.001)
+        stream.bus.close()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(flood)
+        async for _ in stream.bus.watch(look):
+            pass
+    assert len(looks) >= 3
+    assert all(later - one >= PACE_S for one, later in itertools.pairwise(looks))
+
+
+async def test_a_slow_reader_gets_the_newest_views_and_none_of_those_between(stream: Stream):
+    moves = 0
+    watched = stream.bus.watch(lambda: patch(moves))
+    seen = []
+    for _ in range(3):
+        news = await anext(watched)
+        assert isinstance(news, ViewPatch)
+        seen.append(news.number)
+        moves += 100
+        await anyio.sleep(PACE_S)
+    await watched.aclose()
+    assert seen == [0, 100, 200]
+
+
+async def test_what_no_event_announces_is_found_after_a_while(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bus, "UNTOLD_S", 0.01)
+    found = iter([patch(0), None, None])
+    watched = stream.bus.watch(lambda: next(found, patch(1)))
+    assert await anext(watched) == patch(0)
+    with anyio.fail_after(5):
+        assert await anext(watched) == patch(1)
+    await watched.aclose()
