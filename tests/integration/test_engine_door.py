@@ -5,9 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
@@ -319,7 +320,15 @@ async def test_nobody_can_keep_an_engine_from_listening_by_a_planted_name(
     assert [path.name for path in shared.iterdir()] == [planted.name]
 
 
-async def test_a_runtime_folder_that_others_can_enter_is_not_used(place: Place):
+@pytest.fixture
+def short_place() -> Iterator[Place]:
+    """Make a place with a path short enough for a socket, which pytest's own may not be."""
+    with TemporaryDirectory() as folder:
+        yield Place(Path(folder))
+
+
+async def test_a_runtime_folder_that_others_can_enter_is_not_used(short_place: Place):
+    place = short_place
     runtime = place.tmp_path / "runtime"
     runtime.mkdir()
     runtime.chmod(0o755)

@@ -18,6 +18,7 @@ from tests.support.processes import wait_until
 pytestmark = pytest.mark.anyio
 
 A = "a/worker_1"
+SAID = "half of it is done"
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def with_session(place: Place) -> dict[str, Any]:
 
 def without_session(place: Place) -> dict[str, Any]:
     """A command that reads its prompt, says that it is half done and waits; later it goes on."""
-    told = f"cat > {place.outside}/told; echo half of it is done"
+    told = f"cat > {place.outside}/told; echo {SAID}"
     again = f"test -e half && cp half {place.outside}/found && exit; echo begun > half"
     wait = f"touch {place.outside}/on; exec sleep 600"
     return {"adapter": "command", "argv": ["sh", "-c", f"{told}; {again}; {wait}"]}
@@ -46,6 +47,11 @@ async def wait_begun(place: Place, engine: Engine, run: Run) -> None:
     await to_thread.run_sync((place.outside / "on").unlink)
 
 
+async def wait_recorded(engine: Engine, run: Run, text: str) -> None:
+    """Wait until an agent's words are recorded: those in the pipe die with their keeper."""
+    await wait_worker(engine, run, A, lambda w: any(text in line for line in w.last_lines))
+
+
 def kill_keeper(place: Place) -> None:
     """Kill whoever keeps the attempt."""
     for process in filter(None, map(proc.look, place.living())):
@@ -53,13 +59,15 @@ def kill_keeper(place: Place) -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
-async def broken_off(place: Place, agent: dict[str, Any], way: str) -> RunReport:
+async def broken_off(place: Place, agent: dict[str, Any], way: str, *, said: str = "") -> RunReport:
     """The report of a run whose only attempt was broken off once."""
     plan = place.manifest({"name": "a", "agent": agent, "prompt": "Do the thing."})
     if way == "keeper killed":
         async with place.engine() as engine:
             run = await engine.start(plan)
             await wait_begun(place, engine, run)
+            if said:
+                await wait_recorded(engine, run, said)
             await to_thread.run_sync(kill_keeper, place)
             return await run.wait()
     async with place.engine() as engine:
@@ -81,11 +89,11 @@ async def test_a_session_is_taken_up_in_the_tree_it_left(place: Place, way: str)
 
 @pytest.mark.parametrize("way", ["keeper killed", "engine closed"])
 async def test_an_agent_without_a_session_is_told_what_it_had_done(place: Place, way: str):
-    report = await broken_off(place, without_session(place), way)
+    report = await broken_off(place, without_session(place), way, said=SAID)
     assert report.steps["a"].worker_results[0].attempts == 2
     told = (place.outside / "told").read_text()
     assert (place.outside / "found").read_text() == "begun\n"
-    for words in ("Do the thing.", "Go on where you stopped", "half of it is done"):
+    for words in ("Do the thing.", "Go on where you stopped", SAID):
         assert words in told, told
 
 
