@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -42,6 +43,9 @@ _MAY_BLOCK = (
 
 
 def pytest_configure() -> None:
+    for number in (signal.SIGHUP, signal.SIGQUIT):  # ignored by all under `nohup` and `&`
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     if not _PLAIN.fullmatch(tempfile.gettempdir()):
         _work_in_a_plain_folder()
     if IS_PORTABLE:

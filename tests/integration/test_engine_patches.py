@@ -97,7 +97,7 @@ async def test_a_console_shows_what_the_engine_shows_and_asks_for_it_once(place:
         assert [run.run for run in runs] == [first.id, second.id]
         assert runs[0].worker("a/worker_1").last_lines
         assert port.wholes - wholes <= 1 + (time.monotonic() - began) / 3.0
-        await engine._coordinator.runs.let_go(runs[0].run)  # type: ignore[arg-type]
+        await engine._coordinator.runs.unload(runs[0].run)  # type: ignore[arg-type]
         assert [run.run for run in await alike(bridge, engine)] == [second.id]
 
 
