@@ -324,7 +324,9 @@ async def test_nobody_can_keep_an_engine_from_listening_by_a_planted_name(
 def short_place() -> Iterator[Place]:
     """Make a place with a path short enough for a socket, which pytest's own may not be."""
     with TemporaryDirectory() as folder:
-        yield Place(Path(folder))
+        inner = Path(folder, "place")
+        inner.mkdir()
+        yield Place(inner)
 
 
 async def test_a_runtime_folder_that_others_can_enter_is_not_used(short_place: Place):
