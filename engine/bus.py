@@ -25,9 +25,9 @@ from engine.messages.patches import ViewPatch
 
 KEPT = 4096
 PACE_S = 1 / 15
-"""How often views are told at most."""
+"""Shortest time between two patches of the views."""
 UNTOLD_S = 1.0
-"""How long a move that no event announces may stay untold."""
+"""Longest time until a change that no event announces is sent."""
 Read = Callable[[str, int, int], Awaitable[list[Told]]]
 """Some of a run's events behind one number, up to and with another; none when there are no more."""
 Look = Callable[[], ViewPatch | None]

@@ -26,7 +26,7 @@ _HANDLE = _READ if IS_PORTABLE else os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _SYS_OPENAT2 = 437  # the same number on every architecture
 _NO_SYMLINKS, _BENEATH = 0x04, 0x08
 _LONGEST = 3500
-"""How many bytes of a path one call is given; the kernel takes 4096."""
+"""Longest path in bytes that one call gets; the kernel accepts 4096."""
 _LACKING = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN})
 
 

@@ -16,7 +16,7 @@ from engine.beneath.opening import (
 )
 
 LONGEST_PATH = 4095
-"""What a system call takes as a path, without its final zero byte."""
+"""Longest path in bytes that a system call accepts, without its final zero byte."""
 
 _MOST_ODD = 1000
 

@@ -87,7 +87,7 @@ TELLERS: Mapping[type[f.WorkerFactBase], Callable[..., None]] = dict(
         _hears(f.LimitsSet, dialogue.limits_set),
     )
 )
-"""Which function hears which fact of a worker; a test holds it to be complete."""
+"""The function that applies each fact of a worker; a test holds the table complete."""
 
 
 def advance(state: RunState, fact: f.Fact) -> tuple[RunState, list[Effect]]:

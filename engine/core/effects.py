@@ -1,4 +1,4 @@
-"""What the core wants done: imperative, idempotent, performed by `engine.run`.
+"""Define the effects that the core asks for: idempotent, performed by `engine.run`.
 
 Each phase has one entry effect, issued again after a recovery; the rest are small acts on an
 attempt that runs, or events to be told.

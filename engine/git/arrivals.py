@@ -16,7 +16,7 @@ from engine.git.settings import Signature
 
 ARRIVING = "refs/collect"
 MOST_REFS = 200
-"""How many refs of one attempt have a name of their own."""
+"""Most refs of one attempt that keep a name of their own."""
 TOGETHER = "others"
 """The ref that keeps what has none."""
 LOST = "lost/"

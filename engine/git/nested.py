@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 20
 _MOST_TOLD = 20
 _BARE = frozenset({"HEAD", "objects", "refs"})
 _LEADING = ("config.worktree", "commondir", "gitdir")
-"""What leads a repository to other settings than its `config`."""
+"""Settings that lead a repository to other files than its `config`."""
 _HARMLESS = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|symlinks"
     r"|precomposeunicode|abbrev|autocrlf|eol|safecrlf|quotepath|sharedrepository)"
