@@ -22,32 +22,32 @@ from textual.filter import LineFilter, NoColor
 from textual.worker import WorkType
 
 from tui.keys import read_key_file
-from tui.screens.opening import OpeningScreen, PaintedScreen
+from tui.kit.opening import OpeningScreen, PaintedScreen
+from tui.kit.palette import Palette
+from tui.kit.terminal import SturdyDriver
 from tui.theming import DEFAULT, Theme, load_all
-from tui.widgets.palette import Palette
-from tui.widgets.terminal import SturdyDriver
 
 if TYPE_CHECKING:  # the first frame needs none of it
     from engine.api import EnginePort
     from tui.bridge import LogGrew
-    from tui.present.attention import Needs
-    from tui.screens.base import BoardScreen
-    from tui.screens.living import Living
-    from tui.screens.session import Player, Session
+    from tui.kit.living import Living
+    from tui.kit.screen import BoardScreen
+    from tui.kit.session import Player, Session
+    from tui.words.attention import Needs
 
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
 _RISEN_S = 0.6
 _REMEMBER_S = 5.0
 _SCREENS = {
-    "fleet": ("fleet", "FleetScreen"),
-    "worker": ("worker", "WorkerScreen"),
-    "diff": ("diff", "DiffScreen"),
-    "compare": ("compare", "CompareScreen"),
-    "review": ("review", "ReviewScreen"),
-    "inbox": ("inbox", "InboxScreen"),
-    "plan": ("others", "PlanScreen"),
-    "runs": ("others", "RunsScreen"),
+    "fleet": ("fleet.screen", "FleetScreen"),
+    "worker": ("worker.screen", "WorkerScreen"),
+    "diff": ("diff.screen", "DiffScreen"),
+    "compare": ("compare.screen", "CompareScreen"),
+    "review": ("review.screen", "ReviewScreen"),
+    "inbox": ("inbox.screen", "InboxScreen"),
+    "plan": ("plan.screen", "PlanScreen"),
+    "runs": ("runs.screen", "RunsScreen"),
 }
 """Where each screen is; loaded when it is first gone to, and not before the first paint."""
 
@@ -149,8 +149,8 @@ class PlaitApp(App[None]):
     def living(self) -> Living:
         """What knows of runs and workers; loaded when it is first asked for."""
         from tui.bridge import Bridge  # noqa: PLC0415  the first frame is painted before
-        from tui.screens.living import Living  # noqa: PLC0415  likewise
-        from tui.screens.session import Session  # noqa: PLC0415  likewise
+        from tui.kit.living import Living  # noqa: PLC0415  likewise
+        from tui.kit.session import Session  # noqa: PLC0415  likewise
 
         options = self._options
         session = Session(

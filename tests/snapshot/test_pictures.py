@@ -13,14 +13,14 @@ from engine.messages.results import EngineView
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, csvlite, log_lines, many
 from tui.app import Options, PlaitApp
-from tui.present.ink import Ink, Role, Row, Span, fit, grounded, words
-from tui.present.looks import LEGEND, chip, glyph
-from tui.present.meters import meter
-from tui.screens.diff import DiffScreen
-from tui.screens.worker import WorkerScreen
+from tui.ink import Ink, Role, Row, Span, fit, grounded, words
+from tui.kit.inked import Board
+from tui.kit.meters import meter
+from tui.kit.palette import Palette
+from tui.screens.diff.screen import DiffScreen
+from tui.screens.worker.screen import WorkerScreen
 from tui.theming import BUILT_IN, built_in
-from tui.widgets.board import Board
-from tui.widgets.palette import Palette
+from tui.words.looks import LEGEND, chip, glyph
 
 Compare = Callable[..., bool]
 _RUNNING = "implement/worker_1"

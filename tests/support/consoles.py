@@ -37,11 +37,11 @@ from engine.messages.results import (
 )
 from engine.phases import Phase, StopCause
 from tui.app import Options, PlaitApp
+from tui.ink import text_of
 from tui.keys import default_keymap
-from tui.present.help import HelpPage
-from tui.present.ink import text_of
-from tui.present.pickers import Picker
-from tui.screens.base import BoardScreen
+from tui.kit.help import HelpPage
+from tui.kit.pickers import Picker
+from tui.kit.screen import BoardScreen
 
 NOW = 1_800_000_000.0
 """When every scripted view plays."""

@@ -19,10 +19,10 @@ from tests.support.consoles import (
     many,
     opened,
 )
+from tui.ink import row_width
 from tui.keys import default_keymap
-from tui.present.ink import row_width
-from tui.screens.base import BoardScreen
-from tui.screens.keyed import KeyedScreen
+from tui.kit.keyed import KeyedScreen
+from tui.kit.screen import BoardScreen
 
 pytestmark = pytest.mark.anyio
 _NOT = {"ctrl+q", "ctrl+z", "ctrl+c", "q"}

@@ -25,13 +25,13 @@ from tests.support.consoles import (
 )
 from tui.app import _SCREENS, Options, PlaitApp
 from tui.bridge import LogGrew
+from tui.ink import Row, Zone, text_of
 from tui.keys import SCREENS
-from tui.present.help import HelpEntry, HelpPage
-from tui.present.ink import Row, Zone, text_of
-from tui.screens.base import BoardScreen
-from tui.screens.keyed import KeyedScreen
-from tui.screens.opening import OpeningScreen
-from tui.screens.worker import WorkerScreen
+from tui.kit.help import HelpEntry, HelpPage
+from tui.kit.keyed import KeyedScreen
+from tui.kit.opening import OpeningScreen
+from tui.kit.screen import BoardScreen
+from tui.screens.worker.screen import WorkerScreen
 
 pytestmark = pytest.mark.anyio
 RUNNING = "implement/worker_1"

@@ -25,9 +25,9 @@ from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
 from tui.keys import SCREENS, actions_on, default_keymap
-from tui.present.help import HelpPage
-from tui.present.pickers import Picker
-from tui.screens import base
+from tui.kit import screen as base
+from tui.kit.help import HelpPage
+from tui.kit.pickers import Picker
 
 pytestmark = pytest.mark.anyio
 ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"

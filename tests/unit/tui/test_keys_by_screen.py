@@ -9,8 +9,8 @@ from tests.support.key_page import key_page
 from tui.app import _SCREENS
 from tui.keys import ACTIONS, SCREENS, default_keymap
 from tui.keys.ideas import EVERYWHERE
-from tui.screens.base import BoardScreen
-from tui.screens.reasons import ELSEWHERE
+from tui.kit.screen import BoardScreen
+from tui.words.reasons import ELSEWHERE
 
 KEYMAP = default_keymap()
 MEANINGS = """

@@ -27,13 +27,13 @@ from tests.support.review_consoles import (
     texts,
 )
 from tui.app import Options
+from tui.ink import row_width, text_of
 from tui.keys import default_keymap
-from tui.present.ink import row_width, text_of
-from tui.present.review_card import Look, card
-from tui.present.review_columns import columns, fits
-from tui.present.review_model import ReviewPane
-from tui.screens.keyed import KeyedScreen
-from tui.screens.review import ReviewScreen
+from tui.kit.keyed import KeyedScreen
+from tui.screens.review.card import Look, card
+from tui.screens.review.columns import columns, fits
+from tui.screens.review.model import ReviewPane
+from tui.screens.review.screen import ReviewScreen
 
 pytestmark = pytest.mark.anyio
 IO, ERRORS = "src/csvlite/io.py", "src/csvlite/errors.py"
@@ -559,7 +559,7 @@ async def test_what_git_merged_by_itself_is_looked_at_and_edited(monkeypatch: py
         await console.shows("both sides changed lines close to each other here")
         await console.do("take_target")
         await console.shows("t refused: git merged it")
-        monkeypatch.setattr("tui.screens.review_texts.edit_text", _edited)
+        monkeypatch.setattr("tui.screens.review.texts.edit_text", _edited)
         await console.do("edit_all")
         await console.until(lambda: bool(given.actions))
         await console.do("next")
