@@ -14,7 +14,7 @@ from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, csvlite, log_lines, many
 from tui.app import Options, PlaitApp
 from tui.ink import Ink, Role, Row, Span, fit, grounded, words
-from tui.kit.inked import Board
+from tui.kit.inked import Inked, Painter
 from tui.kit.meters import meter
 from tui.kit.palette import Palette
 from tui.screens.diff.screen import DiffScreen
@@ -149,6 +149,19 @@ def _sample() -> list[Row]:
     ]
 
 
+class _Painted(Inked):
+    """Rows in a theme of their own."""
+
+    def __init__(self, theme: str) -> None:
+        super().__init__(classes="painted")
+        self.palette, self.is_ascii = Palette(built_in(theme)), False
+        self.rows = ((Span(theme, Ink(bold=True)),), *_sample())
+
+    @property
+    def painter(self) -> Painter:
+        return self
+
+
 class _Themes(App[None]):
     """Six boards, each in its own theme."""
 
@@ -157,9 +170,7 @@ class _Themes(App[None]):
     def compose(self) -> ComposeResult:
         with Grid():
             for name in BUILT_IN:
-                board = Board(Palette(built_in(name)))
-                board.rows = ((Span(name, Ink(bold=True)),), *_sample())
-                yield board
+                yield _Painted(name)
 
 
 def test_all_themes(snap_compare: Compare):

@@ -26,7 +26,7 @@ from engine.messages.results import Badge, WorkerView
 from engine.phases import Phase, StopCause
 from tui.controllers.outward import OutwardScreen
 from tui.ink import BOLD, TEXT, Row, Span, words
-from tui.kit.pickers import Choice, Picker
+from tui.kit.dialogs import Choice
 from tui.kit.screen import Writing
 from tui.kit.session import Undoable, identity_of
 from tui.words.doable import why_not
@@ -155,7 +155,7 @@ class ActingScreen(OutwardScreen):
         elif question.choices:
             choices = [Choice(choice, choice) for choice in question.choices]
             answer = partial(self._answer, self.run_id, worker)
-            self.choose(Picker("Answer", choices), answer)
+            self.choose("Answer", choices, answer)
         else:
             self.do_steer()
 

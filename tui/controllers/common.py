@@ -10,11 +10,9 @@ from engine.messages.results import WorkerView
 from tui.ink import TEXT, Ink, Role, Span, words
 from tui.keys import PLAYING, actions_on, shown
 from tui.keys.groups import GROUPS
-from tui.kit.help import HelpEntry, HelpPage
-from tui.kit.keyed import KeyedScreen
+from tui.kit.dialogs import Choice, HelpEntry, HelpPage
 from tui.kit.outside import edit_text
-from tui.kit.pickers import Choice, Picker
-from tui.kit.screen import Writing
+from tui.kit.screen import Board, Writing
 from tui.kit.session import Undoable
 from tui.words.clean import clean_block
 from tui.words.figures import some
@@ -26,7 +24,7 @@ _FOLLOWS = frozenset({"fleet", "plan", "runs"})
 _HIDDEN = frozenset({"leave", "down", "up", "left", "right"})
 
 
-class CommonScreen(KeyedScreen):
+class CommonScreen(Board):
     """A screen with everything that no screen does differently."""
 
     home: ClassVar[str] = "fleet"
@@ -119,7 +117,7 @@ class CommonScreen(KeyedScreen):
         self.textbox.text = (
             text.removesuffix("\n") if self.textbox.is_code else clean_block(text).rstrip()
         )
-        self.textbox.focus()
+        self.set_focus(self.textbox)
 
     # Finding.
 
@@ -133,7 +131,7 @@ class CommonScreen(KeyedScreen):
             reason = self.refusal(action.idea)
             choices.append(Choice(action.idea, action.told, key=key, reason=reason))
         choices.sort(key=lambda choice: bool(choice.reason))
-        self.choose(Picker("All commands", choices), self.perform)
+        self.choose("All commands", choices, self.perform)
 
     def do_help(self) -> None:
         """The keys of this screen; a grey one says why."""
@@ -162,7 +160,8 @@ class CommonScreen(KeyedScreen):
             "NOT NOW",
         ]
         entries.sort(key=lambda entry: order.index(entry.group))
-        self.overlay = HelpPage(self.kind.capitalize(), entries)
+        page = HelpPage(self.kind.capitalize(), entries, self.session.ahead)
+        self.open(page, lambda _: None)
 
     def do_search(self) -> None:
         """Where nothing else can be searched: the workers, by name."""
@@ -173,7 +172,7 @@ class CommonScreen(KeyedScreen):
         run = self.session.run
         workers = in_order(run) if run else []
         choices = [self._worker_choice(worker) for worker in workers]
-        self.choose(Picker("Workers", choices, hint="type a name"), self._picked_worker)
+        self.choose("Workers", choices, self._picked_worker, hint="type a name")
 
     def _worker_choice(self, worker: WorkerView) -> Choice:
         run = self.session.run
@@ -188,7 +187,7 @@ class CommonScreen(KeyedScreen):
         choices = [
             Choice(name, name, theme.description) for name, theme in self.session.themes.items()
         ]
-        self.choose(Picker("Themes", choices), self._wear)
+        self.choose("Themes", choices, self._wear)
 
     def _wear(self, theme: str) -> None:
         self.app.theme = theme

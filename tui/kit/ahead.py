@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from textual.events import Key, Paste
+from textual.message import Message
 
 Typed = Key | Paste
 _AT_ONCE = frozenset({"escape", "ctrl+c", "ctrl+q"})
@@ -16,6 +17,10 @@ _AT_ONCE = frozenset({"escape", "ctrl+c", "ctrl+q"})
 
 _BURST_S = 0.02
 """No hand presses keys so close on each other; a terminal that hands over a burst does."""
+
+
+class KeysFree(Message):
+    """What held the keys back is over: those that wait can be heard."""
 
 
 class TypeAhead:

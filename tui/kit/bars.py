@@ -42,6 +42,7 @@ class Hint(NamedTuple):
 
     key: str
     label: str
+    idea: str = ""
 
 
 def tabs_bar(
@@ -102,8 +103,8 @@ def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Page:
         if start + row_width(piece) > room + 1:
             break
         row += piece
-        zones.append(Zone(start, 0, row_width(piece) - 2, 1, f"key:{hint.key}"))
-    zones.append(Zone(cells - row_width(ending), 0, row_width(ending), 1, f"key:{help_key}"))
+        zones.append(Zone(start, 0, row_width(piece) - 2, 1, f"do:{hint.idea}"))
+    zones.append(Zone(cells - row_width(ending), 0, row_width(ending), 1, "do:help"))
     return Page((grounded(spread(row, ending, cells), Role.SURFACE),), tuple(zones))
 
 

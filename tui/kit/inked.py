@@ -1,24 +1,36 @@
-"""A board paints rows of inked text, and repaints only the cells that changed."""
+"""Paint rows of ink in a widget, and repaint only the cells that changed."""
 
 from collections.abc import Sequence
+from typing import Protocol, cast
 
 from rich.segment import Segment
 from textual import events
-from textual.geometry import Region
+from textual.color import Color
+from textual.content import Content
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
+from textual.style import Style
 from textual.widget import Widget
 
-from tui.ink import Row, Zone, row_width
+from tui.ink import Ink, Page, Row, Zone, row_width, text_of
 from tui.kit.ascii import ascii_row
 from tui.kit.palette import Palette
 
 
-class Board(Widget):
-    """A grid of rows. It never parses markup: what it is given is text and inks."""
+class Painter(Protocol):
+    """An application that says how inks look."""
+
+    palette: Palette
+    is_ascii: bool
+
+
+class Inked(Widget):
+    """Rows of text and inks; never markup."""
 
     ALLOW_SELECT = False
-    DEFAULT_CSS = "Board { width: 1fr; height: 1fr; layer: board; }"
+    rows: tuple[Row, ...] = ()
+    zones: tuple[Zone, ...] = ()
 
     class Clicked(Message):
         """A zone was clicked; `times` is 2 for a double click."""
@@ -35,20 +47,27 @@ class Board(Widget):
             super().__init__()
             self.rows = rows
 
-    def __init__(self, palette: Palette, *, is_ascii: bool = False) -> None:
-        super().__init__()
-        self.palette = palette
-        self.is_ascii = is_ascii
-        self.rows: tuple[Row, ...] = ()
-        self.zones: tuple[Zone, ...] = ()
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
         self._strips: dict[int, Strip] = {}
 
-    def show(self, rows: Sequence[Row], zones: Sequence[Zone] = ()) -> None:
+    @property
+    def painter(self) -> Painter:
+        """The application, as far as this room knows it."""
+        return cast("Painter", self.app)
+
+    @property
+    def text(self) -> str:
+        """Return what a reader without colours sees."""
+        return text_of(self.rows)
+
+    def show(self, page: Page | Sequence[Row]) -> None:
         """Show these rows; only what differs from the rows before is painted."""
-        before, self.rows, self.zones = self.rows, tuple(rows), tuple(zones)
+        rows, zones = (page.rows, page.zones) if isinstance(page, Page) else (page, ())
+        before, self.rows, self.zones = self.rows, tuple(rows), zones
         if len(before) != len(self.rows):
             self._strips.clear()
-            self.refresh()
+            self.refresh(layout=self.styles.is_auto_height)
             return
         changed = [
             _changed(y, old, new)
@@ -60,14 +79,18 @@ class Board(Widget):
         if changed:
             self.refresh(*changed)
 
-    def wear(self, palette: Palette) -> None:
-        """Take other colours."""
-        self.palette = palette
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return how many rows there are, for a height that follows them."""
+        del container, viewport, width
+        return len(self.rows)
+
+    def notify_style_update(self) -> None:
+        """Forget what was painted in other colours."""
         self._strips.clear()
-        self.refresh()
+        super().notify_style_update()
 
     def render_line(self, y: int) -> Strip:
-        """One row as the terminal library wants it."""
+        """Return one row as the terminal library wants it."""
         strip = self._strips.get(y)
         if strip is None:
             row = self.rows[y] if y < len(self.rows) else ()
@@ -75,13 +98,13 @@ class Board(Widget):
         return strip
 
     def _strip(self, row: Row) -> Strip:
-        style = self.palette.style
-        shown = ascii_row(row) if self.is_ascii else row
+        style, paper = self.painter.palette.style, self.painter.palette.paper
+        shown = ascii_row(row) if self.painter.is_ascii else row
         segments = [Segment(text, style(ink)) for text, ink in shown if text]
-        return Strip(segments).simplify().adjust_cell_length(self.size.width, self.palette.paper)
+        return Strip(segments).simplify().adjust_cell_length(self.content_size.width, paper)
 
     def on_resize(self) -> None:
-        """Rows are drawn for a width: old strips are of no use."""
+        """Forget strips of another width."""
         self._strips.clear()
 
     def on_click(self, event: events.Click) -> None:
@@ -92,16 +115,33 @@ class Board(Widget):
                 return
 
     def on_mouse_scroll_down(self) -> None:
-        """Three rows down."""
+        """Tell that the wheel went three rows down."""
         self.post_message(self.Wheeled(3))
 
     def on_mouse_scroll_up(self) -> None:
-        """Three rows up."""
+        """Tell that the wheel went three rows up."""
         self.post_message(self.Wheeled(-3))
 
 
+def content_of(row: Row, palette: Palette) -> Content:
+    """Return a row as the content of a widget of Textual's own."""
+    return Content.assemble(*((text, _style(palette, ink)) for text, ink in row if text))
+
+
+def _style(palette: Palette, ink: Ink) -> Style:
+    """Return an ink as a style that keeps the ground it lies on."""
+    made = palette.style(ink)
+    return Style(
+        background=Color.from_rich_color(made.bgcolor) if ink.ground and made.bgcolor else None,
+        foreground=Color.from_rich_color(made.color) if made.color else None,
+        bold=ink.bold,
+        italic=ink.italic,
+        underline=ink.underline,
+    )
+
+
 def _changed(y: int, old: Row, new: Row) -> Region:
-    """The cells of a row that may differ: what both have at their beginning and end is left out."""
+    """Return the cells of a row that may differ, without what both begin and end with."""
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:
         first += 1

@@ -1,4 +1,4 @@
-"""The first frame: the bars that every screen has, before anything is known of runs or loaded.
+"""Paint the first frame: the bars that every screen has, before anything is known of runs.
 
 What a console needs to know runs and workers takes longer to load than a screen takes to paint.
 """
@@ -8,60 +8,33 @@ from collections.abc import Mapping
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from tui.ink import fit, words
+from tui.ink import words
 from tui.kit.bars import Hint, footer, message, tabs_bar
-from tui.kit.inked import Board
-from tui.kit.palette import Palette
+from tui.kit.inked import Inked
 
 REACHING = "Reaching the engine of this repository."
 
 
-class PaintedScreen(Screen[None]):
-    """A screen that is one board of rows."""
-
-    AUTO_FOCUS = ""
-    DEFAULT_CSS = "PaintedScreen { layers: board box; background: $background; overflow: hidden; }"
-
-    def __init__(self, palette: Palette, *, is_ascii: bool) -> None:
-        super().__init__()
-        self.board = Board(palette, is_ascii=is_ascii)
-
-    def compose(self) -> ComposeResult:
-        yield self.board
-
-    def on_screen_resume(self) -> None:
-        self.draw()
-
-    def on_resize(self) -> None:
-        self.draw()
-
-    def draw(self) -> None:
-        """Draw everything anew; the board paints what differs."""
-        raise NotImplementedError
-
-    def paint(self) -> None:
-        """Put on the terminal now what was drawn: a key is not to wait for the next frame."""
-        if self.is_current:
-            self._dirty_widgets.add(self.board)
-            self._on_timer_update()
-
-
-class OpeningScreen(PaintedScreen):
+class OpeningScreen(Screen[None]):
     """Where the console will be in a moment."""
 
-    def __init__(
-        self, palette: Palette, kind: str, keys: Mapping[str, str], *, is_ascii: bool
-    ) -> None:
-        super().__init__(palette, is_ascii=is_ascii)
+    AUTO_FOCUS = ""
+
+    def __init__(self, kind: str, keys: Mapping[str, str]) -> None:
+        super().__init__()
         self._kind = kind
         self._keys = keys
 
-    def draw(self) -> None:
-        cells, height = self.app.size
-        bar = tabs_bar(self._keys, self._kind, cells).rows
-        hints = [Hint(self._keys.get("palette", ""), "palette")]
-        foot = footer(hints, self._keys.get("help", ""), cells).rows
-        lines = (message(words(REACHING), cells), *foot)
-        between = max(height - len(bar) - len(lines), 0)
-        rows = (*bar, *[()] * between, *lines)
-        self.board.show([fit(row, cells) for row in rows][-height:])
+    def compose(self) -> ComposeResult:
+        """Compose the bars of every screen."""
+        yield Inked(id="top")
+        yield Inked(id="say")
+        yield Inked(id="keys")
+
+    def on_resize(self) -> None:
+        """Fill the bars for the size there is."""
+        cells = self.size.width
+        hints = [Hint(self._keys.get("palette", ""), "palette", "palette")]
+        self.query_one("#top", Inked).show(tabs_bar(self._keys, self._kind, cells))
+        self.query_one("#say", Inked).show([message(words(REACHING), cells)])
+        self.query_one("#keys", Inked).show(footer(hints, self._keys.get("help", ""), cells))

@@ -1,4 +1,4 @@
-"""What every screen is: a board under a top bar, a message line, a footer; keys; overlays."""
+"""Stand for every screen: bars above and below a body, a message line, a box for text; its keys."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -6,53 +6,50 @@ from functools import partial
 from time import monotonic
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
-from textual.message import Message
+from textual.binding import ActiveBinding, Binding
+from textual.keys import key_to_character
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkType
 
-from engine.messages.commands import Command, Refused
-from tui.ink import (
-    BOLD,
-    KEY,
-    MUTED,
-    TEXT,
-    Ink,
-    Page,
-    Role,
-    Row,
-    Span,
-    Zone,
-    behind,
-    fit,
-    overlaid,
-    row_width,
-    words,
-)
-from tui.keys import ACTIONS, Action, Waits
+from engine.messages.commands import Command, Refused, StopRun
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, row_width, words
+from tui.keys import ACTIONS, Action, shown
+from tui.kit.ahead import KeysFree
 from tui.kit.bars import Hint, footer, message
+from tui.kit.bindings import bindings_of
 from tui.kit.chrome import run_line, top_bar
-from tui.kit.dialogs import LeaveDialog
-from tui.kit.help import HelpPage
-from tui.kit.opening import PaintedScreen
-from tui.kit.pickers import Picker
-from tui.kit.session import Session
+from tui.kit.dialogs import Choice, Dialog, LeaveDialog, Picker
+from tui.kit.inked import Inked
+from tui.kit.private import paint_now
+from tui.kit.session import Player, Session
 from tui.kit.textbox import TextBox
 from tui.words.outcomes import CameOut, Pursued, pursued_of
 from tui.words.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
 from tui.words.scene import Scene
 
-_ROOMY = (100, 30)
-_TEXT_ROWS = 5
+
+def sign_of(key: str) -> str:
+    """Return a key as it is written on screen."""
+    return shown(key_to_character(key) or key)
+
+
 _STILL_S = 2.0
 _READ_S = 2.0
 """A newer message stays this long before the outcome of an older act takes its place."""
-_SMALL_HEIGHT = 10
-Overlay = Picker | LeaveDialog | HelpPage
-
-
-class KeysFree(Message):
-    """What held the keys back is over: those that wait can be heard."""
+_CHORD_HELP_S = 0.3
+_TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
+_JUMP_S = 10.0
+_PLAYER: dict[str, Callable[[Player], None]] = {
+    "play": lambda player: player.play_or_hold(),
+    "step": lambda player: player.step(),
+    "back": lambda player: player.go_to(player.now() - _JUMP_S),
+    "on": lambda player: player.go_to(player.now() + _JUMP_S),
+    "slower": lambda player: player.faster(-1),
+    "faster": lambda player: player.faster(1),
+}
 
 
 @dataclass
@@ -76,30 +73,56 @@ class Writing:
     is_code: bool = False
 
 
-class BoardScreen(PaintedScreen):
-    """A screen drawn as rows. Subclasses draw the body and say what ideas do (`do_<idea>`)."""
+class Body(Inked):
+    """The middle of a screen that is drawn as one page of rows."""
 
-    kind: ClassVar[str] = "fleet"
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        super().on_resize()
+        if isinstance(self.screen, Board):
+            self.screen.draw()
+
+
+class Board(Screen[None]):
+    """A screen of the console. Subclasses draw their panes and say what ideas do (`do_<idea>`)."""
+
+    kind: ClassVar[str]
+    AUTO_FOCUS = ""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-roomy"), (160, "-wide")]  # noqa: RUF012 - Textual's own
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (10, "-short"), (30, "-tall")]  # noqa: RUF012 - likewise
+
+    def __init_subclass__(cls, **more: bool) -> None:
+        """Bind the keys that the table has for this screen."""
+        if "kind" in vars(cls):
+            cls.BINDINGS = bindings_of(cls.kind)
+        super().__init_subclass__(**more)
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session.palette, is_ascii=session.is_ascii)
+        super().__init__()
         self.session = session
         self.textbox = TextBox(self)
-        self.overlay: Overlay | None = None
-        self.picked: Callable[[str], None] = lambda _: None
         self.notice: Row = ()
         self.notice_of: Pursued | None = None
         self.noticed_at = -_READ_S
         self.ask: Ask | None = None
         self.writing: Writing | None = None
         self.fingered_at = -_STILL_S
-        self._under: list[Row] = []
         self._chord_timer: Timer | None = None
-        self._chord_shown: Waits | None = None
+        self._chord_shown: Row = ()
 
     def compose(self) -> ComposeResult:
-        yield from super().compose()
+        """Compose the bars, the panes between them, and the box."""
+        yield Inked(id="top")
+        yield Inked(id="run")
+        yield from self.compose_panes()
+        yield Inked(id="writing")
         yield self.textbox
+        yield Inked(id="say")
+        yield Inked(id="keys")
+
+    def compose_panes(self) -> ComposeResult:
+        """Compose what stands between the bars: one page of rows, unless a screen has panes."""
+        yield Body(id="body")
 
     @property
     def is_fingered(self) -> bool:
@@ -135,61 +158,43 @@ class BoardScreen(PaintedScreen):
 
     # Drawing.
 
+    def on_screen_resume(self) -> None:
+        """Draw what has changed while another screen was seen."""
+        self.draw()
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.draw()
+
     def draw(self) -> None:
-        if not self.is_current or not self.is_mounted:
+        """Draw everything anew; each widget paints what differs."""
+        if not self.is_mounted or not self.size or self not in self.app.screen_stack[-2:]:
             return
-        cells, height = self.app.size
-        scene = self.session.scene()
-        rows, zones = self._compose_rows(scene, cells, height)
-        if self.overlay:
-            self._under = behind(rows)
-            self.draw_over(self.overlay)
-        else:
-            self._under = []
-            self.board.show(rows, zones)
+        scene, cells = self.session.scene(), self.size.width
+        self._inked("#top").show(top_bar(scene, self.kind, cells))
+        row = run_line(scene, cells) if scene.banner else self.subject(scene, cells)
+        self._inked("#run").show([row])
+        self.draw_panes(scene)  # before the footer: what can be done depends on what is seen
+        self._inked("#writing").show([self._writing_row(cells)])
+        self._inked("#say").show(self._message_rows(scene, cells))
+        self.set_class(bool(self.notice or self.ask), "-says")
+        self.set_class(self.writing is not None, "-writes")
+        help_key = self.session.keymap.shown("everywhere.help")
+        self._inked("#keys").show(footer(self._foot_hints(), help_key, cells))
 
-    def draw_over(self, overlay: Overlay) -> None:
-        """Draw an overlay on what was last drawn beneath it."""
-        cells, height = self.app.size
-        box = overlay.draw(cells, height)
-        x = max((cells - row_width(box[0])) // 2, 0)
-        self.board.show(overlaid(self._under, box, x, max((height - len(box)) // 3, 1)))
+    def draw_panes(self, scene: Scene) -> None:
+        """Draw what stands between the bars."""
+        body = self.query_one(Body)
+        cells, height = body.content_size
+        if height:
+            body.show(self.draw_body(scene, cells, height))
 
-    def _compose_rows(self, scene: Scene, cells: int, height: int) -> tuple[list[Row], list[Zone]]:
-        if height < _SMALL_HEIGHT:
-            head, zones = [], []
-            lines: list[Row] = (
-                list(self._message_rows(scene, cells)) if self.notice or self.ask else []
-            )
-        else:
-            bar = top_bar(scene, self.kind, cells)
-            head, zones = [*bar.rows, self._second_row(scene, cells)], list(bar.zones)
-            lines = self._message_rows(scene, cells)
-        is_roomy = cells >= _ROOMY[0] and height >= _ROOMY[1]
-        if is_roomy:
-            head.append(())
-        if self.writing:
-            lines = [self._writing_row(cells), *[()] * (_TEXT_ROWS - 1), *lines[:1]]
-        room = max(height - len(head) - len(lines) - 1 - is_roomy, 1)
-        page = self.draw_body(scene, cells, room)  # first: what can be done depends on what is seen
-        foot = footer(self._foot_hints(), self.session.keymap.shown("everywhere.help"), cells)
-        body = [*page.rows[:room], *[()] * (room - len(page.rows) + is_roomy)]
-        rows = [fit(row, cells) for row in (*head, *body, *lines, *foot.rows)][:height]
-        zones += [zone._replace(y=zone.y + len(head)) for zone in page.zones]
-        zones += [zone._replace(y=height - 1) for zone in foot.zones]
-        return rows, zones
-
-    def _second_row(self, scene: Scene, cells: int) -> Row:
-        return run_line(scene, cells) if scene.banner else self.subject(scene, cells)
+    def _inked(self, selector: str) -> Inked:
+        return self.query_one(selector, Inked)
 
     def _message_rows(self, scene: Scene, cells: int) -> list[Row]:
         if self._chord_shown:
-            follow = [
-                Span(part, ink)
-                for key, action in self._chord_shown.follow
-                for part, ink in ((key, KEY), (f" {action.label}  ", MUTED))
-            ]
-            return [message((Span(f"{self._chord_shown.begun}  ", BOLD), *follow), cells)]
+            return [message(self._chord_shown, cells)]
         if self.ask:
             return self._ask_rows(self.ask, cells)
         return [message(self.notice or self.sentence(scene), cells)]
@@ -245,9 +250,9 @@ class BoardScreen(PaintedScreen):
     def _hint(self, idea: str) -> Hint:
         """An idea as a hint; the keys for moving stand together."""
         if idea != "down":
-            return Hint(self._key(idea), self.label_of(idea))
+            return Hint(self._key(idea), self.label_of(idea), idea)
         ways = [way for way in ("left", "down", "up", "right") if hasattr(self, f"do_{way}")]
-        return Hint("".join(self._key(way) for way in ways), "move")
+        return Hint("".join(self._key(way) for way in ways), "move", idea)
 
     def refusal(self, idea: str) -> str:
         """Why an idea cannot be done here and now; empty where it can."""
@@ -263,6 +268,168 @@ class BoardScreen(PaintedScreen):
             reason = ELSEWHERE.get(f"{self.kind}.{idea}") or ELSEWHERE.get(f"everywhere.{idea}")
             return reason or "it does nothing here"
         return self.why_not(idea)
+
+    # Keys.
+
+    def action_idea(self, idea: str) -> None:
+        """Do what a key of the table means; the same key again answers what was asked."""
+        ask, self.ask = self.ask, None
+        if ask and idea == ask.idea:
+            ask.then()
+        elif not (ask and idea == "leave"):
+            self.perform(idea)
+
+    def action_play(self, idea: str) -> None:
+        """Move the replay."""
+        if self.session.player:
+            _PLAYER[idea](self.session.player)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Say whether a key does something now: None greys it, and `refusal` has the words."""
+        if action == "play":
+            return self.session.player is not None
+        return action != "idea" or not self.refusal(str(parameters[0])) or None
+
+    def perform(self, idea: str) -> None:
+        """Do what an idea does here, or say why not."""
+        reason = self.refusal(idea)
+        if reason:
+            self.refuse(idea, reason)
+            return
+        getattr(self, f"do_{idea}")()
+
+    def refuse(self, idea: str, reason: str) -> None:
+        """Say why an idea does nothing now; what was typed behind it was text for its box."""
+        self.say_refused(self._key(idea) or idea, reason)
+        if idea in _TAKES_TEXT:
+            self.session.ahead.swallow()
+
+    def key_came(self, key: events.Key, found: ActiveBinding | None) -> None:
+        """Clear what was said, and leave what was asked where another key came."""
+        self.fingered_at = monotonic()
+        self.forget_chord()
+        self.notice = ()
+        if found is None or not found.enabled:
+            self.ask = None
+        sign = key.character or ""
+        if found is None and sign.isalpha() and not sign.isascii():
+            self.say_refused(
+                sign, "this keyboard layout is not Latin", "arrows, enter, space, digits work"
+            )
+
+    def key_done(self) -> None:
+        """Show at once what a key did."""
+        self.draw()
+        if self.app.screen is self:
+            paint_now(self)
+
+    def chord_began(self, begun: str, follow: Sequence[ActiveBinding]) -> None:
+        """Show what can follow, to those who wait."""
+        row = [
+            Span(part, ink)
+            for active in follow
+            for part, ink in (
+                (self._ending(active), KEY),
+                (f" {active.binding.description}  ", MUTED),
+            )
+        ]
+
+        def show() -> None:
+            self._chord_shown = (Span(f"{sign_of(begun)}  ", BOLD), *row)
+            self.draw()
+
+        self.notice = ()
+        self._chord_timer = self.set_timer(_CHORD_HELP_S, show)
+
+    def _ending(self, active: ActiveBinding) -> str:
+        """Return the last key of a sequence, as it is written on screen."""
+        return sign_of(active.binding.key.rpartition(" ")[2])
+
+    def say_why_not(self, binding: Binding) -> None:
+        """Tell why a bound key does nothing now."""
+        idea = (binding.id or "").rpartition(".")[2]
+        self.refuse(idea, self.refusal(idea))
+
+    def forget_chord(self) -> None:
+        """Take away what could have followed."""
+        self._chord_shown = ()
+        if self._chord_timer:
+            self._chord_timer.stop()
+
+    # The mouse.
+
+    def on_inked_clicked(self, clicked: Inked.Clicked) -> None:
+        """Do what a click means: a tab, a key of the footer, or a zone of the body."""
+        kind, _, target = clicked.target.partition(":")
+        self.notice = ()
+        if kind == "go":
+            self.perform(f"go_{target}")
+        elif kind == "do":
+            self.action_idea(target)
+        else:
+            self.pointed(clicked.target, clicked.times)
+        self.draw()
+
+    def on_inked_wheeled(self, wheeled: Inked.Wheeled) -> None:
+        """Go up or down by the wheel."""
+        idea = "down" if wheeled.rows > 0 else "up"
+        for _ in range(abs(wheeled.rows)):
+            if not self.refusal(idea):
+                self.perform(idea)
+        self.draw()
+
+    # Dialogs.
+
+    def choose(
+        self, title: str, choices: Sequence[Choice], then: Callable[[str], None], hint: str = ""
+    ) -> None:
+        """Let one of several things be picked; one that cannot be says why."""
+        reasons = {choice.target: choice for choice in choices if choice.reason}
+
+        def take(target: str) -> None:
+            if refused := reasons.get(target):
+                self.say_refused(refused.title, refused.reason)
+            else:
+                then(target)
+
+        asked = {"hint": hint} if hint else {}
+        self.open(Picker(title, choices, self.session.ahead, **asked), take)
+
+    def open(self, dialog: Dialog, then: Callable[[str], None]) -> None:
+        """Lay a dialog over this screen, and act on its result; keys wait at both ends."""
+        self.session.ahead.hold()  # until the dialog is there
+        self.begin(partial(self._open, dialog, then), group="dialog")
+
+    async def _open(self, dialog: Dialog, then: Callable[[str], None]) -> None:
+        result = await self.app.push_screen_wait(dialog)
+        try:
+            if result is not None:
+                then(result)
+                self.draw()
+        finally:
+            self.session.ahead.release()
+            self.app.post_message(KeysFree())
+
+    def leave_dialog(self) -> None:
+        """Leave at once where nothing lives, else ask what becomes of the workers."""
+        live = self.session.live()
+        if not live or not self.session.can_stay_alive:
+            self.app.exit()
+            return
+        can_stop = not self.session.is_read_only
+        self.open(LeaveDialog(live, self.session.ahead, can_stop=can_stop), self._left)
+
+    def _left(self, answer: str) -> None:
+        if answer == "l":
+            self.app.exit()
+        else:
+            self.begin(self._stop_and_leave)
+
+    async def _stop_and_leave(self) -> None:
+        for run in self.session.view.runs:
+            if run.ended_at is None:
+                await self.session.bridge.command(StopRun(run=run.run))
+        self.app.exit()
 
     # Saying, asking, writing, sending.
 
@@ -282,10 +449,6 @@ class BoardScreen(PaintedScreen):
         """Ask on the message line; the same key again does it."""
         self.ask = Ask(idea, said, then)
 
-    def choose(self, picker: Picker, then: Callable[[str], None]) -> None:
-        """Let one of several things be picked."""
-        self.overlay, self.picked = picker, then
-
     def write(self, writing: Writing, draft: str = "") -> None:
         """Open the text box."""
         self.writing = writing
@@ -294,7 +457,7 @@ class BoardScreen(PaintedScreen):
         self.textbox.text = self.session.drafts.get(writing.key, draft)
         self.textbox.move_cursor(self.textbox.document.end)
         self.textbox.display = True
-        self.textbox.focus()
+        self.set_focus(self.textbox)  # at once: the next key is for it
 
     def box_sent(self, text: str) -> None:
         """The text was sent."""
@@ -394,7 +557,7 @@ class BoardScreen(PaintedScreen):
             self.session.landing.pop(pursued.worker, None)
         self.session.look()
         screen = self.app.screen
-        here = screen if isinstance(screen, BoardScreen) else self
+        here = screen if isinstance(screen, Board) else self
         here.came_out(pursued, outcome)
 
     def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
@@ -407,7 +570,7 @@ class BoardScreen(PaintedScreen):
 
     def _say_in_turn(self, pursued: Pursued, *parts: str | Span) -> None:
         screen = self.app.screen
-        here = screen if isinstance(screen, BoardScreen) else self
+        here = screen if isinstance(screen, Board) else self
         unread_s = here.noticed_at + _READ_S - monotonic()
         if here.notice and here.notice_of is not pursued and unread_s > 0:
             self.app.set_timer(unread_s, partial(self._say_in_turn, pursued, *parts))

@@ -8,7 +8,7 @@ from engine.messages.commands import Seen
 from engine.messages.results import EngineView, RunView, StepView, WorkerView
 from tui.bridge import Bridge
 from tui.ink import Role
-from tui.keys import Chords, Keymap
+from tui.keys import Keymap
 from tui.kit.ahead import TypeAhead
 from tui.kit.palette import Palette
 from tui.theming import Theme
@@ -113,9 +113,6 @@ class Session:
     _frame: EngineView | None = None
     _of_run: str = ""
     _held_run: str = ""
-
-    def __post_init__(self) -> None:
-        self.chords = Chords(self.keymap)
 
     @property
     def view(self) -> EngineView:

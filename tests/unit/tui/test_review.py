@@ -5,7 +5,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from textual import events
 
 from engine.api import CommitView, ConflictFileView, MergedFileView, PieceView, PlannedLanding
 from engine.merge import FileConflict, HunkKey, Memory
@@ -14,7 +13,7 @@ from engine.messages.events import ConflictsDecided, Told
 from engine.messages.results import EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console, changed, opened
+from tests.support.consoles import NOW, Console, changed, opened, strips_on
 from tests.support.review_consoles import (
     KINDS,
     WHO,
@@ -29,7 +28,6 @@ from tests.support.review_consoles import (
 from tui.app import Options
 from tui.ink import row_width, text_of
 from tui.keys import default_keymap
-from tui.kit.keyed import KeyedScreen
 from tui.screens.review.card import Look, card
 from tui.screens.review.columns import columns, fits
 from tui.screens.review.model import ReviewPane
@@ -456,32 +454,21 @@ async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(
     async with Reviewing(given, size=size) as console:
         for turn in range(25):
             screen = console.screen
-            assert isinstance(screen, KeyedScreen)
             if turn % 5 == 0:
                 console.app.session.worker = chance.choice([WHO, first])
                 screen.go(chance.choice(["review", "compare"]))
                 await console.pilot.pause()
             for key in [chance.choice(_KEYS) for _ in range(4)]:
-                for sign in [key] if len(key) > 2 or "+" in key[1:] else list(key):
-                    _hear(console, sign)
+                if console.screen.writing:
+                    console.screen.box_closed()
+                await console.keys(*([key] if len(key) > 2 or "+" in key[1:] else key))
             view = chance.choice([conflicted_view(), choosing_view()])
             given.tell(view=replace(view, at=NOW + turn))
             await console.pilot.pause()
             assert not console.app._exit
-            await console.until(lambda: bool(console.screen.board.rows))  # a new one mounts first
+            await console.until(lambda: bool(console.text.strip()))  # a new one mounts first
             console.screen.draw()
-            rows = console.screen.board.rows
-            assert {row_width(row) for row in rows} == {size[0]}
-
-
-def _hear(console: Console, key: str) -> None:
-    """What a key press does, without waiting for a terminal; an open box is closed first."""
-    screen = console.screen
-    if screen.writing:
-        screen.box_closed()
-    character = key if len(key) == 1 else None
-    assert isinstance(screen, KeyedScreen)
-    screen.hear_key(events.Key(key, character))
+            assert {strip.cell_length for strip in strips_on(console.app)} == {size[0]}
 
 
 def _apart(files: tuple[FileConflict, ...]) -> tuple[FileConflict, ...]:

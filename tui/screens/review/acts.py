@@ -15,7 +15,7 @@ from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers.acting import ActingScreen
 from tui.ink import TEXT, Ink, Role, Row, Span
-from tui.kit.pickers import Choice, Picker
+from tui.kit.dialogs import Choice
 from tui.kit.screen import Writing
 from tui.kit.session import Session
 from tui.screens.review.blocked_page import is_blocked
@@ -249,7 +249,7 @@ class ReviewActs(ActingScreen):
             for scope, where in (("file", "rest of this file"), ("all", "rest of all files"))
             for choice, what in _REST
         ]
-        self.choose(Picker("Everything still open", choices), self._take_rest)
+        self.choose("Everything still open", choices, self._take_rest)
 
     def _take_rest(self, target: str) -> None:
         from engine.api import side_actions  # noqa: PLC0415 - brings the engine's rooms along

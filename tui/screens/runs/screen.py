@@ -6,7 +6,7 @@ from functools import partial
 from tui.bridge import PastRun
 from tui.controllers.common import CommonScreen
 from tui.ink import Page, Zone
-from tui.kit.pickers import Choice, Picker
+from tui.kit.dialogs import Choice
 from tui.kit.session import Session
 from tui.screens.runs.page import no_run, ordered, past_row, run_rows
 from tui.words.scene import Scene
@@ -123,7 +123,7 @@ class RunsScreen(CommonScreen):
         names = {run.run: run.name for run in self.session.view.runs}
         names |= {past.run: past.name for past in self._past_only()}
         choices = [Choice(run, f"{run}  {name}") for run, name in names.items()]
-        self.choose(Picker("Runs", choices, hint="type a name"), self._to_run)
+        self.choose("Runs", choices, self._to_run, hint="type a name")
 
     def _to_run(self, run: str) -> None:
         self.cursor = run
