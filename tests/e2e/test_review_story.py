@@ -133,7 +133,7 @@ async def test_a_hunk_edited_in_the_box_is_what_lands(place: MergingPlace):
         run = await conflicted(engine, place, MINE, THEIRS)
         async with console_on(engine, WHO) as console:
             await console.do("go_review", "edit")
-            console.screen.textbox.text = "    by hand\nand more"
+            console.screen.box.area.text = "    by hand\nand more"
             await console.press("enter")
             await console.shows("chosen: own text")
             await console.do("land")

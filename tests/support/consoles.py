@@ -627,8 +627,8 @@ class Console:
     async def type(self, text: str) -> "Console":
         """Type a text: into the box at once, line ends as enter; elsewhere key by key."""
         body, has_end = text.removesuffix("\n"), text.endswith("\n")
-        if self.screen.writing:
-            self.screen.textbox.insert(body)
+        if self.screen.box.writing:
+            self.screen.box.area.insert(body)
         elif isinstance(self.app.focused, Input):
             self.app.focused.insert_text_at_cursor(body)
         else:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,18 +14,19 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkType
 
-from engine.messages.commands import Command, Refused, StopRun
-from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, row_width, words
+from engine.messages.commands import Command, Refused, Seen
+from engine.messages.results import WorkerView
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, words
 from tui.keys import ACTIONS, Action, shown
 from tui.kit.ahead import KeysFree
 from tui.kit.bars import Hint, footer, message
 from tui.kit.bindings import bindings_of
 from tui.kit.chrome import run_line, top_bar
-from tui.kit.dialogs import Choice, Dialog, LeaveDialog, Picker
+from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked
 from tui.kit.private import paint_now
-from tui.kit.session import Player, Session
-from tui.kit.textbox import TextBox
+from tui.kit.session import PLAYER, Session, identity_of
+from tui.kit.textbox import Writing, WritingBox
 from tui.words.outcomes import CameOut, Pursued, pursued_of
 from tui.words.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
 from tui.words.scene import Scene
@@ -41,15 +42,8 @@ _READ_S = 2.0
 """A newer message stays this long before the outcome of an older act takes its place."""
 _CHORD_HELP_S = 0.3
 _TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
-_JUMP_S = 10.0
-_PLAYER: dict[str, Callable[[Player], None]] = {
-    "play": lambda player: player.play_or_hold(),
-    "step": lambda player: player.step(),
-    "back": lambda player: player.go_to(player.now() - _JUMP_S),
-    "on": lambda player: player.go_to(player.now() + _JUMP_S),
-    "slower": lambda player: player.faster(-1),
-    "faster": lambda player: player.faster(1),
-}
+_FOLLOWS = frozenset({"fleet", "plan", "runs"})
+"""The screens of a run as a whole: a later run may take the place of one that has ended there."""
 
 
 @dataclass
@@ -61,16 +55,45 @@ class Ask:
     then: Callable[[], None]
 
 
-@dataclass
-class Writing:
-    """What the text box is open for."""
+class Controller:
+    """Some of what keys mean on a screen: `do_<idea>` for each idea."""
 
-    title: str
-    note: str
-    then: Callable[[str], None]
-    key: str
-    may_be_empty: bool = False
-    is_code: bool = False
+    def __init__(self, screen: "Board") -> None:
+        self.screen = screen
+
+    @property
+    def session(self) -> Session:
+        """The memory of this console."""
+        return self.screen.session
+
+    @property
+    def run_id(self) -> str:
+        """The run that commands are for."""
+        return self.screen.run_id
+
+    def here(self) -> WorkerView:
+        """Return the worker under the cursor."""
+        return self.screen.here()
+
+    def refuse(self, idea: str, reason: str, hint: str = "") -> None:
+        """Say that a key was refused, why, and what helps."""
+        self.screen.say_refused(self.screen.key_of(idea), reason, hint)
+
+    def why_not(self, idea: str) -> str:
+        """Return why an idea cannot be done now; empty where nothing stands against it."""
+        del idea
+        return ""
+
+    def label_of(self, idea: str, label: str) -> str:
+        """Return the footer's word for an idea, where it depends on what is under the cursor."""
+        del idea
+        return label
+
+    def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
+        """Take in what came of an act."""
+
+
+C = TypeVar("C", bound=Controller)
 
 
 class Body(Inked):
@@ -87,6 +110,11 @@ class Board(Screen[None]):
     """A screen of the console. Subclasses draw their panes and say what ideas do (`do_<idea>`)."""
 
     kind: ClassVar[str]
+    home: ClassVar[str] = "fleet"
+    held: ClassVar[Sequence[type[Controller]]] = ()
+    """What does the ideas that this screen does not do itself, the nearest first."""
+    opens_diff = "diff"
+    """The idea that opens a worker's diff here."""
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-roomy"), (160, "-wide")]  # noqa: RUF012 - Textual's own
     VERTICAL_BREAKPOINTS = [(0, "-low"), (10, "-short"), (30, "-tall")]  # noqa: RUF012 - likewise
@@ -100,13 +128,13 @@ class Board(Screen[None]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.textbox = TextBox(self)
+        self.box = WritingBox(self, session.drafts)
         self.notice: Row = ()
         self.notice_of: Pursued | None = None
         self.noticed_at = -_READ_S
         self.ask: Ask | None = None
-        self.writing: Writing | None = None
         self.fingered_at = -_STILL_S
+        self.controllers = tuple(made(self) for made in self.held)
         self._chord_timer: Timer | None = None
         self._chord_shown: Row = ()
 
@@ -115,8 +143,7 @@ class Board(Screen[None]):
         yield Inked(id="top")
         yield Inked(id="run")
         yield from self.compose_panes()
-        yield Inked(id="writing")
-        yield self.textbox
+        yield self.box
         yield Inked(id="say")
         yield Inked(id="keys")
 
@@ -149,9 +176,29 @@ class Board(Screen[None]):
         return ()
 
     def why_not(self, idea: str) -> str:
-        """Why an idea cannot be done now; empty where it can."""
-        del idea
-        return ""
+        """Return why an idea cannot be done now; empty where it can."""
+        return next(filter(None, (held.why_not(idea) for held in self.controllers)), "")
+
+    def shows_whole_question(self, worker: WorkerView) -> bool:
+        """Say whether all of what it asks stands on the screen: only then may it be allowed."""
+        del worker
+        return False
+
+    def open_question(self) -> None:
+        """Show all of what it asks."""
+        self.go("inbox")
+
+    def seen(self, worker: WorkerView) -> Seen:
+        """Return what of a worker is on this screen: an act on anything else is refused."""
+        return identity_of(worker)
+
+    def place_here(self) -> tuple[str, int]:
+        """Return the file and line that `edit` means; nothing for the whole tree."""
+        return "", 0
+
+    def point_at(self, worker: str) -> None:
+        """Put the cursor on a worker."""
+        self.session.worker = worker
 
     def pointed(self, target: str, times: int) -> None:
         """A zone of the body was clicked."""
@@ -175,10 +222,8 @@ class Board(Screen[None]):
         row = run_line(scene, cells) if scene.banner else self.subject(scene, cells)
         self._inked("#run").show([row])
         self.draw_panes(scene)  # before the footer: what can be done depends on what is seen
-        self._inked("#writing").show([self._writing_row(cells)])
         self._inked("#say").show(self._message_rows(scene, cells))
         self.set_class(bool(self.notice or self.ask), "-says")
-        self.set_class(self.writing is not None, "-writes")
         help_key = self.session.keymap.shown("everywhere.help")
         self._inked("#keys").show(footer(self._foot_hints(), help_key, cells))
 
@@ -200,37 +245,24 @@ class Board(Screen[None]):
         return [message(self.notice or self.sentence(scene), cells)]
 
     def _ask_rows(self, ask: Ask, cells: int) -> list[Row]:
-        key = self._key(ask.idea)
+        key = self.key_of(ask.idea)
         mark = Span("? ", Ink(Role.WAITING, bold=True))
         answer = words(
             Span("  ", TEXT), Span(key, KEY), " does it   ", Span("esc", KEY), " leaves it"
         )
         return [message((mark, *ask.said), cells), message(answer, cells)]
 
-    def _writing_row(self, cells: int) -> Row:
-        writing = self.writing
-        if writing is None:
-            return ()
-        left = words(Span(f" {writing.title} ", BOLD), " ", writing.note)
-        right = words(
-            Span("enter", KEY),
-            " takes it  " if writing.is_code else " sends  ",
-            Span("ctrl+j", KEY),
-            " new line  ",
-            Span("esc", KEY),
-            " closes ",
-        )
-        gap = cells - row_width(left) - row_width(right)
-        return (*left, Span(" " * max(gap, 1)), *right) if gap > 0 else left
-
-    def _key(self, idea: str) -> str:
+    def key_of(self, idea: str) -> str:
         keymap = self.session.keymap
         return keymap.shown(f"{self.kind}.{idea}") or keymap.shown(f"everywhere.{idea}")
 
     def label_of(self, idea: str) -> str:
         """The footer's word for an idea here."""
         action = self.action(idea)
-        return action.label if action else ""
+        label = action.label if action else ""
+        for held in self.controllers:
+            label = held.label_of(idea, label)
+        return label
 
     def action(self, idea: str) -> Action | None:
         """The action an idea is on this screen, if it is one."""
@@ -250,9 +282,9 @@ class Board(Screen[None]):
     def _hint(self, idea: str) -> Hint:
         """An idea as a hint; the keys for moving stand together."""
         if idea != "down":
-            return Hint(self._key(idea), self.label_of(idea), idea)
-        ways = [way for way in ("left", "down", "up", "right") if hasattr(self, f"do_{way}")]
-        return Hint("".join(self._key(way) for way in ways), "move", idea)
+            return Hint(self.key_of(idea), self.label_of(idea), idea)
+        ways = [way for way in ("left", "down", "up", "right") if self.doer(way)]
+        return Hint("".join(self.key_of(way) for way in ways), "move", idea)
 
     def refusal(self, idea: str) -> str:
         """Why an idea cannot be done here and now; empty where it can."""
@@ -263,8 +295,8 @@ class Board(Screen[None]):
         ):
             return "this console only watches"
         if self.session.is_alone and idea.startswith("go_"):
-            return f"this was opened for one merge; {self._key('back')} leaves it"
-        if not hasattr(self, f"do_{idea}"):
+            return f"this was opened for one merge; {self.key_of('back')} leaves it"
+        if self.doer(idea) is None:
             reason = ELSEWHERE.get(f"{self.kind}.{idea}") or ELSEWHERE.get(f"everywhere.{idea}")
             return reason or "it does nothing here"
         return self.why_not(idea)
@@ -282,7 +314,7 @@ class Board(Screen[None]):
     def action_play(self, idea: str) -> None:
         """Move the replay."""
         if self.session.player:
-            _PLAYER[idea](self.session.player)
+            PLAYER[idea](self.session.player)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Say whether a key does something now: None greys it, and `refusal` has the words."""
@@ -296,11 +328,28 @@ class Board(Screen[None]):
         if reason:
             self.refuse(idea, reason)
             return
-        getattr(self, f"do_{idea}")()
+        if do := self.doer(idea):
+            do()
+
+    def doer(self, idea: str) -> Callable[[], None] | None:
+        """Return what does an idea here: this screen, else the nearest controller."""
+        holders = (self, *self.controllers)
+        return next(filter(None, (getattr(one, f"do_{idea}", None) for one in holders)), None)
+
+    def hand_on(self, idea: str) -> None:
+        """Let the controllers do what this screen does only in part."""
+        for held in self.controllers:
+            if do := getattr(held, f"do_{idea}", None):
+                do()
+                return
+
+    def does(self, kind: type[C]) -> C:
+        """Return the controller of a kind."""
+        return next(held for held in self.controllers if isinstance(held, kind))
 
     def refuse(self, idea: str, reason: str) -> None:
         """Say why an idea does nothing now; what was typed behind it was text for its box."""
-        self.say_refused(self._key(idea) or idea, reason)
+        self.say_refused(self.key_of(idea) or idea, reason)
         if idea in _TAKES_TEXT:
             self.session.ahead.swallow()
 
@@ -378,6 +427,34 @@ class Board(Screen[None]):
                 self.perform(idea)
         self.draw()
 
+    # Going.
+
+    @property
+    def run_id(self) -> str:
+        """The run that commands are for."""
+        run = self.session.run
+        return run.run if run else ""
+
+    def here(self) -> WorkerView:
+        """Return the worker under the cursor."""
+        worker = self.session.worker_view
+        if worker is None:
+            raise LookupError("no worker is under the cursor")  # `why_not` has refused before
+        return worker
+
+    def go(self, screen: str) -> None:
+        """Go to another screen; keys typed meanwhile are for that one."""
+        self.begin(partial(self._switch, screen), holds=True)
+
+    async def _switch(self, screen: str) -> None:
+        self.session.hold_run(is_held=screen not in _FOLLOWS)
+        await self.app.switch_mode(screen)
+
+    def copy(self, text: str) -> None:
+        """Put a text into the terminal's clipboard."""
+        self.app.copy_to_clipboard(text)
+        self.say(Span("copied: ", TEXT), text)
+
     # Dialogs.
 
     def choose(
@@ -410,27 +487,6 @@ class Board(Screen[None]):
             self.session.ahead.release()
             self.app.post_message(KeysFree())
 
-    def leave_dialog(self) -> None:
-        """Leave at once where nothing lives, else ask what becomes of the workers."""
-        live = self.session.live()
-        if not live or not self.session.can_stay_alive:
-            self.app.exit()
-            return
-        can_stop = not self.session.is_read_only
-        self.open(LeaveDialog(live, self.session.ahead, can_stop=can_stop), self._left)
-
-    def _left(self, answer: str) -> None:
-        if answer == "l":
-            self.app.exit()
-        else:
-            self.begin(self._stop_and_leave)
-
-    async def _stop_and_leave(self) -> None:
-        for run in self.session.view.runs:
-            if run.ended_at is None:
-                await self.session.bridge.command(StopRun(run=run.run))
-        self.app.exit()
-
     # Saying, asking, writing, sending.
 
     def say(self, *parts: str | Span) -> None:
@@ -450,39 +506,8 @@ class Board(Screen[None]):
         self.ask = Ask(idea, said, then)
 
     def write(self, writing: Writing, draft: str = "") -> None:
-        """Open the text box."""
-        self.writing = writing
-        self.textbox.is_code = writing.is_code
-        self.textbox.tab_behavior = "indent" if writing.is_code else "focus"
-        self.textbox.text = self.session.drafts.get(writing.key, draft)
-        self.textbox.move_cursor(self.textbox.document.end)
-        self.textbox.display = True
-        self.set_focus(self.textbox)  # at once: the next key is for it
-
-    def box_sent(self, text: str) -> None:
-        """The text was sent."""
-        writing = self.writing
-        self._close_box()
-        if writing:
-            self.session.drafts.pop(writing.key, None)
-            if text or writing.may_be_empty:
-                writing.then(text)
-        self.draw()
-
-    def box_closed(self) -> None:
-        """The box was closed; what was written is kept."""
-        if self.writing:
-            self.session.drafts[self.writing.key] = self.textbox.text
-        self._close_box()
-        self.draw()
-
-    def _close_box(self) -> None:
-        self.writing = None
-        self.textbox.display = False
-        self.set_focus(None)
-
-    def box_editor_wanted(self) -> None:
-        """The user wants to go on in an editor."""
+        """Open the box for text."""
+        self.box.open(writing, draft)
 
     def begin(
         self,
@@ -562,6 +587,8 @@ class Board(Screen[None]):
 
     def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
         """Say what came of something, once a newer message has been read."""
+        for held in self.controllers:
+            held.came_out(pursued, outcome)
         mark = Span("✓ ", Ink(Role.DONE))
         if not outcome.is_well:
             mark = Span("✗ ", Ink(Role.FAILED, bold=True))

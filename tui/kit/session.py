@@ -56,6 +56,18 @@ class Player(Protocol):
         """So many gears faster, or slower."""
 
 
+_JUMP_S = 10.0
+PLAYER: dict[str, Callable[[Player], None]] = {
+    "play": lambda player: player.play_or_hold(),
+    "step": lambda player: player.step(),
+    "back": lambda player: player.go_to(player.now() - _JUMP_S),
+    "on": lambda player: player.go_to(player.now() + _JUMP_S),
+    "slower": lambda player: player.faster(-1),
+    "faster": lambda player: player.faster(1),
+}
+"""What each idea of a replay does to its player."""
+
+
 class Undoable(NamedTuple):
     """Something that was done, and how to take it back and do it again.
 

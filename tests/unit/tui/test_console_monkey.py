@@ -66,8 +66,8 @@ async def test_any_keys_in_any_order_are_survived(seed: int):
     async with opened(port=port, size=chance.choice([(80, 24), (120, 36), (45, 12)])) as console:
         for turn in range(45):
             keys = [chance.choice(_KEYS) for _ in range(5)]
-            if console.screen.writing:
-                console.screen.box_sent("some text")
+            if console.screen.box.writing:
+                console.screen.box.box_sent("some text")
             await console.keys(*[sign for key in keys for sign in _signs(key)])
             port.tell(view=replace(chance.choice(views), at=NOW + turn))
             await console.pilot.pause()

@@ -187,15 +187,15 @@ async def _begin(console: Console, screen: str) -> None:
 
 
 def _open_box(console: Console) -> str:
-    if console.screen.writing:
+    if console.screen.box.writing:
         return "box"
     return "list" if isinstance(console.app.screen, Picker | HelpPage) else ""
 
 
 async def _close(console: Console) -> None:
     console.screen.ask = None
-    if console.screen.writing:
-        console.screen.box_closed()
+    if console.screen.box.writing:
+        console.screen.box.box_closed()
     if console.app.screen is not console.screen:
         await console.press("escape")
     console.app.sequence = ""

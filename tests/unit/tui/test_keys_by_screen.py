@@ -89,7 +89,7 @@ def _rows() -> list[tuple[str, str, str]]:
 def _does(screen: str, idea: str) -> bool:
     module, name = _SCREENS[screen]
     kind: type[Board] = getattr(import_module(f"tui.screens.{module}"), name)
-    return hasattr(kind, f"do_{idea}")
+    return any(hasattr(one, f"do_{idea}") for one in (kind, *kind.held))
 
 
 @pytest.mark.parametrize("screen", SCREENS[:6])

@@ -213,8 +213,8 @@ async def test_a_hunk_is_edited_in_a_box_with_its_blanks_kept():
     given = port(io_py())
     async with Reviewing(given) as console:
         await console.do("edit")
-        assert console.screen.textbox.text == "    data = f.read(size or MAX_BLOCK)"
-        console.screen.textbox.text = "    data = mine()"
+        assert console.screen.box.area.text == "    data = f.read(size or MAX_BLOCK)"
+        console.screen.box.area.text = "    data = mine()"
         await console.press("enter")
         (hunk, _) = given._view("", "").file(IO).hunks
         assert (hunk.choice, hunk.result) == ("own", "    data = mine()\n")
@@ -459,8 +459,8 @@ async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(
                 screen.go(chance.choice(["review", "compare"]))
                 await console.pilot.pause()
             for key in [chance.choice(_KEYS) for _ in range(4)]:
-                if console.screen.writing:
-                    console.screen.box_closed()
+                if console.screen.box.writing:
+                    console.screen.box.box_closed()
                 await console.keys(*([key] if len(key) > 2 or "+" in key[1:] else key))
             view = chance.choice([conflicted_view(), choosing_view()])
             given.tell(view=replace(view, at=NOW + turn))

@@ -5,15 +5,17 @@ from functools import partial
 
 from engine.messages.commands import Seen
 from engine.messages.results import StepView, WorkerView
-from tui.controllers.acting import ActingScreen
+from tui.controllers import ON_WORKERS
+from tui.kit.screen import Board
 from tui.kit.session import Session, identity_of
 from tui.screens.compare.model import ComparePane
 from tui.screens.diff.pane import DiffPane
 
 
-class CompareMoves(ActingScreen):
+class CompareMoves(Board):
     """The candidates of a step as they come from the engine, and where the eye is among them."""
 
+    held = ON_WORKERS
     kind = "compare"
 
     def __init__(self, session: Session) -> None:
@@ -141,11 +143,11 @@ class CompareMoves(ActingScreen):
 
     def do_next(self) -> None:
         if not self.pane.to_difference(1):
-            self.say_refused(self._key("next"), "no hunk further down differs")
+            self.say_refused(self.key_of("next"), "no hunk further down differs")
 
     def do_previous(self) -> None:
         if not self.pane.to_difference(-1):
-            self.say_refused(self._key("previous"), "no hunk further up differs")
+            self.say_refused(self.key_of("previous"), "no hunk further up differs")
 
     def do_open(self) -> None:
         self.top = 0 if self.top is None else None
@@ -156,7 +158,7 @@ class CompareMoves(ActingScreen):
         elif self.top is not None:
             self.top = None
         else:
-            super().do_leave()
+            self.hand_on("leave")
 
     # Looking.
 
@@ -166,7 +168,7 @@ class CompareMoves(ActingScreen):
         if table is None or not rows:
             return
         if not self.pane.others:
-            self.say_refused(self._key("diff"), "there is no other candidate")
+            self.say_refused(self.key_of("diff"), "there is no other candidate")
             return
         self.pair_at = (self.pair_at + 1) % len(self.pane.others) if self.pair else 0
         one, other = rows[self.pane.column].worker, rows[self.pane.others[self.pair_at]].worker
@@ -175,7 +177,7 @@ class CompareMoves(ActingScreen):
     async def _load_pair(self, run: str, one: str, other: str) -> None:
         found = await self.session.bridge.compare(run, one, other)
         if isinstance(found, str):
-            self.say_refused(self._key("diff"), found)
+            self.say_refused(self.key_of("diff"), found)
             return
         self.pair = DiffPane(seen=self.session.seen)
         self.pair_said = f"{one} → {other}"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from engine.messages.commands import Seen
+from tui.controllers import Deciding
 from tui.ink import BOLD, TEXT, Ink, Page, Role, Row, Span, blank, fit, words
 from tui.kit.session import Undoable
 from tui.screens.compare.moves import CompareMoves
@@ -65,7 +66,9 @@ class CompareScreen(CompareMoves):
 
     def _draw_pair(self, pair: DiffPane, cells: int, height: int) -> Page:
         more = (
-            f", {self._key('diff')} goes on to the next one" if len(self.pane.rows) > _PAIR else ""
+            f", {self.key_of('diff')} goes on to the next one"
+            if len(self.pane.rows) > _PAIR
+            else ""
         )
         head = fit(words(Span(f" {self.pair_said}", BOLD), f"   esc closes{more}"), cells)
         pair.set_split(is_split=cells >= _SPLIT_FROM)
@@ -96,7 +99,7 @@ class CompareScreen(CompareMoves):
         row = self.pane.row
         if row is None:
             return ()
-        key = self._key("yes")
+        key = self.key_of("yes")
         refused = self.why_not("yes")
         if refused:
             return words(Span(f"{row.worker} cannot be chosen: ", TEXT), f"{refused}.")
@@ -136,7 +139,9 @@ class CompareScreen(CompareMoves):
             return rule()
         if idea == "merge":
             has_composite = pane.is_checked and pane.woven and pane.woven.worker
-            return "" if has_composite else f"there is no composite; {self._key('check')} makes it"
+            return (
+                "" if has_composite else f"there is no composite; {self.key_of('check')} makes it"
+            )
         return "" if idea in _NEEDS_TABLE | {"no_wide"} else super().why_not(idea)
 
     def _why_not_leave(self) -> str:
@@ -185,7 +190,7 @@ class CompareScreen(CompareMoves):
 
     def do_merge_all(self) -> None:
         """Take all that the candidate under the cursor did; what only others did stays as it is."""
-        self._change(f"all of {self._here().worker} taken", self.pane.take_all)
+        self._change(f"all of {self.here().worker} taken", self.pane.take_all)
 
     def do_check(self) -> None:
         """Weave exactly the taken hunks, and run the check on what they make."""
@@ -202,11 +207,11 @@ class CompareScreen(CompareMoves):
         found = await self.session.bridge.weave(run, step, keys, seen)
         self.session.look()
         if isinstance(found, str):
-            self.say_refused(self._key("check"), found)
+            self.say_refused(self.key_of("check"), found)
             return
         self.pane.woven, self.pane.woven_of = found, keys
         if found.worker is None:
-            self.say_refused(self._key("check"), found.reason or "these hunks make no composite")
+            self.say_refused(self.key_of("check"), found.reason or "these hunks make no composite")
         else:
             passed = found.check is None or found.check.passed
             mark = Span("✓ ", Ink(Role.DONE)) if passed else Span("✗ ", Ink(Role.FAILED))
@@ -222,15 +227,15 @@ class CompareScreen(CompareMoves):
     # Deciding.
 
     def do_no_wide(self) -> None:
-        worker = self._here()
+        worker = self.here()
         said = words(
             Span("Reject ", TEXT), Span(worker.worker, BOLD), Span("? It stays on its ref.", TEXT)
         )
-        self.ask_to_reject("no_wide", worker, said)
+        self.does(Deciding).ask_to_reject("no_wide", worker, said)
 
     def do_land(self) -> None:
         """The composite where there is one, else the candidate under the cursor."""
         woven = self.pane.woven
         if self.pane.is_checked and woven is not None and woven.worker is not None:
             self.session.worker = woven.worker
-        super().do_land()
+        self.hand_on("land")

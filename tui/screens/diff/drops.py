@@ -47,7 +47,7 @@ class DiffDrops(DiffSays):
             words = f"it is {worker.phase}: only a change that waits for review can lose hunks"
             return _WHY_NOT.get(worker.phase, words)
         if self.against:
-            return f"hunks are those of what it began from; {self._key('diff')} goes back to that"
+            return f"hunks are those of what it began from; {self.key_of('diff')} goes back to that"
         return "" if self.pane.diff else "there is no diff"
 
     def label_of(self, idea: str) -> str:
@@ -90,8 +90,8 @@ class DiffDrops(DiffSays):
     def _toggle(self, keys: tuple[str, ...], what: str, idea: str) -> None:
         worker = self.session.worker_view
         if worker is None or not keys:
-            hint = f"{self._key('no_wide')} drops the whole file"
-            self.say_refused(self._key(idea), "there is no hunk under the cursor", hint)
+            hint = f"{self.key_of('no_wide')} drops the whole file"
+            self.say_refused(self.key_of(idea), "there is no hunk under the cursor", hint)
             return
         before = self._left_out(worker)
         is_back = set(keys) <= set(before)
@@ -127,13 +127,13 @@ class DiffDrops(DiffSays):
         self.session.look()
         if isinstance(found, str):
             self._asked = before
-            self.say_refused(self._key("no"), found)
+            self.say_refused(self.key_of("no"), found)
             return
         if done is not None:
             self.session.remember(done[1])
             out = f"{some(len(keys), 'hunk')} will not land" if keys else "all of it will land"
             keys_of_check = (
-                f"{self._key('check')} checks what is left, {self._key('land')} does too"
+                f"{self.key_of('check')} checks what is left, {self.key_of('land')} does too"
             )
             stale = f"; {keys_of_check}" if here and here.check else ""
             self.say(Span("✓ ", Ink(Role.DONE)), Span(done[0], TEXT), f"  {out}{stale}")

@@ -2,18 +2,20 @@
 
 from functools import partial
 
-from tui.controllers.acting import ActingScreen
-from tui.kit.screen import Writing
+from tui.controllers import ON_WORKERS
+from tui.kit.screen import Board
 from tui.kit.session import Session, Undoable
+from tui.kit.textbox import Writing
 from tui.screens.diff.layout import Part
 from tui.screens.diff.pane import DiffPane
 
 _MODES = ("auto", "unified", "split")
 
 
-class DiffMoves(ActingScreen):
+class DiffMoves(Board):
     """The keys of Diff that change nothing but what is looked at."""
 
+    held = ON_WORKERS
     kind = "diff"
 
     def __init__(self, session: Session) -> None:
@@ -82,9 +84,9 @@ class DiffMoves(ActingScreen):
         way, key = ("down", "next") if by > 0 else ("up", "previous")
         if self.pane.query:
             if not self.pane.to_hit(by):
-                self.say_refused(self._key(key), f"/{self.pane.query} is not further {way}")
+                self.say_refused(self.key_of(key), f"/{self.pane.query} is not further {way}")
         elif not self.pane.to_new(by):
-            self.say_refused(self._key(key), f"no hunk further {way} is new")
+            self.say_refused(self.key_of(key), f"no hunk further {way} is new")
 
     def do_scroll_left(self) -> None:
         self.pane.scroll(-8)
@@ -116,7 +118,7 @@ class DiffMoves(ActingScreen):
         """The hunk was seen: on to the next one that was not."""
         key = self.pane.key
         if not key:
-            self.say_refused(self._key("mark"), "there is no hunk under the cursor")
+            self.say_refused(self.key_of("mark"), "there is no hunk under the cursor")
             return
         was_new = key not in self.session.seen
         toggle = partial(self._toggle_seen, key)
@@ -154,7 +156,7 @@ class DiffMoves(ActingScreen):
         elif self.pane.query:
             self.pane.search("")
         else:
-            super().do_leave()
+            self.hand_on("leave")
 
     def do_copy(self) -> None:
         self.copy("\n".join(self.pane.range()))

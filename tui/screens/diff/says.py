@@ -5,8 +5,8 @@ from collections.abc import Callable
 from engine.messages.commands import BeginFrom, RetryWorker, Steer
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.kit.screen import Writing
 from tui.kit.session import Undoable
+from tui.kit.textbox import Writing
 from tui.screens.diff.moves import DiffMoves
 from tui.words.comments import Comment
 from tui.words.figures import some
@@ -26,7 +26,7 @@ class DiffSays(DiffMoves):
         """On the line or range; a comment that stands there unsent is opened again."""
         spot = self.pane.spot()
         if spot is None:
-            self.say_refused(self._key("comment"), "there is no line under the cursor")
+            self.say_refused(self.key_of("comment"), "there is no line under the cursor")
             return
         old = self._pending_at(spot)
         note = "kept until you send all of them"
@@ -71,13 +71,13 @@ class DiffSays(DiffMoves):
         worker, about = self.session.worker_view, self.about()
         pending = [c for c in self.session.comments if c.about == about and not c.is_sent]
         if not pending or worker is None:
-            self.say_refused(self._key("send"), "no comment is pending")
+            self.say_refused(self.key_of("send"), "no comment is pending")
             return
         known = self.pane.known_keys()
         text = "\n\n".join(_as_words(each, is_stale=each.key not in known) for each in pending)
         command = self._carrier(worker, text)
         if command is None:
-            self.say_refused(self._key("send"), f"{worker.worker} can take no comments now")
+            self.say_refused(self.key_of("send"), f"{worker.worker} can take no comments now")
             return
 
         def sent() -> None:

@@ -9,8 +9,8 @@ from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
-from tui.kit.screen import Writing
 from tui.kit.session import Session, identity_of
+from tui.kit.textbox import Writing
 from tui.screens.diff.drops import DiffDrops
 from tui.screens.diff.page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
 from tui.words.figures import some
@@ -172,7 +172,7 @@ class DiffScreen(DiffDrops):
         if not has_files:
             return Page(tuple((blank(1), *row) for row in body), tuple(zones))
         listed, self._files_at = file_pane(
-            diff, self.pane.shape, worker, here=self.pane.file, send_key=self._key("send")
+            diff, self.pane.shape, worker, here=self.pane.file, send_key=self.key_of("send")
         )
         at = self._files_at[self.pane.file] if self._files_at else 0
         top = max(at + 3 - height, 0)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.controllers.acting import ActingScreen
+from tui.controllers import ON_WORKERS
 from tui.ink import TEXT, Page, Row, Span, words
 from tui.kit.cards import HEIGHT, question_fits
 from tui.kit.opening import REACHING
 from tui.kit.rail import CELLS as RAIL_CELLS
 from tui.kit.rail import rail
+from tui.kit.screen import Board
 from tui.kit.session import Session, Undoable
 from tui.screens.fleet.page import (
     RAIL_FROM,
@@ -31,9 +32,10 @@ _MOST_DETAIL = 2
 _LEAST_DETAIL = -4
 
 
-class FleetScreen(ActingScreen):
+class FleetScreen(Board):
     """The screen that everything begins and ends with."""
 
+    held = ON_WORKERS
     kind = "fleet"
 
     def __init__(self, session: Session) -> None:
@@ -167,7 +169,7 @@ class FleetScreen(ActingScreen):
         run, here = self.session.run, self.session.worker_view
         needs = [worker.worker for worker in bands_of(run)[Band.NEEDS_YOU]] if run else []
         if not needs:
-            self.say_refused(self._key("next"), "no worker needs you")
+            self.say_refused(self.key_of("next"), "no worker needs you")
         elif here and here.worker in needs:
             self.point_at(needs[(needs.index(here.worker) + by) % len(needs)])
         else:
@@ -253,4 +255,4 @@ class FleetScreen(ActingScreen):
         self.session.remember(Undoable("the marks", back, lambda: self.session.marks.update(same)))
 
     def do_back(self) -> None:
-        self.leave_dialog()
+        self.hand_on("quit")

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from engine.messages.commands import Command, RetryWorker
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.controllers.acting import ActingScreen
+from tui.controllers import ON_WORKERS, Deciding, Workers
 from tui.ink import KEY, TEXT, Page, Row, Span, Zone, fit, words
+from tui.kit.screen import Board
 from tui.kit.session import Session, Undoable
 from tui.screens.inbox.page import (
     LIST_CELLS,
@@ -26,9 +27,10 @@ _LIST_ROWS = 9
 _LEAST_FOR_LIST = 10
 
 
-class InboxScreen(ActingScreen):
+class InboxScreen(Board):
     """A list of what waits, and the whole of what is under the cursor."""
 
+    held = ON_WORKERS
     kind = "inbox"
 
     def __init__(self, session: Session) -> None:
@@ -138,7 +140,7 @@ class InboxScreen(ActingScreen):
         """Say that what was under the cursor waits no more, and how to go on."""
         worker = self.session.worker
         said = f"{worker} no longer waits for you." if worker else "Nothing is under the cursor."
-        leads = words("  ", Span(self._key("down"), KEY), " goes to the next item.")
+        leads = words("  ", Span(self.key_of("down"), KEY), " goes to the next item.")
         return Detail(rows=(words(Span(f"  {said}", TEXT)), leads))
 
     def _listed(
@@ -156,7 +158,7 @@ class InboxScreen(ActingScreen):
         rows = shown.rows[self.top : self.top + self.room]
         below = len(shown.rows) - self.top - self.room
         if below > 0 and self.room > 1:
-            more = words(f"► {below + 1} more rows  ", Span(self._key("page_down"), KEY))
+            more = words(f"► {below + 1} more rows  ", Span(self.key_of("page_down"), KEY))
             rows = (*rows[:-1], more)
         self.read_to = max(self.read_to, self.top + self.room - (below > 0))
         return list(rows)
@@ -165,7 +167,9 @@ class InboxScreen(ActingScreen):
         if self.shown is None or worker.worker != self._of:
             return False
         if self.read_to < self.shown.question_rows:
-            self.say_refused(self._key("yes"), "the question goes on below", "pgdn shows the rest")
+            self.say_refused(
+                self.key_of("yes"), "the question goes on below", "pgdn shows the rest"
+            )
             return False
         return True
 
@@ -241,7 +245,7 @@ class InboxScreen(ActingScreen):
             return
         if self.range_from not in names:
             self.range_from = here.worker
-            self.say(f"a range begins at {here.worker}; {self._key('select')} again ends it")
+            self.say(f"a range begins at {here.worker}; {self.key_of('select')} again ends it")
             return
         one, other = sorted((names.index(self.range_from), names.index(here.worker)))
         self.session.marks.update(names[one : other + 1])
@@ -249,7 +253,7 @@ class InboxScreen(ActingScreen):
 
     def do_leave(self) -> None:
         self.range_from = ""
-        super().do_leave()
+        self.hand_on("leave")
 
     def do_zoom(self) -> None:
         self.is_zoomed = not self.is_zoomed
@@ -271,7 +275,7 @@ class InboxScreen(ActingScreen):
 
     def do_retry(self) -> None:
         """Retry what failed: the item, or every failed one that is marked."""
-        for worker in self.targets("retry"):
+        for worker in self.does(Workers).targets("retry"):
             if worker.phase is Phase.FAILED or not self.session.marks:
                 seen = self.seen(worker)
                 command = RetryWorker(worker=worker.worker, run=self.run_id, seen=seen)
@@ -280,6 +284,6 @@ class InboxScreen(ActingScreen):
     def do_no_wide(self) -> None:
         here = self._current()
         if here and here.questions:
-            self.deny_for_run(here)
+            self.does(Deciding).deny_for_run(here)
         else:
-            super().do_no_wide()
+            self.hand_on("no_wide")

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from engine.messages.results import StepView
-from tui.controllers.acting import ActingScreen
+from tui.controllers import ON_WORKERS
 from tui.ink import TEXT, Page, Row, Span, Zone, fit, slice_row, words
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
 from tui.kit.rail import step_note
+from tui.kit.screen import Board
 from tui.kit.session import Session
 from tui.screens.plan.graph import Graph, draw_graph
 from tui.screens.plan.timeline import timeline
@@ -19,9 +20,10 @@ from tui.words.standing import Band, band_of
 _STEP_ROWS = 4
 
 
-class PlanScreen(ActingScreen):
+class PlanScreen(Board):
     """The steps as a graph, where their time went, and the step under the cursor."""
 
+    held = ON_WORKERS
     kind = "plan"
 
     def __init__(self, session: Session) -> None:
@@ -163,7 +165,7 @@ class PlanScreen(ActingScreen):
             if any(band_of(worker, step) is Band.NEEDS_YOU for worker in step.workers):
                 self.step = step.name
                 return
-        self.say_refused(self._key("next"), "no step needs you")
+        self.say_refused(self.key_of("next"), "no step needs you")
 
     def do_open(self) -> None:
         here = self._current()
@@ -175,7 +177,7 @@ class PlanScreen(ActingScreen):
         here = self._current()
         if here and here.workers:
             self.session.worker = here.workers[0].worker
-            super().do_new()
+            self.hand_on("new")
 
 
 def _step_rows(step: StepView, cells: int) -> list[Row]:

@@ -13,11 +13,12 @@ from engine.messages.commands import (
 )
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.controllers.acting import ActingScreen
+from tui.controllers import ON_WORKERS
 from tui.ink import TEXT, Ink, Role, Row, Span
 from tui.kit.dialogs import Choice
-from tui.kit.screen import Writing
+from tui.kit.screen import Board
 from tui.kit.session import Session
+from tui.kit.textbox import Writing
 from tui.screens.review.blocked_page import is_blocked
 from tui.screens.review.model import ReviewPane
 from tui.screens.review.offers import shown_file
@@ -41,8 +42,10 @@ _REST = (
 )
 
 
-class ReviewActs(ActingScreen):
+class ReviewActs(Board):
     """Conflicts as they come from the engine, and decisions as they go to it."""
+
+    held = ON_WORKERS
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -231,7 +234,7 @@ class ReviewActs(ActingScreen):
         found = await self.session.bridge.check(raw.run, raw.worker, seen)
         self.session.look()
         if isinstance(found, str):
-            self.say_refused(self._key("check"), found)
+            self.say_refused(self.key_of("check"), found)
             return
         self._take_in(await self._conflicts(raw.run, raw.worker))
         mark = Span("✓ ", Ink(Role.DONE)) if found.passed else Span("✗ ", Ink(Role.FAILED))
@@ -269,7 +272,7 @@ class ReviewActs(ActingScreen):
             try:
                 actions += side_actions(file, choice)
             except EngineError as error:
-                self.say_refused(self._key("merge_all"), clean_tree(str(error)))
+                self.say_refused(self.key_of("merge_all"), clean_tree(str(error)))
                 return
         where = "everywhere" if scope == "all" else "in this file"
         self.decide(tuple(actions), f"{choice} {where}, wherever that was open", goes_on=True)
@@ -283,7 +286,7 @@ class ReviewActs(ActingScreen):
             pane.begin_lines()
             return
         if not pane.picked or pane.raw is None or matter is None:
-            self.say_refused(self._key("select"), "no line was picked")
+            self.say_refused(self.key_of("select"), "no line was picked")
             return
         file = pane.raw.files[matter.file]
         key = file.hunks[matter.hunk].key
@@ -313,7 +316,7 @@ class ReviewActs(ActingScreen):
     def _ask(self, path: str, key: str, text: str) -> None:
         settings, words = split_settings(text)
         if settings.keys() - {"agent"}:
-            self.say_refused(self._key("steer"), "only agent=… can be set here")
+            self.say_refused(self.key_of("steer"), "only agent=… can be set here")
             return
         asked = AskAgent(path=path, hunk=key, agent=settings.get("agent", ""), words=words)
         self.decide((asked,), "asked; the answer comes as one more proposal")

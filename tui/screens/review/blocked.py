@@ -5,7 +5,7 @@ from functools import partial
 
 from engine.messages.commands import Edits, Land, StopWorker
 from engine.phases import Phase
-from tui.kit.screen import Writing
+from tui.kit.textbox import Writing
 from tui.screens.review.blocked_page import Way, is_blocked, ways_of
 from tui.screens.review.moves import ReviewMoves
 
@@ -37,7 +37,7 @@ class ReviewBlocked(ReviewMoves):
         if way is None:
             super()._take_by(idea)
             return
-        worker = self._here()
+        worker = self.here()
         name = worker.worker
         if worker.phase is Phase.LANDING:
             self.send(StopWorker(worker=name, run=self.run_id), f"{name} waits for review again")

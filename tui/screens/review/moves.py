@@ -7,7 +7,7 @@ from engine.messages.commands import (
     ResolutionAction,
     UndoChoice,
 )
-from tui.controllers.common import CommonScreen
+from tui.kit.screen import Board
 from tui.kit.session import Session
 from tui.screens.review.offers import Offer
 from tui.screens.review.texts import ReviewTexts
@@ -94,11 +94,11 @@ class ReviewMoves(ReviewTexts):
 
     def do_next(self) -> None:
         if not self.pane.to_open(1):
-            self.say_refused(self._key("next"), "nothing is open any more")
+            self.say_refused(self.key_of("next"), "nothing is open any more")
 
     def do_previous(self) -> None:
         if not self.pane.to_open(-1):
-            self.say_refused(self._key("previous"), "nothing is open any more")
+            self.say_refused(self.key_of("previous"), "nothing is open any more")
 
     def do_scroll_left(self) -> None:
         self.scroll = max(self.scroll - 8, 0)
@@ -132,7 +132,7 @@ class ReviewMoves(ReviewTexts):
         elif self.pane.picking:
             self.pane.leave_lines()
         else:
-            super().do_leave()
+            self.hand_on("leave")
 
     # Taking.
 
@@ -178,13 +178,13 @@ class ReviewMoves(ReviewTexts):
     def do_undo(self) -> None:
         """Take the last decision back; without conflicts, what was done last."""
         if self.pane.raw is None:
-            super().do_undo()
+            self.hand_on("undo")
             return
         self.decide((UndoChoice(),), "taken back", shows_changed=True)
 
     def do_redo(self) -> None:
         if self.pane.raw is None:
-            super().do_redo()
+            self.hand_on("redo")
             return
         self.decide((RedoChoice(),), "decided again", shows_changed=True)
 
@@ -194,7 +194,7 @@ class ReviewMoves(ReviewTexts):
             self.decide((ForgetAnswer(key=offer.remembered),), "never offered again")
 
 
-def keys_of(screen: CommonScreen) -> dict[str, str]:
+def keys_of(screen: Board) -> dict[str, str]:
     """The keys of this screen's ideas, as they are written on it."""
     keymap = screen.session.keymap
     return {

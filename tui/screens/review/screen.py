@@ -5,8 +5,9 @@ from functools import partial
 
 from engine.messages.commands import FinishResolving
 from engine.phases import Phase
+from tui.controllers import Deciding
 from tui.ink import BOLD, LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
-from tui.kit.screen import Writing
+from tui.kit.textbox import Writing
 from tui.screens.review.blocked import ReviewBlocked
 from tui.screens.review.blocked_page import blocked_page, blocked_sentence, blocked_subject
 from tui.screens.review.card import Look, card
@@ -160,7 +161,9 @@ class ReviewScreen(ReviewBlocked):
     def why_not_take(self, idea: str) -> str:
         """Why a side's key takes nothing here."""
         if self.pane.merged is not None:
-            return f"git merged it; {self._key('edit_all')} edits it, {self._key('next')} goes on"
+            return (
+                f"git merged it; {self.key_of('edit_all')} edits it, {self.key_of('next')} goes on"
+            )
         offer = self.pane.offer_of(idea)
         return offer.reason if offer else "this conflict offers no such choice"
 
@@ -179,7 +182,7 @@ class ReviewScreen(ReviewBlocked):
         """Approving is landing here, or letting the worker go on."""
         view = self.pane.shown
         if view is None or not view.is_of_base:
-            return f"{self._key('land')} lands the result; that approves it"
+            return f"{self.key_of('land')} lands the result; that approves it"
         return self.why_not_land()
 
     def why_not_land(self) -> str:
@@ -224,7 +227,7 @@ class ReviewScreen(ReviewBlocked):
 
     def _finish_by_word(self, tree: str | None, text: str) -> None:
         if text.strip().casefold() != "land":
-            self.say_refused(self._key("land"), "the word was not typed")
+            self.say_refused(self.key_of("land"), "the word was not typed")
             return
         self.finish(tree, is_despite_check=True)
 
@@ -244,20 +247,20 @@ class ReviewScreen(ReviewBlocked):
         self.begin(self.check, group="check", exclusive=True)
 
     def do_no_wide(self) -> None:
-        worker = self._here()
+        worker = self.here()
         said = words(
             Span("Give up the change of ", TEXT),
             Span(worker.worker, BOLD),
             Span("? It stays on its ref.", TEXT),
         )
-        self.ask_to_reject("no_wide", worker, said)
+        self.does(Deciding).ask_to_reject("no_wide", worker, said)
 
     def onward(self) -> Row:
         return onward(self.pane.shown, keys_of(self)) if self.pane.shown else ()
 
     def do_back(self) -> None:
         self.top = None
-        super().do_back()
+        self.hand_on("back")
 
 
 def _why_not_edit_all(screen: ReviewScreen) -> str:

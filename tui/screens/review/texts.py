@@ -5,7 +5,7 @@ from functools import partial
 from engine.messages.commands import EditFile, ResolutionAction, SetFile, WriteHunk
 from tui.ink import TEXT, Ink, Role, Span
 from tui.kit.outside import edit_text
-from tui.kit.screen import Writing
+from tui.kit.textbox import Writing
 from tui.screens.review.acts import ReviewActs
 from tui.screens.review.offers import side_text
 from tui.words.clean import clean_name
@@ -24,7 +24,7 @@ class ReviewTexts(ReviewActs):
         draft = side_text(hunk.target) if draft is None else draft
         if not _can_be_typed(draft):
             self.say_refused(
-                self._key("edit"),
+                self.key_of("edit"),
                 "it holds characters that cannot be typed",
                 "t, i and b keep them",
             )
@@ -42,7 +42,7 @@ class ReviewTexts(ReviewActs):
 
     def _write_hunk(self, path: str, key: str, text: str) -> None:
         if not _can_be_typed(text):
-            self.say_refused(self._key("edit"), "it holds characters that cannot be shown")
+            self.say_refused(self.key_of("edit"), "it holds characters that cannot be shown")
             return
         text = f"{text}\n" if text else ""
         self.decide((WriteHunk(path=path, hunk=key, text=text),), "own text", goes_on=True)
@@ -66,10 +66,10 @@ class ReviewTexts(ReviewActs):
         file = None if isinstance(found, str) else found.looked_at
         if file is None or file.text is None or not _is_utf8(file.text):
             why = found if isinstance(found, str) else "it is no text that an editor could keep"
-            self.say_refused(self._key("edit_all"), why)
+            self.say_refused(self.key_of("edit_all"), why)
             return
         name = f"file {raw.run} {raw.worker} {path}"
-        drafts, key = self.session.drafts, self._key("edit_all")
+        drafts, key = self.session.drafts, self.key_of("edit_all")
         begun = drafts.get(name, file.text)
         edited, problem = await edit_text(self.app, begun)
         if problem:

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from functools import partial
 
 from tui.bridge import PastRun
-from tui.controllers.common import CommonScreen
+from tui.controllers import ON_EVERY_SCREEN
 from tui.ink import Page, Zone
 from tui.kit.dialogs import Choice
+from tui.kit.screen import Board
 from tui.kit.session import Session
 from tui.screens.runs.page import no_run, ordered, past_row, run_rows
 from tui.words.scene import Scene
 
 
-class RunsScreen(CommonScreen):
+class RunsScreen(Board):
     """All runs that the engine knows."""
 
+    held = ON_EVERY_SCREEN
     kind = "runs"
 
     def __init__(self, session: Session) -> None:
@@ -113,7 +115,7 @@ class RunsScreen(CommonScreen):
         """A run that the engine has not open is read from its journal; any command takes it up."""
         found = await self.session.bridge.past_view(past.run)
         if isinstance(found, str):
-            self.say_refused(self._key("open"), found, past.problem)
+            self.say_refused(self.key_of("open"), found, past.problem)
             return
         self.session.past_run = found
         self._look_at(past.run)

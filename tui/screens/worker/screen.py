@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from engine.messages.results import WorkerView
 from tui.bridge import LogGrew, LogName
-from tui.controllers.acting import ActingScreen
+from tui.controllers import ON_WORKERS
 from tui.ink import KEY, TEXT, Ink, Page, Role, Row, Span, Zone, fit, words
-from tui.kit.screen import Writing
+from tui.kit.screen import Board
 from tui.kit.session import Session
+from tui.kit.textbox import Writing
 from tui.screens.worker.logs import LogPane
 from tui.screens.worker.page import (
     SIDE,
@@ -29,9 +30,10 @@ from tui.words.sentences import sentence_of
 _LOG, _EVENTS, _PROMPT, _LIMITS, _ATTEMPTS = range(len(TABS))
 
 
-class WorkerScreen(ActingScreen):
+class WorkerScreen(Board):
     """The log follows its end; any move holds it."""
 
+    held = ON_WORKERS
     kind = "worker"
 
     def __init__(self, session: Session) -> None:
@@ -141,7 +143,7 @@ class WorkerScreen(ActingScreen):
                 (),
                 words(
                     f" {some(len(pane.lines), 'line')}, none of a kind that is shown. ",
-                    Span(self._key("more"), KEY),
+                    Span(self.key_of("more"), KEY),
                     " shows more.",
                 ),
             ]
@@ -234,7 +236,7 @@ class WorkerScreen(ActingScreen):
         if not self.pane_of_log.to_next(by):
             what = f"/{self.pane_of_log.query}" if self.pane_of_log.query else "an error"
             self.say_refused(
-                self._key("next" if by > 0 else "previous"), f"{what} is not further on"
+                self.key_of("next" if by > 0 else "previous"), f"{what} is not further on"
             )
 
     def do_unit_down(self) -> None:
@@ -286,7 +288,7 @@ class WorkerScreen(ActingScreen):
         elif not self.pane_of_log.is_following:
             self.pane_of_log.follow()
         else:
-            super().do_leave()
+            self.hand_on("leave")
 
     def do_open(self) -> None:
         if self.tab == _ATTEMPTS:
@@ -294,9 +296,9 @@ class WorkerScreen(ActingScreen):
             self._watch()
         elif self.pane_of_log.link:
             self.session.diff_place = self.pane_of_log.link
-            self.do_diff()
+            self.hand_on("diff")
         elif not self.pane_of_log.toggle_fold():
-            self.say_refused(self._key("open"), "there is no link or fold under the cursor")
+            self.say_refused(self.key_of("open"), "there is no link or fold under the cursor")
 
     def place_here(self) -> tuple[str, int]:
         path, _, line = self.pane_of_log.link.partition(":")
