@@ -10,6 +10,9 @@ import time
 
 import psutil
 import pytest
+from tui.present.diff_pane import DiffPane
+from tui.present.fleet import Wish, draw_fleet, visible
+from tui.present.scene import Scene
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from engine.messages.logs import LogKind, LogLine, LogLines
@@ -17,10 +20,7 @@ from tests.support.console_pty import FIRST_SCREEN, process_in_pty
 from tests.support.consoles import NOW, many
 from tests.support.measuring import cpu_seconds, read_for, said
 from tests.support.shells import Shell
-from tui.present.diff_pane import DiffPane
-from tui.present.fleet import Wish, draw_fleet, visible
-from tui.present.logs import LogPane
-from tui.present.scene import Scene
+from tui.screens.worker.logs import Log
 
 pytestmark = pytest.mark.bench
 _SECONDS = 6.0
@@ -77,12 +77,12 @@ def test_taking_in_a_log_costs_microseconds_a_line():
     lines = [LogLine(at=NOW, kind=LogKind.OUTPUT, text=f"line {n}") for n in range(200_000)]
     chunks = [LogLines.of(lines[start : start + 500]) for start in range(0, len(lines), 500)]
     gc.freeze()  # as the console does with what it has loaded
-    pane = LogPane()
+    log = Log()
     began = time.process_time()
     longest = 0.0
     for chunk in chunks:
         once = time.process_time()
-        pane.take(chunk)
+        log.take(chunk)
         longest = max(longest, time.process_time() - once)
     gc.unfreeze()
     each = (time.process_time() - began) / len(lines) * 1e6

@@ -44,6 +44,7 @@ from tui.ink import Row
 from tui.keys import default_keymap
 from tui.kit.inked import Inked
 from tui.kit.screen import Board
+from tui.kit.scrolled import Scrolled
 
 NOW = 1_800_000_000.0
 """When every scripted view plays."""
@@ -570,7 +571,10 @@ class Console:
     def rows(self) -> list[Row]:
         """Every row of ink on the screens that are seen."""
         screens = {self.screen, self.app.screen}
-        return [row for seen in screens for inked in seen.query(Inked) for row in inked.rows]
+        panes = [
+            pane for seen in screens for kind in (Inked, Scrolled) for pane in seen.query(kind)
+        ]
+        return [row for pane in panes for row in pane.rows]
 
     @property
     def typed(self) -> str:
