@@ -108,7 +108,7 @@ class Picker(Dialog):
 
     def _narrow(self, query: str) -> None:
         """Narrow the list to what answers."""
-        if query == self._query:
+        if query == self._query or not self.query(OptionList):  # it was closed meanwhile
             return
         self._query = query
         scored = [(rank_of(query, choice), choice) for choice in self._choices]
@@ -279,6 +279,8 @@ class HelpPage(Dialog):
         self.query_one("#found").scroll_relative(y=by, animate=False)
 
     def _draw(self) -> None:
+        if not self.query(Input):
+            return  # it was closed meanwhile
         found = found_in(self._entries, self.query_one(Input).value)
         groups = self.query_one("#groups", Inked)
         if cells := groups.content_size.width:

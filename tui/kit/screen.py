@@ -215,7 +215,8 @@ class Board(Screen[None]):
 
     def draw(self) -> None:
         """Draw everything anew; each widget paints what differs."""
-        if not self.is_mounted or not self.size or self not in self.app.screen_stack[-2:]:
+        is_seen = self in self.app.screen_stack[-2:]
+        if not is_seen or not self.size or not self.query("#top"):  # not composed yet, or leaving
             return
         scene, cells = self.session.scene(), self.size.width
         self._inked("#top").show(top_bar(scene, self.kind, cells))
