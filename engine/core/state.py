@@ -56,7 +56,7 @@ class Stop:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class HumanWords:
     """Something a human said to the running attempt: an answer, or, without a question, a steer."""
 
     text: str
@@ -82,7 +82,7 @@ class Attempt:
     bases: Bases = ()
     stop: Stop | None = None
     questions: tuple[Question, ...] = ()
-    said: tuple[Said, ...] = ()
+    said: tuple[HumanWords, ...] = ()
     violations: tuple[str, ...] = ()
     rate_limited_until: float | None = None
     ended: AttemptEnded | None = None

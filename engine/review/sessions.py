@@ -27,8 +27,8 @@ from engine.messages.merging import ConflictView
 from engine.review.inquiry import Inquiry, inquiry
 from engine.review.memory import MemoryFile
 from engine.review.questions import (
+    MergeQuestion,
     NothingLeft,
-    Question,
     base_question,
     landing_question,
 )
@@ -59,7 +59,7 @@ class _Open:
     """The review of a worker's merge."""
 
     attempt: int
-    question: Question
+    question: MergeQuestion
     review: Review
     settled: dict[str, str]
 
@@ -212,7 +212,9 @@ class Resolutions:
         opened = await self._load(state, w)
         return Finished(tree=await opened.review.tree(), onto=opened.question.onto)
 
-    async def _load(self, state: RunState, w: Worker, *, question: Question | None = None) -> _Open:
+    async def _load(
+        self, state: RunState, w: Worker, *, question: MergeQuestion | None = None
+    ) -> _Open:
         """Return the session on the merge as it is now; rebuild it if a side has changed."""
         known = self._open.get((state.run, w.id))
         if known is None or known.attempt != w.attempt.number:
@@ -231,7 +233,7 @@ class Resolutions:
         self._open[state.run, w.id] = opened
         return opened
 
-    async def _question(self, state: RunState, w: Worker, settled: dict[str, str]) -> Question:
+    async def _question(self, state: RunState, w: Worker, settled: dict[str, str]) -> MergeQuestion:
         if not w.review.is_conflict_of_base:
             return await landing_question(self._repo, state, w)
         found = await base_question(self._repo, self._merger, state, w, settled=settled)
@@ -242,7 +244,12 @@ class Resolutions:
         return found
 
     async def _make(
-        self, w: Worker, question: Question, written: Mapping[str, Any], *, settled: dict[str, str]
+        self,
+        w: Worker,
+        question: MergeQuestion,
+        written: Mapping[str, Any],
+        *,
+        settled: dict[str, str],
     ) -> _Open:
         review = await Review.begin(self._repo, self._merger, question.sides, question.names)
         if "session" in written and written.get("is_of_base") is question.is_of_base:
