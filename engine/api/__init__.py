@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
     from engine.api.exporting import export_run
-    from engine.api.looking import machine_rows, make_repository, raw_output, used_today
+    from engine.api.looking import machine_rows, raw_output, used_today
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
     from engine.api.replaying import Replay, open_replay
     from engine.api.weighing import weigh
+    from engine.git.sample import make_repository
     from engine.messages.merging import (
         BatchCheck,
         CandidateHunkView,
@@ -60,7 +61,8 @@ _HOMES = {
     "engine.api.errors_out": "plain_errors",
     "engine.api.exported": "exported_file open_exported",
     "engine.api.exporting": "export_run",
-    "engine.api.looking": "machine_rows make_repository raw_output used_today",
+    "engine.api.looking": "machine_rows raw_output used_today",
+    "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",

@@ -12,7 +12,6 @@ from engine.agents.registry import adapters
 from engine.api.reaching import reach
 from engine.clock import SystemClock
 from engine.errors import WorkspaceError
-from engine.git.sample import first_commit
 from engine.ids import AttemptId, RunId, WorkerId, meant
 from engine.limits import Enforcement
 from engine.messages.questions import ReadRun
@@ -26,11 +25,6 @@ from engine.spec.nearest import unmeant
 from engine.store.layout import make_state_home, state_home
 from engine.work.ledger import Ledger
 from engine.work.replay import output_bytes
-
-
-async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
-    """Make a folder a git repository with everything in it as its first commit."""
-    await first_commit(folder, environment, message=message)
 
 
 async def machine_rows(

@@ -33,7 +33,6 @@ from engine.review.questions import (
     landing_question,
 )
 from engine.review.review import Review
-from engine.review.showing import shown_path
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 
@@ -201,7 +200,7 @@ class Resolutions:
             WorkspaceError: There is nothing to merge any more.
         """
         opened = await self._load(state, w)
-        return tuple(shown_path(one.path) for one in opened.review.session.conflicts)
+        return tuple(os.fsdecode(one.path) for one in opened.review.session.conflicts)
 
     async def tree(self, state: RunState, w: Worker) -> Finished:
         """Return what would land (or be built on) now, without finishing.

@@ -204,6 +204,11 @@ class LiveRun:
         """Tell observers something of which only the newest counts."""
         self._tools.bus.mention(self.run, event, at=self._tools.clock.now(), after=self._seq)
 
+    def spoke_at(self, worker: WorkerId) -> float | None:
+        """Return when a worker's attempt wrote last."""
+        logbook = self.logbooks.get((worker, self._state.workers[worker].attempt.number))
+        return logbook.last_output_at if logbook else None
+
     def note(self, worker: WorkerId, attempt: int, text: str) -> None:
         """Write a remark of ours into an attempt's log."""
         now = self._tools.clock.now()

@@ -21,9 +21,8 @@ from engine.core.state import RunState, Worker
 from engine.errors import EngineError, WorkspaceError
 from engine.host.seam import Capacity
 from engine.host.threads import REPORT
-from engine.ids import RunId, WorkerId
+from engine.ids import RunId
 from engine.messages import commands as c
-from engine.messages.events import LatestWins
 from engine.messages.questions import RunSummary, Standing
 from engine.messages.results import RunView
 from engine.phases import HOLDING, Phase
@@ -244,7 +243,7 @@ class Runs:
     def _watch_for_clashes(self, live: LiveRun, *, is_over: Callable[[], bool]) -> None:
         """Let a radar watch a run until it is over; plain folders never clash."""
         if live.state.plan.runtime.isolation is not IsolationStrategy.DIRECTORY:
-            radar = self.tools.workshops.of(live.state.plan).merging(live.state).radar(_Blips(live))
+            radar = self.tools.workshops.of(live.state.plan).merging(live.state).radar(live)
             self._radars[live.run] = radar
             self.tasks.start_soon(radar.watch, is_over)
 
@@ -361,21 +360,3 @@ def split_run(command: c.Command) -> tuple[str, c.Command]:
     run, short = split_worker(command.run, worker)
     fields: Any = {} if short == worker else {"worker": short}
     return run, replace(command, **fields)
-
-
-class _Blips:
-    """A run as its radar sees it."""
-
-    def __init__(self, live: LiveRun) -> None:
-        self._live = live
-
-    @property
-    def state(self) -> RunState:
-        return self._live.state
-
-    def mention(self, event: LatestWins) -> None:
-        self._live.mention(event)
-
-    def spoke_at(self, worker: WorkerId) -> float | None:
-        logbook = self._live.logbooks.get((worker, self._live.state.workers[worker].attempt.number))
-        return logbook.last_output_at if logbook else None
