@@ -83,7 +83,7 @@ class Subscription:
                 yield told
 
     async def _from_journals(self) -> AsyncIterator[Told]:
-        """What is no longer in memory: run after run, each in its own order."""
+        """Return what is no longer in memory: run after run, each in its own order."""
         while self.position < self.bus.dropped:
             reached, gone = self.bus.dropped, dict(self.bus.gone)
             for run, until in gone.items():
@@ -132,7 +132,7 @@ class Bus:
 
     @property
     def count(self) -> int:
-        """How many events were ever told."""
+        """Count the events that were ever told."""
         return self.dropped + len(self.journalled)
 
     def tell(self, told: Iterable[Told]) -> None:

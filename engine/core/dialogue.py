@@ -1,4 +1,4 @@
-"""What is said between a running agent and its human, and the badges a worker wears meanwhile."""
+"""Carry words between a running agent and its human, and set its badges meanwhile."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the world or a human did: the only input of the core. Past tense; `at` is wall-clock time.
+"""List what the world or a human did: the only input of the core. `at` is wall-clock time.
 
 A worker's fact names the attempt it speaks of; one that speaks of an older attempt is dropped.
 Facts stand in journals field by field: a new field has a default, and none is renamed.

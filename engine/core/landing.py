@@ -1,4 +1,4 @@
-"""What the facts of a review and a landing do."""
+"""Apply the facts of a review and a landing."""
 
 from dataclasses import replace
 

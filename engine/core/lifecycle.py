@@ -1,4 +1,4 @@
-"""What the facts of an attempt's own life do: prepared, ended, collected, checked."""
+"""Apply the facts of an attempt's own life: prepared, ended, collected, checked."""
 
 from dataclasses import replace
 

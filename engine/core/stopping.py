@@ -1,4 +1,4 @@
-"""What stops and retries do, asked by a human or wanted by a rule."""
+"""Apply stops and retries, asked by a human or wanted by a rule."""
 
 from collections.abc import Callable
 from dataclasses import replace

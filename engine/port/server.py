@@ -76,7 +76,7 @@ _MOST_ANCESTORS = 1000
 
 
 class Door:
-    """Where an engine listens; opened once there is an engine behind it."""
+    """The socket on which an engine listens; opened once there is an engine behind it."""
 
     def __init__(self, layout: Layout, folder: Path) -> None:
         self._layout = layout
