@@ -26,10 +26,10 @@ def agent_asked(turn: CoreTurn, w: Worker, fact: f.AgentAsked) -> None:
     if w.phase is not Phase.RUNNING or fact.question.id in known:
         return
     if not asked:
-        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt.number, is_held=True))
+        turn.effects.append(HoldClocks(**w.who, is_held=True))
     attempt = replace(w.attempt, questions=(*asked, fact.question))
     w = turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.ASKS}))
-    turn.publish(Asked(worker=str(w.id), attempt=w.attempt.number, question=fact.question))
+    turn.publish(Asked(**w.told, question=fact.question))
     standing = turn.state.standing.get(fact.question.text)
     if fact.question.is_permission and standing is not None:
         _answer_by_run(turn, w, fact.question.id, answer=standing, at=fact.at)
@@ -43,20 +43,8 @@ def human_answered(turn: CoreTurn, w: Worker, fact: f.HumanAnswered) -> None:
     w = _withdraw(turn, w, fact.question)
     answer = HumanWords(text=fact.answer, question=fact.question)
     turn.change(replace(w, attempt=replace(w.attempt, said=(*w.attempt.said, answer))))
-    turn.effects.append(
-        SendAnswer(
-            worker=w.id, attempt=w.attempt.number, question=fact.question, answer=fact.answer
-        )
-    )
-    turn.publish(
-        Answered(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            question=fact.question,
-            answer=fact.answer,
-            by=fact.by,
-        )
-    )
+    turn.effects.append(SendAnswer(**w.who, question=fact.question, answer=fact.answer))
+    turn.publish(Answered(**w.told, question=fact.question, answer=fact.answer, by=fact.by))
     if fact.is_for_run and asked.is_permission:
         standing = {**turn.state.standing, asked.text: fact.answer}
         turn.state = replace(turn.state, standing=standing)
@@ -91,7 +79,7 @@ def _withdraw(turn: CoreTurn, w: Worker, question: str) -> Worker:
         return w
     badges = w.badges if left else w.badges - {Badge.ASKS}
     if not left:
-        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt.number, is_held=False))
+        turn.effects.append(HoldClocks(**w.who, is_held=False))
     return turn.change(replace(w, attempt=replace(w.attempt, questions=left), badges=badges))
 
 
@@ -101,7 +89,7 @@ def agent_steered(turn: CoreTurn, w: Worker, fact: f.AgentSteered) -> None:
         return
     said = (*w.attempt.said, HumanWords(text=fact.text))
     turn.change(replace(w, attempt=replace(w.attempt, said=said)))
-    turn.effects.append(SendSteer(worker=w.id, attempt=w.attempt.number, text=fact.text))
+    turn.effects.append(SendSteer(**w.who, text=fact.text))
     _tell_of(turn, w, fact.text, Delivery.QUEUED)
 
 
@@ -145,14 +133,14 @@ def _replace(turn: CoreTurn, w: Worker, by: HumanWords) -> bool:
 
 
 def _tell_of(turn: CoreTurn, w: Worker, text: str, delivery: Delivery) -> None:
-    turn.publish(Steered(worker=str(w.id), attempt=w.attempt.number, text=text, delivery=delivery))
+    turn.publish(Steered(**w.told, text=text, delivery=delivery))
 
 
 def agent_interrupted(turn: CoreTurn, w: Worker, fact: f.AgentInterrupted) -> None:
     """Break off its turn."""
     del fact
     if w.phase is Phase.RUNNING:
-        turn.effects.append(SendInterrupt(worker=w.id, attempt=w.attempt.number))
+        turn.effects.append(SendInterrupt(**w.who))
 
 
 def rate_limit_seen(turn: CoreTurn, w: Worker, fact: f.RateLimitSeen) -> None:
@@ -175,7 +163,7 @@ def violation_seen(turn: CoreTurn, w: Worker, fact: f.ViolationSeen) -> None:
     """Tell it loudly, and remember it: such a change does not land by itself."""
     attempt = replace(w.attempt, violations=(*w.attempt.violations, fact.path))
     turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.VIOLATION}))
-    turn.publish(IsolationViolated(worker=str(w.id), attempt=w.attempt.number, path=fact.path))
+    turn.publish(IsolationViolated(**w.told, path=fact.path))
 
 
 def worker_paused(turn: CoreTurn, w: Worker, fact: f.WorkerPaused) -> None:
@@ -183,7 +171,7 @@ def worker_paused(turn: CoreTurn, w: Worker, fact: f.WorkerPaused) -> None:
     del fact
     if w.phase is Phase.RUNNING:
         turn.change(replace(w, badges=w.badges | {Badge.PAUSED}))
-        turn.effects.append(FreezeAttempt(worker=w.id, attempt=w.attempt.number))
+        turn.effects.append(FreezeAttempt(**w.who))
 
 
 def worker_resumed(turn: CoreTurn, w: Worker, fact: f.WorkerResumed) -> None:
@@ -191,11 +179,11 @@ def worker_resumed(turn: CoreTurn, w: Worker, fact: f.WorkerResumed) -> None:
     del fact
     turn.change(replace(w, badges=w.badges - {Badge.PAUSED}))
     if w.phase is Phase.RUNNING:
-        turn.effects.append(ThawAttempt(worker=w.id, attempt=w.attempt.number))
+        turn.effects.append(ThawAttempt(**w.who))
 
 
 def limits_set(turn: CoreTurn, w: Worker, fact: f.LimitsSet) -> None:
     """Change the limits from now on, and for later attempts."""
     turn.change(replace(w, limits=fact.limits))
     if w.phase is Phase.RUNNING:
-        turn.effects.append(ChangeLimits(worker=w.id, attempt=w.attempt.number, limits=fact.limits))
+        turn.effects.append(ChangeLimits(**w.who, limits=fact.limits))

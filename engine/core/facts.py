@@ -16,12 +16,24 @@ from engine.phases import StopCause
 from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode
 
 
-class About(TypedDict):
-    """The worker and attempt a fact speaks of, and its time: such facts begin with `**about`."""
+class Who(TypedDict):
+    """The worker and attempt an effect is for: such effects begin with `**who`."""
 
     worker: WorkerId
     attempt: int
+
+
+class About(Who):
+    """The worker and attempt a fact speaks of, and its time: such facts begin with `**about`."""
+
     at: float
+
+
+class Shown(TypedDict):
+    """The worker and attempt an event tells of: such events begin with `**told`."""
+
+    worker: str
+    attempt: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,8 +66,7 @@ def landed(turn: CoreTurn, w: Worker, fact: f.Landed) -> None:
     turn.tell(replace(w, landing=landing), Phase.LANDED)
     turn.publish(
         Landed(
-            worker=str(w.id),
-            attempt=w.attempt.number,
+            **w.told,
             target=fact.target,
             old=fact.old,
             new=fact.new,
@@ -86,7 +85,7 @@ def conflicts_found(turn: CoreTurn, w: Worker, fact: f.ConflictsFound) -> None:
         error=fact.reason or None,
     )
     turn.tell(after, Phase.CONFLICTED)
-    turn.publish(ConflictsFound(worker=str(w.id), attempt=w.attempt.number, paths=fact.paths))
+    turn.publish(ConflictsFound(**w.told, paths=fact.paths))
 
 
 def land_refused(turn: CoreTurn, w: Worker, fact: f.LandRefused) -> None:
@@ -104,9 +103,7 @@ def land_delayed(turn: CoreTurn, w: Worker, fact: f.LandDelayed) -> None:
     """Note the files in its way; it goes on by itself, and a human may stop it until then."""
     if w.phase is Phase.LANDING:
         turn.change(replace(w, landing=replace(w.landing, in_the_way=fact.in_the_way)))
-        told = LandingDelayed(
-            worker=str(w.id), attempt=w.attempt.number, in_the_way=fact.in_the_way
-        )
+        told = LandingDelayed(**w.told, in_the_way=fact.in_the_way)
         turn.publish(told)
     else:
         turn.drop()
@@ -141,14 +138,7 @@ def rechecked(turn: CoreTurn, w: Worker, fact: f.Rechecked) -> None:
     badges = passed if fact.check.passed else passed | {Badge.CHECK_FAILED}
     review = replace(w.review, check=fact.check, is_check_stale=False)
     turn.change(replace(w, review=review, badges=badges))
-    turn.publish(
-        CheckFinished(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            check=fact.check,
-            is_for_landing=fact.is_for_landing,
-        )
-    )
+    turn.publish(CheckFinished(**w.told, check=fact.check, is_for_landing=fact.is_for_landing))
 
 
 def hunks_left_out(turn: CoreTurn, w: Worker, fact: f.HunksLeftOut) -> None:
@@ -180,7 +170,7 @@ def undo_requested(turn: CoreTurn, w: Worker, fact: f.UndoRequested) -> None:
     prepared = w.landing.prepared
     if w.phase is Phase.LANDED and prepared is not None:
         turn.change(replace(w, error=None))
-        undo = UndoLanding(worker=w.id, attempt=w.attempt.number, prepared=prepared)
+        undo = UndoLanding(**w.who, prepared=prepared)
         turn.effects.append(undo)
 
 
@@ -193,18 +183,10 @@ def landing_undone(turn: CoreTurn, w: Worker, fact: f.LandingUndone) -> None:
         badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
     )
     turn.tell(after, Phase.REVIEWING)
-    turn.publish(
-        LandingUndone(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            target=fact.target,
-            new=fact.new,
-            is_added=fact.is_added,
-        )
-    )
+    turn.publish(LandingUndone(**w.told, target=fact.target, new=fact.new, is_added=fact.is_added))
 
 
 def undo_refused(turn: CoreTurn, w: Worker, fact: f.UndoRefused) -> None:
     """Say why it stays landed."""
     turn.change(replace(w, error=fact.reason))
-    turn.publish(UndoRefused(worker=str(w.id), attempt=w.attempt.number, reason=fact.reason))
+    turn.publish(UndoRefused(**w.told, reason=fact.reason))

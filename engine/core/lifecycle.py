@@ -38,11 +38,7 @@ def base_conflicted(turn: CoreTurn, w: Worker, fact: f.BaseConflicted) -> None:
     """Wait for a human to merge the changes that this worker builds on."""
     conflict = Conflict(paths=fact.paths, is_of_base=True)
     turn.tell(replace(w, review=replace(w.review, conflict=conflict)), Phase.CONFLICTED)
-    turn.publish(
-        ConflictsFound(
-            worker=str(w.id), attempt=w.attempt.number, paths=fact.paths, is_of_base=True
-        )
-    )
+    turn.publish(ConflictsFound(**w.told, paths=fact.paths, is_of_base=True))
 
 
 def prepare_failed(turn: CoreTurn, w: Worker, fact: f.PrepareFailed) -> None:
@@ -53,7 +49,7 @@ def prepare_failed(turn: CoreTurn, w: Worker, fact: f.PrepareFailed) -> None:
 def attempt_ended(turn: CoreTurn, w: Worker, fact: f.AttemptEnded) -> None:
     """Collect its work, however it ended."""
     if fact.limit is not None:
-        turn.publish(LimitHitSeen(worker=str(w.id), attempt=w.attempt.number, hit=fact.limit))
+        turn.publish(LimitHitSeen(**w.told, hit=fact.limit))
     since, used = w.begun.at, w.history.used
     worked = fact.at - since if since is not None else 0.0
     after = replace(
@@ -180,7 +176,7 @@ def _ended_well(turn: CoreTurn, w: Worker, ended: f.AttemptEnded) -> None:
 
 def check_passed(turn: CoreTurn, w: Worker, fact: f.CheckPassed) -> None:
     """Go on to review with proved work, or finish where there is nothing to merge."""
-    turn.publish(CheckFinished(worker=str(w.id), attempt=w.attempt.number, check=fact.check))
+    turn.publish(CheckFinished(**w.told, check=fact.check))
     review = replace(w.review, check=fact.check)
     review_or_finish(turn, turn.change(replace(w, review=review)))
 
@@ -188,14 +184,7 @@ def check_passed(turn: CoreTurn, w: Worker, fact: f.CheckPassed) -> None:
 def check_failed(turn: CoreTurn, w: Worker, fact: f.CheckFailed) -> None:
     """Fail the worker for its own tree; show a badge for the tree to be landed."""
     is_landing = w.phase is Phase.LANDING
-    turn.publish(
-        CheckFinished(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            check=fact.check,
-            is_for_landing=is_landing,
-        )
-    )
+    turn.publish(CheckFinished(**w.told, check=fact.check, is_for_landing=is_landing))
     review = replace(w.review, check=fact.check)
     if is_landing:
         after = replace(
@@ -243,8 +232,7 @@ def want_review(turn: CoreTurn, w: Worker) -> None:
     if change is not None:
         turn.publish(
             ReviewWanted(
-                worker=str(w.id),
-                attempt=w.attempt.number,
+                **w.told,
                 files=change.files,
                 insertions=change.insertions,
                 deletions=change.deletions,

@@ -50,9 +50,7 @@ def _stop_landing(turn: CoreTurn, w: Worker, cause: StopCause, move: Move) -> No
         error="its landing was stopped",
     )
     move(after, Phase.REVIEWING)
-    turn.effects.append(
-        StopActivity(worker=w.id, attempt=w.attempt.number, cause=cause, is_kill=False)
-    )
+    turn.effects.append(StopActivity(**w.who, cause=cause, is_kill=False))
 
 
 def retry_requested(turn: CoreTurn, w: Worker, fact: f.RetryRequested) -> None:

@@ -179,11 +179,7 @@ class MergeDesk:
             w = may_be_trimmed(run.state, worker, attempt=w.attempt.number)
             left_out = tuple(dict.fromkeys(keys))
             at = self._clock.now()
-            run.feed(
-                f.HunksLeftOut(
-                    worker=w.id, attempt=w.attempt.number, change=change, hunks=left_out, at=at
-                )
-            )
+            run.feed(f.HunksLeftOut(**w.about(at), change=change, hunks=left_out))
         return change
 
     async def weave_in(
@@ -223,13 +219,11 @@ class MergeDesk:
         w = conflicted(run.state, w.id)  # a human may have stopped it while trees were written
         run.feed(
             f.Resolved(
-                worker=w.id,
-                attempt=w.attempt.number,
+                **w.about(self._clock.now()),
                 tree=finished.tree,
                 onto=finished.onto,
                 is_despite_check=action.is_despite_check,
                 is_seen=action.seen == finished.tree,
-                at=self._clock.now(),
             )
         )
         return replace(view, tree=finished.tree, is_finished=True)

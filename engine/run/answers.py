@@ -242,7 +242,7 @@ async def check_worker(runs: Runs, question: m.CheckWorker) -> CheckResult:
         raise WorkspaceError(f"{w.id} is {w.phase}: there is no finished work to check")
     if live.state.plan.step(w.id.step).check is None:
         raise WorkspaceError(f"{w.id.step} has no check", hint="Give its step a `check:`.")
-    checking = Checking(live, runs.tools, e.RunCheck(worker=w.id, attempt=w.attempt.number))
+    checking = Checking(live, runs.tools, e.RunCheck(**w.who))
     async with runs.tools.landing:
         found = await runs.tools.workshops.of(live.state.plan).landings.check_again(
             live.state, w, checking, is_own=question.is_own
@@ -253,11 +253,7 @@ async def check_worker(runs: Runs, question: m.CheckWorker) -> CheckResult:
     require_seen(live.state.workers[w.id], checked)  # else it says nothing of what is there now
     live.feed(
         f.Rechecked(
-            worker=w.id,
-            attempt=w.attempt.number,
-            check=found,
-            is_for_landing=not question.is_own,
-            at=runs.tools.clock.now(),
+            **w.about(runs.tools.clock.now()), check=found, is_for_landing=not question.is_own
         )
     )
     return found
@@ -285,7 +281,7 @@ async def check_together(runs: Runs, question: m.CheckTogether) -> m.BatchCheck:
     if not fits or commands == {None}:
         return m.BatchCheck(fits=fits, tree=batch.tree or None)
     w = live.state.workers[ids[0]]
-    checker = Checking(live, runs.tools, e.RunCheck(worker=w.id, attempt=w.attempt.number))
+    checker = Checking(live, runs.tools, e.RunCheck(**w.who))
     async with runs.tools.landing:
         check = await runs.tools.workshops.of(live.state.plan).landings.check_commit(
             live.state, batch.commit, batch.tree, checker
@@ -369,7 +365,7 @@ async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:
     runs.note_command(live, "Weave", "")
     check: CheckResult | None = None
     if planned.check is not None:
-        effect = e.RunCheck(worker=first.id, attempt=first.attempt.number)
+        effect = e.RunCheck(**first.who)
         checker = Checking(live, runs.tools, effect)
         async with runs.tools.landing:
             found = await runs.tools.workshops.of(live.state.plan).landings.check_commit(

@@ -285,9 +285,7 @@ def _resume(state: RunState, command: c.Resume, at: float) -> Verdict:
     is_held = state.is_paused or state.stop is not None
     facts: tuple[f.Fact, ...] = (f.ResumeRequested(at=at),) if is_held else ()
     facts += tuple(
-        f.BackoffElapsed(worker=w.id, attempt=w.attempt.number, at=at)
-        for w in state.workers.values()
-        if _wants_login(w)
+        f.BackoffElapsed(**w.about(at)) for w in state.workers.values() if _wants_login(w)
     )
     return Ruling(facts, "goes on") if facts else c.Refused("the run is not paused")
 
