@@ -136,9 +136,8 @@ def _tell_of(turn: CoreTurn, w: Worker, text: str, delivery: Delivery) -> None:
     turn.publish(Steered(**w.told, text=text, delivery=delivery))
 
 
-def agent_interrupted(turn: CoreTurn, w: Worker, fact: f.AgentInterrupted) -> None:
+def agent_interrupted(turn: CoreTurn, w: Worker, _fact: f.AgentInterrupted) -> None:
     """Break off its turn."""
-    del fact
     if w.phase is Phase.RUNNING:
         turn.effects.append(SendInterrupt(**w.who))
 
@@ -166,17 +165,15 @@ def violation_seen(turn: CoreTurn, w: Worker, fact: f.ViolationSeen) -> None:
     turn.publish(IsolationViolated(**w.told, path=fact.path))
 
 
-def worker_paused(turn: CoreTurn, w: Worker, fact: f.WorkerPaused) -> None:
+def worker_paused(turn: CoreTurn, w: Worker, _fact: f.WorkerPaused) -> None:
     """Freeze its tree."""
-    del fact
     if w.phase is Phase.RUNNING:
         turn.change(replace(w, badges=w.badges | {Badge.PAUSED}))
         turn.effects.append(FreezeAttempt(**w.who))
 
 
-def worker_resumed(turn: CoreTurn, w: Worker, fact: f.WorkerResumed) -> None:
+def worker_resumed(turn: CoreTurn, w: Worker, _fact: f.WorkerResumed) -> None:
     """Let its tree go on."""
-    del fact
     turn.change(replace(w, badges=w.badges - {Badge.PAUSED}))
     if w.phase is Phase.RUNNING:
         turn.effects.append(ThawAttempt(**w.who))

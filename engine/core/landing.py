@@ -29,23 +29,20 @@ def approved(turn: CoreTurn, w: Worker, fact: f.Approved) -> None:
     turn.tell(after, Phase.LANDING)
 
 
-def approval_noted(turn: CoreTurn, w: Worker, fact: f.ApprovalNoted) -> None:
+def approval_noted(turn: CoreTurn, w: Worker, _fact: f.ApprovalNoted) -> None:
     """Show a badge until it lands."""
-    del fact
     if w.phase is Phase.REVIEWING:
         turn.change(replace(w, badges=w.badges | {Badge.APPROVED}))
 
 
-def rejected(turn: CoreTurn, w: Worker, fact: f.Rejected) -> None:
+def rejected(turn: CoreTurn, w: Worker, _fact: f.Rejected) -> None:
     """Discard what a human gave up; the change stays on its ref."""
-    del fact
     after = replace(w, outcome=Outcome.CANCELLED, cause=StopCause.USER)
     turn.tell(after, Phase.DISCARDED)
 
 
-def chosen(turn: CoreTurn, w: Worker, fact: f.Chosen) -> None:
+def chosen(turn: CoreTurn, w: Worker, _fact: f.Chosen) -> None:
     """Make it the step's choice; the joint rules see to the others."""
-    del fact
     if w.outcome is not Outcome.SUCCESS:
         raise IllegalTransition(turn.story(w.id))
     turn.change_step(w.id.step, replace(turn.state.steps[w.id.step], chosen=w.id))
@@ -164,9 +161,8 @@ def hunks_left_out(turn: CoreTurn, w: Worker, fact: f.HunksLeftOut) -> None:
     want_review(turn, turn.change(after))
 
 
-def undo_requested(turn: CoreTurn, w: Worker, fact: f.UndoRequested) -> None:
+def undo_requested(turn: CoreTurn, w: Worker, _fact: f.UndoRequested) -> None:
     """Move the target back; the worker follows once it has been."""
-    del fact
     prepared = w.landing.prepared
     if w.phase is Phase.LANDED and prepared is not None:
         turn.change(replace(w, error=None))

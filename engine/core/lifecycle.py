@@ -83,9 +83,8 @@ def _session_usage(w: Worker, fact: f.AttemptEnded) -> Usage | None:
     return summed((known, fact.usage))
 
 
-def activity_ended(turn: CoreTurn, w: Worker, fact: f.ActivityEnded) -> None:
+def activity_ended(turn: CoreTurn, w: Worker, _fact: f.ActivityEnded) -> None:
     """Bring a worker to rest whose preparation or check has stopped."""
-    del fact
     stop = w.attempt.stop
     cause = stop.cause if stop else StopCause.USER
     turn.tell(replace(w, cause=cause), cause.settles_as)

@@ -104,9 +104,8 @@ def _is_choice_dead(turn: CoreTurn, own: StepState) -> bool:
     }
 
 
-def backoff_elapsed(turn: CoreTurn, w: Worker, fact: f.BackoffElapsed) -> None:
+def backoff_elapsed(turn: CoreTurn, w: Worker, _fact: f.BackoffElapsed) -> None:
     """Queue it: the wait is over."""
-    del fact
     after = replace(
         w,
         attempt=replace(w.attempt, rate_limited_until=None),
