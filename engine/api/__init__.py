@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
-    from engine.api.replaying import Replay, open_replay
+    from engine.api.replaying import open_replay
     from engine.api.weighing import weigh
     from engine.git.sample import make_repository
     from engine.messages.merging import (
-        BatchCheck,
         CandidateHunkView,
         CandidateRow,
         CandidateTable,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
         LandingOrder,
         LineView,
         MergedFileView,
-        OptionView,
         PieceView,
         PlannedLanding,
         ProposalView,
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from engine.plan.model import Plan, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
     from engine.port.port import EnginePort
-    from engine.port.public import event_json, report_json, view_json
+    from engine.port.public import event_json, view_json
     from engine.port.review_port import ReviewPort
     from engine.review.actions import side_actions
     from engine.review.local import MergeReview
@@ -66,10 +64,10 @@ _HOMES = {
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",
-    "engine.api.replaying": "Replay open_replay",
+    "engine.api.replaying": "open_replay",
     "engine.api.weighing": "weigh",
-    "engine.messages.merging": "BatchCheck CandidateHunkView CandidateRow CandidateTable CommitView"
-    " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView OptionView"
+    "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
+    " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
     " PieceView PlannedLanding ProposalView Wove",
     "engine.messages.questions": "RunSummary",
     "engine.plan.describe": "describe",
@@ -77,7 +75,7 @@ _HOMES = {
     "engine.plan.make": "PlanDefaults",
     "engine.plan.model": "Plan RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
-    "engine.port.public": "event_json report_json view_json",
+    "engine.port.public": "event_json view_json",
     "engine.review.actions": "side_actions",
     "engine.review.other_merges": "BranchMerge ToolFiles ToolMerge",
     "engine.review.local": "MergeReview",
@@ -90,7 +88,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
-    "BatchCheck",
     "BranchMerge",
     "CandidateHunkView",
     "CandidateRow",
@@ -107,7 +104,6 @@ __all__ = [
     "MergeReview",
     "MergedFileView",
     "OpenMerge",
-    "OptionView",
     "OwnMerge",
     "PieceView",
     "Plan",
@@ -116,7 +112,6 @@ __all__ = [
     "ProjectFacts",
     "ProposalView",
     "Publishing",
-    "Replay",
     "RetryMode",
     "ReviewPort",
     "Run",
@@ -152,7 +147,6 @@ __all__ = [
     "raw_output",
     "reach",
     "read_inside",
-    "report_json",
     "side_actions",
     "used_today",
     "view_json",
