@@ -9,7 +9,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,11 @@ from engine.agents.agent_events import (
     Withdrawn,
 )
 from engine.agents.contract import (
+    ABLE_TO_ALL,
     AgentLaunch,
     Capabilities,
     FoundAgent,
-    HintChannel,
     LaunchRequest,
-    SessionId,
-    Steering,
 )
 from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import flag, folders_of, more_arguments, picked, program_of
@@ -421,21 +419,7 @@ class ClaudeAdapter:
 
     name: str = "claude"
     install_hint: str = "npm install -g @anthropic-ai/claude-code@latest"
-    capabilities: Capabilities = field(
-        default_factory=lambda: Capabilities(
-            permission=True,
-            steer=Steering.NOW,
-            interrupt=True,
-            resume=True,
-            resume_elsewhere=True,
-            fork=True,
-            hint=HintChannel.SYSTEM_PROMPT,
-            usage=True,
-            cost=True,
-            session_id=SessionId.EARLY,
-            two_way=True,
-        )
-    )
+    capabilities: Capabilities = ABLE_TO_ALL
 
     def launch(self, request: LaunchRequest) -> AgentLaunch:
         """One process that takes prompts from its input until that is closed."""
