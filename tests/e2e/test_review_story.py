@@ -19,8 +19,8 @@ from tests.support.merging_runs import (
     writes,
 )
 from tui.app import Options, PlaitApp
-from tui.screens.compare import CompareScreen
-from tui.screens.review import ReviewScreen
+from tui.screens.compare.screen import CompareScreen
+from tui.screens.review.screen import ReviewScreen
 
 pytestmark = pytest.mark.anyio
 WHO, LAST = "s2/worker_1", "s3/worker_1"

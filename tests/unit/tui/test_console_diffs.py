@@ -9,7 +9,7 @@ from engine.messages.results import Change, EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
-from tui.screens.diff import DiffScreen
+from tui.screens.diff.screen import DiffScreen
 
 pytestmark = pytest.mark.anyio
 RUNNING = "implement/worker_1"

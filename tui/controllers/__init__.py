@@ -1,0 +1,1 @@
+"""Do what keys ask for, alike on several screens."""
