@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
-    from engine.api.bundling import bundle_run
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
-    from engine.api.exporting import export_run
-    from engine.api.looking import machine_rows, raw_output, used_today
+    from engine.api.exporting import bundle_run, export_run
+    from engine.api.looking import machine_rows, raw_output, used_today, weigh
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
     from engine.api.replaying import open_replay
-    from engine.api.weighing import weigh
     from engine.git.sample import make_repository
     from engine.messages.merging import (
         CandidateHunkView,
@@ -54,18 +52,16 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
-    "engine.api.bundling": "bundle_run",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
     "engine.api.exported": "exported_file open_exported",
-    "engine.api.exporting": "export_run",
-    "engine.api.looking": "machine_rows raw_output used_today",
+    "engine.api.exporting": "bundle_run export_run",
+    "engine.api.looking": "machine_rows raw_output used_today weigh",
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",
     "engine.api.replaying": "open_replay",
-    "engine.api.weighing": "weigh",
     "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
     " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
     " PieceView PlannedLanding ProposalView Wove",

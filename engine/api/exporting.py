@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from os import PathLike, environ
@@ -22,11 +23,13 @@ import anyio.to_thread
 from engine.agents.options import is_set
 from engine.api.exported import REPLAY_FILE, replay_file
 from engine.api.reaching import reach
-from engine.errors import GitFailed
+from engine.errors import GitFailed, WorkspaceError
+from engine.git.bundling import Bundled, write_bundle
 from engine.git.diff import patch_bytes
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.keeper.recording import NOTE, OUT, began_at, parse
 from engine.messages.questions import ReadLog, ReadReport, ReadRun
+from engine.plan.model import Plan
 from engine.port.public import event_json, report_json, view_json
 from engine.redaction import Redactor
 from engine.run.journal import Journal
@@ -278,3 +281,27 @@ def _json_or_text(text: str, redactor: Redactor) -> str:
         return redactor.text(text)
     redacted = redactor.json(value)
     return text if redacted == value else json.dumps(redacted, ensure_ascii=False)
+
+
+async def bundle_run(
+    folder: str | PathLike[str],
+    run: str,
+    file: Path,
+    *,
+    plan: Plan,
+    environment: Mapping[str, str] | None = None,
+) -> Bundled:
+    """Write every branch and every attempt of a run, as far as it has come, into a new file.
+
+    Raises:
+        WorkspaceError: No repository holds the folder.
+        GitFailed: It could not be written.
+    """
+    place = await find_place(Path(folder), dict(environ if environment is None else environment))
+    if place.repo is None:
+        raise WorkspaceError(
+            f"{folder} is in no git repository, so there is nothing to bundle",
+            hint="`plait export` writes a run as plain files.",
+        )
+    below = (f"refs/heads/{plan.runtime.branch_prefix}/{run}", f"refs/plait/{run}")
+    return await write_bundle(place.repo, file, below=below, base=f"refs/plait/{run}/@base")
