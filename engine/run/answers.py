@@ -53,8 +53,9 @@ from engine.work.entering import entrance
 from engine.work.replay import log_from, read_log
 
 
-async def snapshot(runs: Runs, _question: q.ReadEngine) -> EngineView:
+async def snapshot(runs: Runs, question: q.ReadEngine) -> EngineView:
     """Return everything a console shows at this moment."""
+    del question
     tools = runs.tools
     capacity = await tools.starter.host.capacity()
     return EngineView(
@@ -83,8 +84,9 @@ async def read_report(runs: Runs, question: q.ReadReport) -> RunReport:
     return report(await runs.state(question.run))
 
 
-async def list_runs(runs: Runs, _question: q.ListRuns) -> tuple[q.RunSummary, ...]:
+async def list_runs(runs: Runs, question: q.ListRuns) -> tuple[q.RunSummary, ...]:
     """Return every run of the repository, newest first."""
+    del question
     return tuple(await runs.summaries())
 
 
@@ -153,8 +155,9 @@ async def clean_up(runs: Runs, question: q.CleanUp) -> tuple[q.CleanItem, ...]:
     return tuple(await clean(runs.tools, states, dry_run=question.dry_run))
 
 
-async def list_trash(runs: Runs, _question: q.ListTrash) -> tuple[q.TrashItem, ...]:
+async def list_trash(runs: Runs, question: q.ListTrash) -> tuple[q.TrashItem, ...]:
     """Return what was removed and can be brought back."""
+    del question
     return tuple(await anyio.to_thread.run_sync(trash_items, runs.tools.layout.trash))
 
 
@@ -163,8 +166,9 @@ async def restore_trash(runs: Runs, question: q.RestoreTrash) -> str:
     return await bring_back(runs.tools.repo, runs.tools.layout.trash, question.name)
 
 
-async def wait_idle(runs: Runs, _question: q.WaitIdle) -> None:
+async def wait_idle(runs: Runs, question: q.WaitIdle) -> None:
     """Return when nothing goes on in any run but what waits for a human."""
+    del question
     await runs.wait_idle()
 
 
