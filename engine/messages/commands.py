@@ -211,16 +211,22 @@ class StopRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StopWorker:
-    """End one worker: gracefully, or at once."""
+class OfWorker:
+    """Begin a command about one worker."""
 
     worker: str
     run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopWorker(OfWorker):
+    """End one worker: gracefully, or at once."""
+
     is_kill: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryWorker:
+class RetryWorker(OfWorker):
     """Begin another attempt, with the reviewer's words and other limits if given.
 
     Attributes:
@@ -231,8 +237,6 @@ class RetryWorker:
         seen: What was on screen; None where nothing was.
     """
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
     mode: RetryMode = RetryMode.FRESH
     feedback: str = ""
@@ -279,37 +283,28 @@ class Steer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interrupt:
+class Interrupt(OfWorker):
     """Break off what the agent does now, without ending it."""
 
-    worker: str
-    run: str = ""
-
 
 @dataclass(frozen=True, kw_only=True)
-class Approve:
+class Approve(OfWorker):
     """Mark a reviewed change as good; `Land` moves it."""
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reject:
+class Reject(OfWorker):
     """Give a change up; it stays on its ref."""
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choose:
+class Choose(OfWorker):
     """Choose one candidate of its step; the others are stopped or discarded."""
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
 
 
@@ -347,11 +342,9 @@ class LandWish:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Land:
+class Land(OfWorker):
     """Move a change onto the target branch."""
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
     to: str | None = None
     style: str | None = None
@@ -371,11 +364,8 @@ class Land:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UndoLanding:
+class UndoLanding(OfWorker):
     """Take a landing back; the change waits for review again."""
-
-    worker: str
-    run: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
