@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.core.crew import Crew
-from engine.core.facts import About, AttemptEnded
+from engine.core.facts import About, AttemptEnded, Shown, Who
 from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, Limits, Usage
 from engine.messages.commands import LandWish
@@ -56,7 +56,7 @@ class Stop:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class HumanWords:
     """Something a human said to the running attempt: an answer, or, without a question, a steer."""
 
     text: str
@@ -82,7 +82,7 @@ class Attempt:
     bases: Bases = ()
     stop: Stop | None = None
     questions: tuple[Question, ...] = ()
-    said: tuple[Said, ...] = ()
+    said: tuple[HumanWords, ...] = ()
     violations: tuple[str, ...] = ()
     rate_limited_until: float | None = None
     ended: AttemptEnded | None = None
@@ -240,6 +240,16 @@ class Worker:
     session: Session = Session()
     limits: Limits | None = None
     agent: AgentChoice | None = None
+
+    @property
+    def who(self) -> Who:
+        """Return the beginning of an effect for its newest attempt."""
+        return Who(worker=self.id, attempt=self.attempt.number)
+
+    @property
+    def told(self) -> Shown:
+        """Return the beginning of an event about its newest attempt."""
+        return Shown(worker=str(self.id), attempt=self.attempt.number)
 
     def about(self, at: float) -> About:
         """Return the beginning of a fact about its newest attempt."""

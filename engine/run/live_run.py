@@ -79,7 +79,7 @@ class LiveRun:
 
     @property
     def state(self) -> RunState:
-        """Where it stands now."""
+        """Return the state of the run as it stands now."""
         return self._state
 
     @property
@@ -204,6 +204,11 @@ class LiveRun:
         """Tell observers something of which only the newest counts."""
         self._tools.bus.mention(self.run, event, at=self._tools.clock.now(), after=self._seq)
 
+    def spoke_at(self, worker: WorkerId) -> float | None:
+        """Return when a worker's attempt wrote last."""
+        logbook = self.logbooks.get((worker, self._state.workers[worker].attempt.number))
+        return logbook.last_output_at if logbook else None
+
     def note(self, worker: WorkerId, attempt: int, text: str) -> None:
         """Write a remark of ours into an attempt's log."""
         now = self._tools.clock.now()
@@ -293,7 +298,7 @@ class LiveRun:
         return logins_of(agent for agent in agents if agent is not None)
 
     def login_views(self) -> tuple[LoginView, ...]:
-        """What this run's logins have used today, over all runs, and which of them are held."""
+        """Return today's use of this run's logins, over all runs, and which of them are held."""
         known = self.logins()
         names: dict[str, dict[str, None]] = {login: {} for login in known}
         for worker in self._state.workers:
@@ -321,7 +326,7 @@ class LiveRun:
             )
 
     def _tell_of_refusals(self, before: RunState) -> None:
-        """What one of our agents met holds for every run and engine that works by its login."""
+        """Tell every run and engine that works by a login what one of our agents met."""
         if self._state.holds is before.holds:
             return
         logins = self.logins()

@@ -258,7 +258,7 @@ class Performer:
     async def release_unsettled(self, activity: Activity) -> None:
         """Release a workspace that nothing works in, whatever its work still waits for."""
         w = self._worker(activity.effect)
-        effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
+        effect = e.ReleaseWorkspace(**w.who)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
             with suppress(EngineError, OSError):
                 await self._workshop.release_unsettled(self._run.state, effect)

@@ -10,9 +10,9 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from engine.git import CollectRequest, examine
-from engine.git.collection import CollectedChange
+from engine.git.collection import CollectedChange, CollectRequest
 from engine.git.conversion import flattened
+from engine.git.removal import examine
 from tests.support.git_lab import Lab
 from tests.support.kinds import submodule
 from tests.support.repositories import RepositoryBuilder

@@ -21,7 +21,7 @@ AGENT_SIDE = "runs inside the agent's sandbox, as the agent"
 
 ALLOWED = {
     "engine/agents/script_player.py": AGENT_SIDE,
-    "engine/api/redacting.py": SCRATCH,
+    "engine/api/exporting.py": SCRATCH,
     "engine/git/arrivals.py": GIT_DIR,
     "engine/git/checkout.py": "the user's own checkout, where git itself writes",
     "engine/git/embedded.py": ENGINE_STATE,
