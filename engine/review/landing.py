@@ -156,7 +156,7 @@ class GitLandings:
         if isinstance(prepared, LandingRefused):
             return Refusal(reason=f"{prepared.reason} {prepared.detail}".strip())
         if isinstance(prepared, MergedTrees):
-            paths = tuple(one.path for one in prepared.conflicts)
+            paths = tuple(map(os.fsencode, conflict_paths(prepared)))
             names = _named(paths)
             return _blocked(f"your own edits conflict with the change in {names}", paths)
         return replace(prepared, note=composed.note)
