@@ -176,6 +176,11 @@ class GitLandings:
             return Refusal(reason=f"{w.id} has nothing that could be landed")
         signature = self._repo.settings.sign(int(self._clock.now()))
         old = await read_ref(self._repo, f"refs/heads/{target}", change.head, change.base)
+        if old is None and effect.wish.to is None:
+            return Refusal(
+                reason=f"the branch {target} is not there any more. Land with `--to BRANCH`"
+                " on another one, or with the same name to make it anew."
+            )
         tree = await self._resolved(state, effect, target=target, old=old)
         if isinstance(tree, LandingConflicts):
             return tree

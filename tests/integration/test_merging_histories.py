@@ -192,3 +192,17 @@ async def test_no_message_of_an_agent_says_on_the_target_that_a_check_passed(
     words = ("log", "-4", "--format=%(trailers:key=Plait-Check,valueonly)", "main")
     claims = place.built.git(*words).split("\n")
     assert [one for one in claims if one] == ["passed: test ! -e bad"]
+
+
+async def test_a_target_that_its_user_took_away_is_made_anew_only_when_asked(place: MergingPlace):
+    steps = {"name": "s1", "agent": writes({"new": "new\n"})}
+    plan = place.manifest(steps, isolation_strategy="worktree")
+    async with place.engine(within_s=60) as engine:
+        run = await reviewed(engine, plan)
+        place.built.git("branch", "-m", "main", "trunk")
+        assert await land(engine, run, WHO) is Phase.REVIEWING
+        said = (await engine.view(run.id)).worker(WHO).error or ""
+        assert "the branch main is not there any more" in said
+        assert place.built.git("branch", "--list", "main") == ""
+        assert await land(engine, run, WHO, to="main") is Phase.LANDED
+    assert place.text("new") == "new\n"
