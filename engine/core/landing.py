@@ -46,7 +46,8 @@ def chosen(turn: CoreTurn, w: Worker, _fact: f.Chosen) -> None:
     if w.outcome is not Outcome.SUCCESS:
         raise IllegalTransition(turn.story(w.id))
     turn.change_step(w.id.step, replace(turn.state.steps[w.id.step], chosen=w.id))
-    turn.change(replace(w, badges=w.badges | {Badge.CHOSEN}))
+    landing = replace(w.landing, is_by_hand=False)
+    turn.change(replace(w, landing=landing, badges=w.badges | {Badge.CHOSEN}))
 
 
 def land_prepared(turn: CoreTurn, w: Worker, fact: f.LandPrepared) -> None:
@@ -59,7 +60,7 @@ def land_prepared(turn: CoreTurn, w: Worker, fact: f.LandPrepared) -> None:
 
 def landed(turn: CoreTurn, w: Worker, fact: f.Landed) -> None:
     """Settle it as landed."""
-    landing = replace(w.landing, in_the_way=(), landed=fact.new)
+    landing = replace(w.landing, in_the_way=(), landed=fact.new, is_undone=False)
     turn.tell(replace(w, landing=landing), Phase.LANDED)
     turn.publish(
         Landed(
@@ -154,7 +155,7 @@ def hunks_left_out(turn: CoreTurn, w: Worker, fact: f.HunksLeftOut) -> None:
         w,
         change=fact.change,
         review=review,
-        landing=replace(w.landing, wish=None),
+        landing=replace(w.landing, wish=None, is_by_hand=True),
         error=None,
         badges=w.badges - {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED},
     )
@@ -174,7 +175,7 @@ def landing_undone(turn: CoreTurn, w: Worker, fact: f.LandingUndone) -> None:
     """Go back to review, and stay there until a human lands it again."""
     after = replace(
         w,
-        landing=Landing(is_undone=True),
+        landing=Landing(is_undone=True, is_by_hand=True),
         error=f"its landing on {fact.target} was undone",
         badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
     )

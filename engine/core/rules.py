@@ -286,6 +286,7 @@ def _may_land_by_itself(turn: CoreTurn, step: PlannedStep, w: Worker) -> bool:
         w.phase is Phase.REVIEWING
         and is_mergeable(turn.state, w)
         and not (w.badges & held)
+        and not w.landing.is_by_hand
         and step_outcome(turn.state, step) is Outcome.SUCCESS
         and (not step.has_candidates or chosen_of(turn.state, step) == w.id)
         and not must_land_first(turn.state, w.id)

@@ -200,6 +200,8 @@ class Landing:
         prepared: The journalled detail of a landing that can only be rolled forward.
         landed: The commit that the target came to by it.
         is_undone: Its last landing was taken back, and it has not been landed since.
+        is_by_hand: A human took the landing back, or hunks of the change in hand: nothing lands it
+            by itself any more.
         in_the_way: The user's own files that its last landing met with edits in them.
     """
 
@@ -207,6 +209,7 @@ class Landing:
     prepared: str | None = None
     landed: str | None = None
     is_undone: bool = False
+    is_by_hand: bool = False
     in_the_way: tuple[str, ...] = ()
 
 

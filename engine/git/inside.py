@@ -11,6 +11,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -46,6 +47,7 @@ _MOST_PACKED = 64 << 20
 _BOUNDS = Bounds(entries=100_000, depth=64)
 _MOST_LOGGED = 500
 _TIMEOUT_S = 900.0
+_KILLED = 128
 
 
 def outside(argv: Sequence[str]) -> Sequence[str]:
@@ -237,6 +239,9 @@ class InsideGit:
             OutOfRoom: It did so because it could not write; no other way of asking helps.
         """
         done = await self._shell.run(self._argv(*words), stdin=stdin, timeout_s=_TIMEOUT_S)
+        if done.exit_code > _KILLED:  # by a signal: of its lock nobody else takes care
+            lock = Path(self.git_dir, "index.lock")
+            await to_thread.run_sync(partial(lock.unlink, missing_ok=True))
         if done.exit_code:
             said = done.stderr.decode(errors="replace")
             await require_room(words, said, self.site.folder)
