@@ -86,6 +86,10 @@ class Layout:
         """Return the file that says how an attempt ended."""
         return self.attempt(attempt) / "exit.json"
 
+    def egress_log(self, attempt: AttemptId) -> Path:
+        """Return the log of an attempt's outside connections, one JSON line each."""
+        return self.attempt(attempt) / "egress.log"
+
     def git(self, attempt: AttemptId) -> Path:
         """Return an attempt's private repository."""
         return self.attempt(attempt) / "git"
