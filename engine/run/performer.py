@@ -165,6 +165,8 @@ class Performer:
             f.WorkspaceReady(
                 **self._about(effect),
                 workspace=made.address.path,
+                made=made.address.attempt.number,
+                site=made.address.site,
                 prompt=prompt_for(self._run.state, effect.worker),
                 feedback=feedback,
                 branch=made.branch,

@@ -7,7 +7,7 @@ a keeper, in the worker's own surroundings, with their output recorded.
 import errno
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -276,6 +276,19 @@ class LocalSite:
                 return CommandEnd(exit=chunk.end, tail=tail.decode(errors="replace"))
 
     # Folders.
+
+    async def earlier(
+        self, address: SpaceAddress, numbers: Sequence[int]
+    ) -> tuple[SpaceAddress, ...]:
+        """Return the workspaces of other attempts of the same worker that are still there."""
+        places = [
+            SpaceAddress(
+                attempt=replace(address.attempt, number=number),
+                path=str(Path(address.path).with_name(f"attempt_{number}")),
+            )
+            for number in numbers
+        ]
+        return tuple([one for one in places if await self.is_there(one)])
 
     async def is_there(self, address: SpaceAddress) -> bool:
         """Return whether a workspace is there."""

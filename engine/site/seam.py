@@ -5,7 +5,7 @@ worker lives: its workspace, its HOME, its sandbox and its processes. A path of 
 something to its own site alone; everybody else hands it on, or shows it to people.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -33,10 +33,12 @@ class SpaceAddress:
         attempt: The attempt that it was made for; later ones may go on in it. With a role of its
             own it names an empty folder beside the workspace.
         path: Where it lies at its site; empty while it is not made.
+        site: The name of its site; empty for the engine's own machine.
     """
 
     attempt: AttemptId
     path: str = ""
+    site: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +234,11 @@ class Site(Protocol):
         Raises:
             EngineError: Not all of them could be changed.
         """
+
+    async def earlier(
+        self, address: SpaceAddress, numbers: Sequence[int]
+    ) -> tuple[SpaceAddress, ...]:
+        """Return the workspaces of other attempts of the same worker that are still there."""
 
     async def is_there(self, address: SpaceAddress) -> bool:
         """Return whether a workspace is there."""

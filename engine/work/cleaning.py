@@ -40,8 +40,8 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
     items = [
         await _clean_one(tools, state, w, dry_run=dry_run)
         for state in states
-        for w in [each for known in state.workers.values() for each in _attempts(known)]
-        if await tools.site.is_there(address_of(state, w))
+        for known in state.workers.values()
+        for w in await _there(tools, state, known)
     ]
     items += await _clean_strays(tools, dry_run=dry_run)
     if not dry_run and tools.repo is not None:
@@ -101,22 +101,22 @@ async def _drop_branches(
     return items
 
 
-def _attempts(w: Worker) -> list[Worker]:
-    """Return the worker as it was at each earlier attempt, then as it is now."""
+async def _there(tools: Tools, state: RunState, w: Worker) -> list[Worker]:
+    """Return the worker as it was at each attempt whose workspace is there, the newest last."""
     if w.begun.workspace is None:
         return []
-    place = Path(w.begun.workspace)
-    older = [
+    address = address_of(state, w)
+    numbers = [n for n in range(1, w.attempt.number) if n != w.begun.made]
+    found = [
         replace(
             w,
-            attempt=replace(w.attempt, number=n),
-            begun=replace(w.begun, workspace=str(place.with_name(f"attempt_{n}"))),
+            attempt=replace(w.attempt, number=one.attempt.number),
+            begun=replace(w.begun, workspace=one.path, made=one.attempt.number),
             phase=Phase.FAILED,
         )
-        for n in range(1, w.attempt.number)
-        if place.name != f"attempt_{n}"
+        for one in await tools.site.earlier(address, numbers)
     ]
-    return [*older, w]
+    return [*found, *([w] if await tools.site.is_there(address) else [])]
 
 
 async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool) -> CleanItem:

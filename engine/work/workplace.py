@@ -1,7 +1,5 @@
 """Say to a site where a worker is: its attempt, the address of its workspace, its terms."""
 
-from pathlib import PurePath
-
 from engine.core.state import RunState, Worker
 from engine.ids import AGENT, AttemptId, WorkerId
 from engine.plan.model import Plan
@@ -15,11 +13,12 @@ def terms_of(plan: Plan) -> Terms:
 
 def address_of(state: RunState, w: Worker) -> SpaceAddress:
     """Return the address of a worker's workspace; one without a path where it has none."""
-    number = w.attempt.number
-    name = PurePath(w.begun.workspace or "").name.removeprefix("attempt_")
-    if name.isdigit():  # a resumed attempt works where an earlier one did
-        number = int(name)
-    return SpaceAddress(attempt=AttemptId(state.run, w.id, number), path=w.begun.workspace or "")
+    begun = w.begun
+    return SpaceAddress(
+        attempt=AttemptId(state.run, w.id, begun.made or w.attempt.number),
+        path=begun.workspace or "",
+        site=begun.site,
+    )
 
 
 def workplace(
