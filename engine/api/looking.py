@@ -43,7 +43,7 @@ async def machine_rows(
     machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
     if plan is None:
         return doctor(machine)
-    rows = await anyio.to_thread.run_sync(report, machine, asked_by(plan, env), {})
+    rows = await anyio.to_thread.run_sync(report, machine, asked_by(plan.runtime, env), {})
     return tuple(replace(row, value="") for row in rows)
 
 

@@ -50,7 +50,13 @@ class WorkerFactBase:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceReady(WorkerFactBase):
-    """The workspace is filled, set up, and the prompt is final."""
+    """The workspace is filled, set up, and the prompt is final.
+
+    Attributes:
+        workspace: Its path at its site, for people and for that site.
+        made: The number of the attempt it was made for; 0 in older journals, where the path tells.
+        site: The name of its site; empty for the engine's own machine.
+    """
 
     workspace: str
     prompt: str
@@ -58,6 +64,8 @@ class WorkspaceReady(WorkerFactBase):
     branch: str | None = None
     base: str | None = None
     enforcement: tuple[Enforcement, ...] = ()
+    made: int = 0
+    site: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

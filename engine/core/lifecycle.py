@@ -28,10 +28,18 @@ def workspace_ready(turn: CoreTurn, w: Worker, fact: f.WorkspaceReady) -> None:
         prompt=fact.prompt,
         feedback=fact.feedback,
         enforcement=fact.enforcement,
+        made=fact.made or _made(fact),
+        site=fact.site,
     )
     history = replace(w.history, ran=w.attempt.number)
     review = replace(w.review, resolution=None)
     turn.tell(replace(w, begun=begun, history=history, review=review), Phase.RUNNING)
+
+
+def _made(fact: f.WorkspaceReady) -> int:
+    """Return which attempt a workspace was made for, as its path tells in an older journal."""
+    number = fact.workspace.rpartition("/attempt_")[2]
+    return int(number) if number.isdigit() else fact.attempt
 
 
 def base_conflicted(turn: CoreTurn, w: Worker, fact: f.BaseConflicted) -> None:

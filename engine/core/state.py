@@ -94,6 +94,9 @@ class Begun:
 
     Attributes:
         at: When it was ready.
+        workspace: Its path at its site.
+        made: The number of the attempt that the workspace was made for.
+        site: The name of the workspace's site; empty for the engine's own machine.
         prompt: What its agent is asked.
         feedback: What its agent is told of the attempt before.
     """
@@ -105,6 +108,13 @@ class Begun:
     prompt: str = ""
     feedback: str = ""
     enforcement: tuple[Enforcement, ...] = ()
+    made: int = 0
+    site: str = ""
+
+    @property
+    def tree(self) -> str | None:
+        """Return the path of the workspace where it lies on the engine's own machine."""
+        return None if self.site else self.workspace
 
 
 @dataclass(frozen=True, kw_only=True)

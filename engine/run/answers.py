@@ -57,7 +57,7 @@ async def snapshot(runs: Runs, question: q.ReadEngine) -> EngineView:
     """Return everything a console shows at this moment."""
     del question
     tools = runs.tools
-    capacity = await tools.starter.host.capacity()
+    capacity = await tools.site.host.capacity()
     return EngineView(
         repository=str(tools.project),
         runs=tuple(runs.viewed(live) for live in runs.living.values()),

@@ -31,6 +31,7 @@ from engine.work.logbook import Logbook, Remark
 from engine.work.remarks import Remarks
 from engine.work.tools import Tools
 from engine.work.trouble import Troubles
+from engine.work.workplace import address_of
 
 _TICK_S = 1.0
 _TROUBLE_S = 1.0
@@ -175,7 +176,7 @@ class LiveRun:
         for worker in workers:
             activity = self._activities.of(worker)
             if activity is not None and activity.watch is not None:
-                self._tasks.start_soon(self._tools.starter.stop, activity.watch.attempt)
+                self._tasks.start_soon(self._tools.site.stop, activity.watch.attempt)
 
     def _take(self, fact: f.Fact) -> None:
         state, effects = advance(self._state, fact)
@@ -276,7 +277,7 @@ class LiveRun:
         w = await self.wait_phase(worker, lambda p: not p.holds_slot and p is not Phase.LANDING)
         effect = e.ReleaseWorkspace(worker=worker, attempt=w.attempt.number)
         await self._activities.begin(effect, self._performer.release_unsettled).done.wait()
-        return w.begun.workspace is None or not await anyio.Path(w.begun.workspace).is_dir()
+        return not await self._tools.site.is_there(address_of(self._state, w))
 
     async def wait_end(self) -> RunReport:
         """The report, once every worker has settled or a human is waited for."""
@@ -377,7 +378,7 @@ class LiveRun:
             if activity is None or activity.watch is None:
                 continue
             attempt = activity.watch.attempt
-            path = self._tools.starter.shelter.egress_log(attempt)
+            path = self._tools.layout.attempt(attempt) / "egress.log"
             log = self._egress.setdefault(attempt, EgressLog(path))
             for host, is_allowed in await anyio.to_thread.run_sync(log.news):
                 self.mention(

@@ -144,8 +144,8 @@ class Runs:
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
-        await self.tools.starter.shelter.check_required(plan, rows)
-        capacity = await self.tools.starter.host.capacity()
+        await self.tools.site.admit(plan.runtime, rows)
+        capacity = await self.tools.site.host.capacity()
         plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))

@@ -191,6 +191,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         claimed_done=bool(ended and ended.ok),
         branch=w.begun.branch,
         workspace=w.begun.workspace,
+        site=w.begun.site,
         conflicts=conflict.paths if conflict else (),
         in_the_way=w.landing.in_the_way,
         violations=w.attempt.violations,

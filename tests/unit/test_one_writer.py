@@ -47,7 +47,6 @@ ALLOWED = {
     "engine/sandbox/trials.py": PROBE,
     "engine/spec/reference.py": TRUSTED,
     "engine/store/sqlite/database.py": ENGINE_STATE,
-    "engine/work/asking.py": ENGINE_STATE,
     "engine/work/checking.py": ENGINE_STATE,
     "engine/review/comparing.py": ENGINE_STATE,
     "engine/review/moments.py": ENGINE_STATE,
