@@ -134,7 +134,7 @@ class PlaitApp(Sequences):
         self.is_remote = "SSH_CONNECTION" in os.environ
         self._port = port
         self._is_read_only = read_only
-        self._options = options
+        self._opened_with = options
         self.has_painted = anyio.Event()
         self.theme = chosen
         self.palette = self._palette(self._known_themes[chosen])
@@ -145,7 +145,7 @@ class PlaitApp(Sequences):
             self.add_mode(kind, partial(self._made, kind))
 
     def _opening(self) -> OpeningScreen:
-        return OpeningScreen(self._options.begins_on, self._known_keys.shown_by_idea)
+        return OpeningScreen(self._opened_with.begins_on, self._known_keys.shown_by_idea)
 
     def _made(self, kind: str) -> Board:
         module, name = _SCREENS[kind]
@@ -159,7 +159,7 @@ class PlaitApp(Sequences):
         from tui.kit.living import Living  # noqa: PLC0415  likewise
         from tui.kit.session import Session  # noqa: PLC0415  likewise
 
-        options = self._options
+        options = self._opened_with
         session = Session(
             bridge=Bridge(self._port, self.post_message, options.clock),
             clock=options.clock,
@@ -194,7 +194,7 @@ class PlaitApp(Sequences):
     # Colours.
 
     def _palette(self, theme: Theme) -> Palette:
-        has_truecolor = self._options.has_truecolor
+        has_truecolor = self._opened_with.has_truecolor
         if has_truecolor is None:
             has_truecolor = self.console.color_system in {"truecolor", None}
         return Palette(theme, is_plain=self.is_plain, has_truecolor=has_truecolor)
@@ -229,7 +229,7 @@ class PlaitApp(Sequences):
     async def _go_on(self) -> None:
         """The first frame is on the terminal: load what knows runs and workers."""
         self._live()
-        await self.switch_mode(self._options.begins_on)
+        await self.switch_mode(self._opened_with.begins_on)
         await self.remove_mode(_OPENING)
 
     def _live(self) -> None:
@@ -316,7 +316,7 @@ class PlaitApp(Sequences):
     def _call_attention(self) -> None:
         """Ring once for what has come up since the last look, wherever the user looks now."""
         call = self.living.call()
-        if call.rings and self._options.notifies:
+        if call.rings and self._opened_with.notifies:
             self.bell()
         for sequence in call.sequences:
             self._tell_terminal(sequence)
@@ -335,7 +335,7 @@ class PlaitApp(Sequences):
 
     def _tell_terminal(self, sequence: str) -> None:
         """Send a sequence of ours; nothing foreign in it is uncleaned."""
-        if self._options.notifies:
+        if self._opened_with.notifies:
             send_to_terminal(self, sequence)
 
     def on_log_grew(self, grew: LogGrew) -> None:
