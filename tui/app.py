@@ -27,6 +27,7 @@ from tui.kit.opening import OpeningScreen
 from tui.kit.palette import Palette
 from tui.kit.private import SturdyDriver, send_to_terminal
 from tui.kit.sequences import Sequences
+from tui.kit.styling import checked, stamp
 from tui.theming import DEFAULT, Theme, load_all
 
 if TYPE_CHECKING:  # the first frame needs none of it
@@ -44,6 +45,8 @@ _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
 _RISEN_S = 0.6
 _REMEMBER_S = 5.0
+_USERS = 1
+"""The rank of the user's sheets: they win over ours where both say something of one thing."""
 _SCREENS = {
     "fleet": ("fleet.screen", "FleetScreen"),
     "worker": ("worker.screen", "WorkerScreen"),
@@ -135,6 +138,8 @@ class PlaitApp(Sequences):
         self._port = port
         self._is_read_only = read_only
         self._opened_with = options
+        self._sheets: tuple[Path, ...] = ()
+        self._styled: tuple[object, ...] = ()
         self.has_painted = anyio.Event()
         self.theme = chosen
         self.palette = self._palette(self._known_themes[chosen])
@@ -239,10 +244,11 @@ class PlaitApp(Sequences):
         bridge: WorkType[None] = self.session.bridge.run
         self.theme_changed_signal.subscribe(self, self._wear)
         self.app_resume_signal.subscribe(self, self._repaint)
-        self.set_interval(_TICK_S, self.redraw)
+        self.set_interval(_TICK_S, self._tick)
         self.set_interval(_REMEMBER_S, self._remember)
         self._tell_terminal(self.living.begins)
         self.run_worker(bridge, group="bridge")
+        self._restyle()
         if self.problems:
             self.call_after_refresh(self._tell_problems)
         self.call_after_refresh(self.has_painted.set)
@@ -253,6 +259,39 @@ class PlaitApp(Sequences):
         with anyio.open_signal_receiver(*wanted) as received:
             async for number in received:
                 self.exit(return_code=128 + number)
+
+    def _tick(self) -> None:
+        """Draw what the clock moves, and take over what the user has changed of the style."""
+        if stamp(self._opened_with.config) != self._styled:
+            self._read_themes()
+            self._restyle()
+            self._wear(None)
+            if self.problems:
+                self._tell_problems()
+        self.redraw()
+
+    def _read_themes(self) -> None:
+        """Read the themes anew; one that is wrong leaves the one that is worn as it was."""
+        config = self._opened_with.config
+        found, problems = load_all(config / "themes" if config else None)
+        self._known_themes.update(found)
+        for known in found.values():
+            self.register_theme(known.as_textual())
+        self.problems = [str(problem) for problem in problems]
+
+    def _restyle(self) -> None:
+        """Lay the user's sheets over ours; a sheet with a mistake is left out and named."""
+        self._styled = stamp(self._opened_with.config)
+        found = checked(self._opened_with.config, self.get_css_variables())
+        self.problems += [str(problem) for problem in found.problems]
+        if found.sheets or self._sheets:
+            for gone in self._sheets:
+                self.stylesheet.source.pop((str(gone), ""), None)
+            for sheet in found.sheets:
+                css = sheet.read_text("utf-8")
+                self.stylesheet.add_source(css, (str(sheet), ""), tie_breaker=_USERS)
+            self._sheets = found.sheets
+            self.refresh_css(animate=False)
 
     def _tell_problems(self) -> None:
         more = f" and {len(self.problems) - 1} more" if len(self.problems) > 1 else ""
