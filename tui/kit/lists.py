@@ -55,7 +55,7 @@ def table_columns(cells: int, widest_name: int) -> tuple[int, int, bool, bool, b
 
 
 def widest_name(scene: Scene) -> int:
-    """How wide the widest worker's name is: names are never cut."""
+    """Return the width of the widest worker's name: names are never cut."""
     run = scene.run
     if run is None:
         return 0
