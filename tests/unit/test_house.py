@@ -79,7 +79,7 @@ def test_single_importer_siblings():
 
 def test_class_names_mean_one_thing():
     named = Counter(node.name for name, node in classes() if name.startswith("engine."))
-    falls({name for name, n in named.items() if n > 1}, 13, "class names defined twice")
+    falls({name for name, n in named.items() if n > 1}, 10, "class names defined twice")
 
 
 def test_chains_of_own_classes_are_short():
