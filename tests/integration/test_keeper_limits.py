@@ -22,6 +22,7 @@ from engine.keeper.sampler import Excess
 from engine.limits import Dimension, Limits
 from engine.phases import StopCause
 from engine.sandbox.profile import Cgroup, Profile
+from tests.support.needs import DELEGATED
 from tests.support.processes import (
     attempt,
     kill_all,
@@ -299,7 +300,7 @@ class Groups:
             for name, value in limits.items():
                 (path / f"{controller}.{name}").write_text(str(value))
         except OSError:
-            pytest.skip(f"this user may make no cgroup that limits {controller}")
+            pytest.skip(f"this user may make no cgroup that limits {controller} {DELEGATED}")
         return Cgroup(version=1, controllers=(controller,), path=str(path))
 
     def make_unified(self) -> Cgroup:
@@ -309,7 +310,7 @@ class Groups:
             path = roots[0] / f"plait-test-{os.getpid()}"
             path.mkdir()
         except (IndexError, OSError):
-            pytest.skip("this user may not make a cgroup of version 2")
+            pytest.skip(f"this user may not make a cgroup of version 2 {DELEGATED}")
         self._made.append(path)
         return Cgroup(version=2, controllers=(), path=str(path))
 

@@ -34,8 +34,8 @@ from tui.commands.base import (
     say,
     seen_of,
 )
-from tui.present.clean import clean, clean_name
-from tui.present.figures import some
+from tui.words.clean import clean, clean_name
+from tui.words.figures import some
 
 _CUT = (
     "its diff is too long to be shown whole; name the tree that you looked at with --seen,"
