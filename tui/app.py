@@ -17,37 +17,42 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 import anyio
 import anyio.to_thread
 from textual import events
-from textual.app import App
 from textual.filter import LineFilter, NoColor
 from textual.worker import WorkType
 
 from tui.keys import read_key_file
-from tui.screens.opening import OpeningScreen, PaintedScreen
+from tui.kit.bindings import as_keymap
+from tui.kit.inked import Inked
+from tui.kit.opening import OpeningScreen
+from tui.kit.palette import Palette
+from tui.kit.private import SturdyDriver, send_to_terminal
+from tui.kit.sequences import Sequences
 from tui.theming import DEFAULT, Theme, load_all
-from tui.widgets.palette import Palette
-from tui.widgets.terminal import SturdyDriver
 
 if TYPE_CHECKING:  # the first frame needs none of it
+    from textual.binding import ActiveBinding
+
     from engine.api import EnginePort
     from tui.bridge import LogGrew
-    from tui.present.attention import Needs
-    from tui.screens.base import BoardScreen
-    from tui.screens.living import Living
-    from tui.screens.session import Player, Session
+    from tui.kit.ahead import TypeAhead
+    from tui.kit.living import Living
+    from tui.kit.screen import Board
+    from tui.kit.session import Player, Session
+    from tui.words.attention import Needs
 
 _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
 _RISEN_S = 0.6
 _REMEMBER_S = 5.0
 _SCREENS = {
-    "fleet": ("fleet", "FleetScreen"),
-    "worker": ("worker", "WorkerScreen"),
-    "diff": ("diff", "DiffScreen"),
-    "compare": ("compare", "CompareScreen"),
-    "review": ("review", "ReviewScreen"),
-    "inbox": ("inbox", "InboxScreen"),
-    "plan": ("others", "PlanScreen"),
-    "runs": ("others", "RunsScreen"),
+    "fleet": ("fleet.screen", "FleetScreen"),
+    "worker": ("worker.screen", "WorkerScreen"),
+    "diff": ("diff.screen", "DiffScreen"),
+    "compare": ("compare.screen", "CompareScreen"),
+    "review": ("review.screen", "ReviewScreen"),
+    "inbox": ("inbox.screen", "InboxScreen"),
+    "plan": ("plan.screen", "PlanScreen"),
+    "runs": ("runs.screen", "RunsScreen"),
 }
 """Where each screen is; loaded when it is first gone to, and not before the first paint."""
 
@@ -93,14 +98,15 @@ class Options:
     player: Player | None = None
 
 
-class PlaitApp(App[None]):
+class PlaitApp(Sequences):
     """The console. It shows what a port tells and asks what the human wants.
 
     Without a port it opens all the same, and shows where it is until `reach` names one.
     """
 
     ENABLE_COMMAND_PALETTE = False
-    CSS = "Screen { background: $background; }"
+    CSS_PATH = Path(__file__).with_name("plait.tcss")
+    DEFAULT_MODE = _OPENING
 
     def __init__(
         self,
@@ -113,9 +119,9 @@ class PlaitApp(App[None]):
         options = options or Options(config=config_home())
         config = options.config
         self.is_plain = "NO_COLOR" in os.environ if options.is_plain is None else options.is_plain
+        self._begins_at = _OPENING if port is None else options.begins_on
+        vars(self)["DEFAULT_MODE"] = self._begins_at
         super().__init__(driver_class=SturdyDriver, ansi_color=self.is_plain)
-        begins_on = _OPENING if port is None else options.begins_on
-        self._screen_stacks, self._current_mode = {begins_on: []}, begins_on
         self._known_themes, theme_problems = load_all(config / "themes" if config else None)
         for known in self._known_themes.values():
             self.register_theme(known.as_textual())
@@ -131,26 +137,27 @@ class PlaitApp(App[None]):
         self._options = options
         self.has_painted = anyio.Event()
         self.theme = chosen
+        self.palette = self._palette(self._known_themes[chosen])
+        self.is_ascii = options.is_ascii
+        self.set_keymap(as_keymap(self._known_keys))
         self.add_mode(_OPENING, self._opening)
         for kind in _SCREENS:
             self.add_mode(kind, partial(self._made, kind))
 
     def _opening(self) -> OpeningScreen:
-        palette = self._palette(self._known_themes[self.theme])
-        kind, keys = self._options.begins_on, self._known_keys.shown_by_idea
-        return OpeningScreen(palette, kind, keys, is_ascii=self._options.is_ascii)
+        return OpeningScreen(self._options.begins_on, self._known_keys.shown_by_idea)
 
-    def _made(self, kind: str) -> BoardScreen:
+    def _made(self, kind: str) -> Board:
         module, name = _SCREENS[kind]
-        screen: BoardScreen = getattr(import_module(f"tui.screens.{module}"), name)(self.session)
+        screen: Board = getattr(import_module(f"tui.screens.{module}"), name)(self.session)
         return screen
 
     @cached_property
     def living(self) -> Living:
         """What knows of runs and workers; loaded when it is first asked for."""
         from tui.bridge import Bridge  # noqa: PLC0415  the first frame is painted before
-        from tui.screens.living import Living  # noqa: PLC0415  likewise
-        from tui.screens.session import Session  # noqa: PLC0415  likewise
+        from tui.kit.living import Living  # noqa: PLC0415  likewise
+        from tui.kit.session import Session  # noqa: PLC0415  likewise
 
         options = self._options
         session = Session(
@@ -158,7 +165,7 @@ class PlaitApp(App[None]):
             clock=options.clock,
             keymap=self._known_keys,
             themes=self._known_themes,
-            palette=self._palette(self._known_themes[self.theme]),
+            palette=self.palette,
             is_read_only=self._is_read_only,
             is_ascii=options.is_ascii,
             can_stay_alive=options.can_stay_alive,
@@ -198,12 +205,10 @@ class PlaitApp(App[None]):
 
     def _wear(self, _: object) -> None:
         """The theme was changed: every board that is mounted takes the new colours."""
-        palette = self._palette(self.session.themes.get(self.theme) or self.session.palette.theme)
-        self.session.palette = palette
-        for stack in self._screen_stacks.values():
-            for screen in stack:
-                if isinstance(screen, PaintedScreen):
-                    screen.board.wear(palette)
+        self.palette = self._palette(self.session.themes.get(self.theme) or self.palette.theme)
+        self.session.palette = self.palette
+        for inked in self.screen.query(Inked):
+            inked.notify_style_update()
         self.redraw()
 
     def _repaint(self, _: object) -> None:
@@ -216,7 +221,7 @@ class PlaitApp(App[None]):
         signals: WorkType[None] = self._heed_signals
         if threading.current_thread() is threading.main_thread():
             self.run_worker(signals, group="signals")
-        if self._current_mode == _OPENING:
+        if self._begins_at == _OPENING:
             self.call_after_refresh(self.call_next, self._go_on)
         else:
             self._live()
@@ -254,30 +259,40 @@ class PlaitApp(App[None]):
         if isinstance(self.screen, SaysRefused):
             self.screen.say_refused("your settings", self.problems[0] + more, "the defaults stay")
 
+    @property
+    def board(self) -> Board | None:
+        """The screen that is seen; a dialog may lie over it."""
+        return next((s for s in reversed(self.screen_stack) if is_board(s)), None)
+
     def redraw(self) -> None:
         """Draw the screen that is seen; the others cost nothing, and a closing console has none."""
-        if self.screen_stack and isinstance(self.screen, PaintedScreen):
-            self.screen.draw()
+        if self.screen_stack and self.board:
+            self.board.draw()
 
-    async def on_event(self, event: events.Event) -> None:
-        """Hear keys and pastes here, one after another; all else goes its usual way."""
-        is_typed = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
-        if not (is_typed and self.screen_stack and isinstance(self.screen, HearsKeys)):
-            await super().on_event(event)
-            return
-        self.app_focus = True
-        if isinstance(event, events.Key) and await self._check_bindings(event.key, priority=True):
-            return
-        if isinstance(event, events.Key | events.Paste):
-            await self.session.ahead.take(event, self._hear)
+    @property
+    def ahead(self) -> TypeAhead | None:
+        """The keys typed ahead; none are heard before the first frame."""
+        return self.session.ahead if "living" in vars(self) else None
 
-    async def on_keys_free(self) -> None:
-        await self.session.ahead.go_on(self._hear)
+    def sequence_began(self, begun: str, follow: Sequence[ActiveBinding]) -> None:
+        """Show what can follow, to those who wait."""
+        if is_board(self.screen):
+            self.screen.chord_began(begun, follow)
 
-    async def _hear(self, typed: events.Key | events.Paste) -> None:
-        """Let the screen that is seen by now hear a key; a closing console hears none."""
-        if not self._exit and self.screen_stack and isinstance(self.screen, HearsKeys):
-            await self.screen.hear(typed)
+    def key_came(self, key: events.Key, found: ActiveBinding | None) -> None:
+        """Clear what was said before."""
+        if is_board(self.screen):
+            self.screen.key_came(key, found)
+
+    def say_why_not(self, found: ActiveBinding) -> None:
+        """Tell why a bound key does nothing now."""
+        if is_board(self.screen):
+            self.screen.say_why_not(found.binding)
+
+    def key_done(self) -> None:
+        """Show at once what a key did."""
+        if is_board(self.screen):
+            self.screen.key_done()
 
     def on_engine_moved(self) -> None:
         if not self.screen_stack:
@@ -320,8 +335,8 @@ class PlaitApp(App[None]):
 
     def _tell_terminal(self, sequence: str) -> None:
         """Send a sequence of ours; nothing foreign in it is uncleaned."""
-        if self._options.notifies and self._driver:
-            self._driver.write(sequence)
+        if self._options.notifies:
+            send_to_terminal(self, sequence)
 
     def on_log_grew(self, grew: LogGrew) -> None:
         if self.screen_stack and isinstance(self.screen, TakesLog):
@@ -343,19 +358,16 @@ class SaysRefused(Protocol):
 
 
 @runtime_checkable
-class HearsKeys(Protocol):
-    """A screen that takes keys and pastes to their end before it takes the next."""
-
-    async def hear(self, typed: events.Key | events.Paste) -> None:
-        """Take one."""
-
-
-@runtime_checkable
 class TakesLog(Protocol):
     """A screen that shows a log."""
 
     def take_log(self, grew: LogGrew) -> None:
         """More lines of a log, perhaps of one that is not shown any more."""
+
+
+def is_board(screen: object) -> TypeGuard[Board]:
+    """Say whether a screen is one of ours; what boards need is loaded with the first of them."""
+    return hasattr(screen, "chord_began")
 
 
 def config_home() -> Path:

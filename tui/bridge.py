@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -42,8 +42,7 @@ from engine.messages.merging import (
 from engine.messages.patches import ViewPatch, patched
 from engine.messages.questions import ListRuns, ReadDiff, ReadEngine, ReadLog, ReadRun
 from engine.messages.results import Change, CheckResult, EngineView, RunView, WorkerView
-from tui.present.clean import clean_code, clean_code_block, clean_tree
-from tui.present.runs import PastRun
+from tui.words.clean import clean_code, clean_code_block, clean_tree
 
 if TYPE_CHECKING:  # a type alone: a console on a socket needs none of what the front door imports
     from engine.api import CandidateTable, ConflictView, EnginePort, PlannedLanding, Wove
@@ -59,6 +58,18 @@ _WHOLE_EVERY_S = 3.0
 """How old the figures of the machine may be."""
 GONE = (EngineError, OSError, anyio.EndOfStream, anyio.ClosedResourceError)
 """What a port raises when its engine cannot be reached any more."""
+
+
+class PastRun(NamedTuple):
+    """A run of the repository's history, whether the engine has it open or not."""
+
+    run: str
+    name: str
+    started_at: float
+    ended_at: float | None
+    verdict: str
+    standing: str
+    problem: str = ""
 
 
 class EngineMoved(Message):

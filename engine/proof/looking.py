@@ -99,7 +99,7 @@ class Sight:
         return self._is_open(state, worker, self._common)
 
     def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
-        return is_in_thread(state, worker) or self._shelter.may_write(state, path)
+        return is_in_thread(state, worker) or self._shelter.may_write(state.plan.runtime, path)
 
     def before(self, state: RunState, worker: WorkerId, known: Known) -> tuple[Before, bool]:
         """Take a snapshot without refs; also say whether refs must be compared."""

@@ -129,6 +129,16 @@ def test_what_cannot_be_collected_is_said_and_collected_once_there_is_room(tmp_p
     assert (out / "code").read_text().strip() == "0"
 
 
+def test_nothing_stands_still_where_there_is_room(tmp_path: Path):
+    """The control: the same work, with the same small disk elsewhere."""
+    out = tell(tmp_path, "state", COLLECTED, ENDED, KEPT)
+    told = events(out)
+    assert told[-1]["type"] == "RunFinished"
+    assert [event for event in told if event["type"] == "TroubleSeen"] == []
+    assert (out / "kept").read_text().split() == ["10", "6"]
+    assert (out / "code").read_text().strip() == "0"
+
+
 @pytest.mark.parametrize(
     "end", ["kill -INT $engine", "kill -TERM $engine", "plait cancel --all || true"]
 )

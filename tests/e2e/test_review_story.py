@@ -19,8 +19,8 @@ from tests.support.merging_runs import (
     writes,
 )
 from tui.app import Options, PlaitApp
-from tui.screens.compare import CompareScreen
-from tui.screens.review import ReviewScreen
+from tui.screens.compare.screen import CompareScreen
+from tui.screens.review.screen import ReviewScreen
 
 pytestmark = pytest.mark.anyio
 WHO, LAST = "s2/worker_1", "s3/worker_1"
@@ -133,7 +133,7 @@ async def test_a_hunk_edited_in_the_box_is_what_lands(place: MergingPlace):
         run = await conflicted(engine, place, MINE, THEIRS)
         async with console_on(engine, WHO) as console:
             await console.do("go_review", "edit")
-            console.screen.textbox.text = "    by hand\nand more"
+            console.screen.box.area.text = "    by hand\nand more"
             await console.press("enter")
             await console.shows("chosen: own text")
             await console.do("land")

@@ -17,7 +17,7 @@ from engine.messages.results import Badge, Outcome, WorkerResult
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
 from engine.run import answers
-from engine.site import attempts
+from engine.site import local
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
 
@@ -66,7 +66,7 @@ async def test_a_stopped_worker_is_cancelled_and_its_work_is_kept(place: Place, 
 async def test_a_kill_ends_at_once_what_ignores_a_stop(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(attempts, "AttemptSpec", partial(attempts.AttemptSpec, grace_s=60.0))
+    monkeypatch.setattr(local, "AttemptSpec", partial(local.AttemptSpec, grace_s=60.0))
     async with place.engine() as engine:
         run = await engine.start(manifest({"name": "a", "agent": stubborn_agent(children=2)}))
         await says(engine, run, "deaf")

@@ -19,7 +19,7 @@ from engine.port.client import RemoteEngine, living_engine
 from engine.port.port import EnginePort
 from tests.support.engine_runs import Place, manifest, scripted
 from tui.bridge import Bridge
-from tui.present.clean import clean_tree
+from tui.words.clean import clean_tree
 
 pytestmark = pytest.mark.anyio
 

@@ -119,6 +119,23 @@ async def test_a_frozen_attempt_and_a_held_clock_do_not_use_up_time(
     assert end.limit.seen < 0.9
 
 
+@pytest.mark.parametrize("is_at_work", [True, False])
+async def test_work_while_a_human_is_awaited_uses_up_time(
+    host: LocalHost, tmp_path: Path, *, is_at_work: bool
+) -> None:
+    code = "while 1: pass" if is_at_work else "import time; time.sleep(600)"
+    spec = python(tmp_path, code, limits=Limits(time_seconds=0.5))
+    await host.start(spec)
+    await host.hold_clock(spec.attempt, held=True)
+    if not is_at_work:
+        await anyio.sleep(1.5)
+        assert await marked(spec) != set()
+        await host.cancel(spec.attempt, StopCause.USER)
+    with anyio.fail_after(30):
+        _, end = await read_all(host, spec.attempt)
+    assert end.cause is (StopCause.TIMEOUT if is_at_work else StopCause.USER)
+
+
 async def test_a_frozen_tree_does_nothing_and_goes_on_later(
     host: LocalHost, tmp_path: Path
 ) -> None:

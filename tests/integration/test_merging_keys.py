@@ -11,7 +11,7 @@ from tests.support.key_cases import CASES, Case
 from tests.support.repositories import RepositoryBuilder
 from tui.app import Options
 from tui.keys import default_keymap
-from tui.screens.review import ReviewScreen
+from tui.screens.review.screen import ReviewScreen
 
 pytestmark = pytest.mark.anyio
 DOCS = Path(__file__).parents[2] / "docs" / "merging.md"
@@ -83,7 +83,7 @@ async def _decide(console: Console, screen: ReviewScreen, patch: pytest.MonkeyPa
     async def edited(*_: object) -> tuple[str, str]:
         return case.wanted or "", ""
 
-    patch.setattr("tui.screens.review_texts.edit_text", edited)
+    patch.setattr("tui.screens.review.texts.edit_text", edited)
     await console.do(*case.keys)
 
 

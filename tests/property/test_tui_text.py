@@ -11,14 +11,14 @@ from engine.messages.logs import LogKind, LogLine
 from engine.messages.results import Question
 from engine.phases import Phase
 from tests.support.consoles import NOW, changed, csvlite
-from tui.present.ascii import ascii_text
-from tui.present.clean import clean, clean_block, clean_code, clean_tree
-from tui.present.cutting import cut_branch, cut_command, cut_end, cut_path, wrap
-from tui.present.fleet import draw_fleet, visible
-from tui.present.ink import Span, fit, row_width, slice_row, spread, width_of
-from tui.present.logs import LogPane
-from tui.present.scene import Scene
-from tui.present.wording import changed_words
+from tui.ink import Span, fit, row_width, slice_row, spread, width_of
+from tui.kit.ascii import ascii_text
+from tui.kit.wording import changed_words
+from tui.screens.fleet.page import draw_fleet, visible
+from tui.screens.worker.logs import LogPane
+from tui.words.clean import clean, clean_block, clean_code, clean_tree
+from tui.words.cutting import cut_branch, cut_command, cut_end, cut_path, wrap
+from tui.words.scene import Scene
 
 _FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"

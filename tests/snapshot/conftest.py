@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tui.present import syntax
+from tui.kit import syntax
 
 
 @pytest.fixture(autouse=True)

@@ -13,14 +13,14 @@ from engine.messages.results import EngineView
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, csvlite, log_lines, many
 from tui.app import Options, PlaitApp
-from tui.present.ink import Ink, Role, Row, Span, fit, grounded, words
-from tui.present.looks import LEGEND, chip, glyph
-from tui.present.meters import meter
-from tui.screens.diff import DiffScreen
-from tui.screens.worker import WorkerScreen
+from tui.ink import Ink, Role, Row, Span, fit, grounded, words
+from tui.kit.inked import Inked, Painter
+from tui.kit.meters import meter
+from tui.kit.palette import Palette
+from tui.screens.diff.screen import DiffScreen
+from tui.screens.worker.screen import WorkerScreen
 from tui.theming import BUILT_IN, built_in
-from tui.widgets.board import Board
-from tui.widgets.palette import Palette
+from tui.words.looks import LEGEND, chip, glyph
 
 Compare = Callable[..., bool]
 _RUNNING = "implement/worker_1"
@@ -149,6 +149,19 @@ def _sample() -> list[Row]:
     ]
 
 
+class _Painted(Inked):
+    """Rows in a theme of their own."""
+
+    def __init__(self, theme: str) -> None:
+        super().__init__(classes="painted")
+        self.palette, self.is_ascii = Palette(built_in(theme)), False
+        self.rows = ((Span(theme, Ink(bold=True)),), *_sample())
+
+    @property
+    def painter(self) -> Painter:
+        return self
+
+
 class _Themes(App[None]):
     """Six boards, each in its own theme."""
 
@@ -157,9 +170,7 @@ class _Themes(App[None]):
     def compose(self) -> ComposeResult:
         with Grid():
             for name in BUILT_IN:
-                board = Board(Palette(built_in(name)))
-                board.rows = ((Span(name, Ink(bold=True)),), *_sample())
-                yield board
+                yield _Painted(name)
 
 
 def test_all_themes(snap_compare: Compare):

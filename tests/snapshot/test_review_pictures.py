@@ -18,8 +18,8 @@ from tests.support.review_consoles import (
     conflicts,
 )
 from tui.app import Options, PlaitApp
-from tui.screens.compare import CompareScreen
-from tui.screens.review import ReviewScreen
+from tui.screens.compare.screen import CompareScreen
+from tui.screens.review.screen import ReviewScreen
 
 Compare = Callable[..., bool]
 _LARGE, _SMALL, _WIDE = (120, 36), (80, 24), (200, 50)

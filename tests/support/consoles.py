@@ -7,8 +7,11 @@ from typing import Any
 
 import anyio
 from textual import events
+from textual.app import App
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.strip import Strip
+from textual.widgets import Input, TextArea
 from textual.worker import WorkerCancelled
 
 from engine.errors import WorkspaceError
@@ -37,11 +40,10 @@ from engine.messages.results import (
 )
 from engine.phases import Phase, StopCause
 from tui.app import Options, PlaitApp
+from tui.ink import Row
 from tui.keys import default_keymap
-from tui.present.help import HelpPage
-from tui.present.ink import text_of
-from tui.present.pickers import Picker
-from tui.screens.base import BoardScreen
+from tui.kit.inked import Inked
+from tui.kit.screen import Board
 
 NOW = 1_800_000_000.0
 """When every scripted view plays."""
@@ -517,7 +519,7 @@ _NAMES = {
     "!": "exclamation_mark",
     "=": "equals_sign",
 }
-_ENDLESS = frozenset({"bridge", "signals", "outcome"})
+_ENDLESS = frozenset({"bridge", "signals", "outcome", "dialog"})
 _NAMED = frozenset(
     {
         "space",
@@ -539,6 +541,11 @@ _NAMED = frozenset(
 )
 
 
+def strips_on(app: App[None]) -> list[Strip]:
+    """Return what the terminal shows: the strips that the screens' widgets are composed of."""
+    return app.screen._compositor.render_strips()
+
+
 @dataclass
 class Console:
     """A console under test: it is pressed by what keys mean, and read as a user reads it."""
@@ -548,17 +555,28 @@ class Console:
     port: FakePort
 
     @property
-    def screen(self) -> BoardScreen:
+    def screen(self) -> Board:
         """The screen that is seen."""
-        screen = self.app.screen
-        if not isinstance(screen, BoardScreen):
-            raise TypeError(f"not a screen of ours: {screen!r}")
-        return screen
+        if self.app.board is None:
+            raise TypeError(f"not a screen of ours: {self.app.screen!r}")
+        return self.app.board
 
     @property
     def text(self) -> str:
         """Everything on screen."""
-        return text_of(self.screen.board.rows)
+        return "\n".join(strip.text.rstrip() for strip in strips_on(self.app))
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every row of ink on the screens that are seen."""
+        screens = {self.screen, self.app.screen}
+        return [row for seen in screens for inked in seen.query(Inked) for row in inked.rows]
+
+    @property
+    def typed(self) -> str:
+        """What stands in the box or line that is typed into."""
+        box = self.app.focused
+        return box.text if isinstance(box, TextArea) else getattr(box, "value", "")
 
     @property
     def message(self) -> str:
@@ -584,9 +602,14 @@ class Console:
 
     async def burst(self, text: str) -> "Console":
         """Hand over keys as a terminal does that is written to at once: none waits for another."""
-        for sign in text:
-            key = _character_to_key(sign) if not sign.isalnum() else sign
-            self.app.post_message(events.Key(key, sign))
+        return await self.keys(*text)
+
+    async def keys(self, *keys: str) -> "Console":
+        """Hand over keys, by their signs or names, without waiting for any but the last."""
+        for key in keys:
+            is_sign = len(key) == 1
+            name = _character_to_key(key) if is_sign and not key.isalnum() else key
+            self.app.post_message(events.Key(name, key if is_sign else None))
         await self._settle()
         return self
 
@@ -604,10 +627,10 @@ class Console:
     async def type(self, text: str) -> "Console":
         """Type a text: into the box at once, line ends as enter; elsewhere key by key."""
         body, has_end = text.removesuffix("\n"), text.endswith("\n")
-        if self.screen.writing:
-            self.screen.textbox.insert(body)
-        elif isinstance(self.screen.overlay, Picker | HelpPage):
-            self.screen.overlay.type(body)
+        if self.screen.box.writing:
+            self.screen.box.area.insert(body)
+        elif isinstance(self.app.focused, Input):
+            self.app.focused.insert_text_at_cursor(body)
         else:
             await self.press(*body)
         return await self.press(*(["enter"] if has_end else []))
@@ -649,7 +672,7 @@ async def opened(
     async with app.run_test(size=size) as pilot:
         console = Console(app, pilot, port)
         await console.until(
-            lambda: bool(port.is_gone or (app.session.bridge.view and console.screen.board.rows))
+            lambda: bool(port.is_gone or (app.session.bridge.view and console.text.strip()))
         )
         await pilot.pause()
         yield console

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tui.keys import ACTIONS, PLAYING, SCREENS, Action, default_keymap, shown
 from tui.keys.ideas import PALETTE_ONLY
-from tui.screens.reasons import ELSEWHERE
+from tui.words.reasons import ELSEWHERE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
 _HEAD = """# Keys

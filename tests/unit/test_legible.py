@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.legible import legible_line, legible_name
-from tui.present.clean import clean, clean_name
+from tui.words.clean import clean, clean_name
 
 _HIDING = (
     "ab.\\/ \t\n\r\x07\x1b\x7f\x85\u200b\u200d\u202e\u2066\u2028\u00a0\u00ad\u3164\ufe0f"

@@ -26,7 +26,7 @@ from tui.commands.base import (
     say,
     seen_of,
 )
-from tui.present.settings import MOMENTS, time_named
+from tui.words.settings import MOMENTS, time_named
 
 _HEARD_SOON_S = 2.0
 _ENDS_SOON_S = 30.0

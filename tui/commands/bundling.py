@@ -15,7 +15,7 @@ from engine.api import Plan, bundle_run, reach
 from engine.errors import EngineError, WorkspaceError
 from engine.messages.questions import ReadRun
 from tui.commands.base import EXIT_FAILED, say
-from tui.present.figures import some
+from tui.words.figures import some
 
 
 @dataclass

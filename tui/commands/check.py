@@ -17,7 +17,7 @@ from tui.commands.base import (
     say,
     seen_of,
 )
-from tui.present.clean import clean
+from tui.words.clean import clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

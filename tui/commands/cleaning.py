@@ -8,7 +8,7 @@ from functools import partial
 from engine.api import reach
 from engine.messages.questions import CleanUp, ListTrash, RestoreTrash
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
-from tui.present.clean import clean as shown
+from tui.words.clean import clean as shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

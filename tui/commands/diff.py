@@ -11,8 +11,8 @@ from engine.messages.diffs import ChangeDiff, FileDiff, Hunk
 from engine.messages.questions import ReadDiff, ReadRun
 from engine.messages.results import Change, RunView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
-from tui.present.clean import clean, clean_code, clean_name
-from tui.present.figures import some
+from tui.words.clean import clean, clean_code, clean_name
+from tui.words.figures import some
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 

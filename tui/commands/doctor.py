@@ -23,8 +23,8 @@ from engine.api import find_agents, machine_rows, used_today
 from engine.limits import Enforcement
 from engine.messages.results import LoginUse
 from tui.commands.base import EXIT_OK, in_loop, put, put_json
-from tui.present.clean import clean
-from tui.present.figures import used
+from tui.words.clean import clean
+from tui.words.figures import used
 
 _LIBRARIES = ("textual", "rich", "anyio", "pydantic", "GitPython", "psutil", "PyYAML")
 _PROGRAMS = ("git", "bwrap", "tmux", "git-lfs", "gh", "node")

@@ -19,8 +19,8 @@ from tui.commands.base import (
     say,
     seen_of,
 )
-from tui.present.clean import clean, clean_name
-from tui.present.figures import some
+from tui.words.clean import clean, clean_name
+from tui.words.figures import some
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

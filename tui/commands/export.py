@@ -12,7 +12,7 @@ import anyio.to_thread
 from engine.api import export_run
 from engine.private import private_folder, write_private
 from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, put, say
-from tui.present.clean import clean
+from tui.words.clean import clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from tui.commands.base import EXIT_INTERRUPTED, json_text, say
 from tui.commands.exits import exit_code
 from tui.commands.leaving import tell_left, wait_stuck
 from tui.commands.outlet import write
-from tui.present.clean import clean, clean_name
+from tui.words.clean import clean, clean_name
 
 _LAST_WORDS_S = 1.0
 _MOST_UNREAD = 1000

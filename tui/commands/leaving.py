@@ -10,7 +10,7 @@ from engine.api import EnginePort, engine_key
 from engine.messages.questions import ReadRun
 from engine.messages.results import RunView
 from tui.commands.outlet import write
-from tui.present.clean import clean
+from tui.words.clean import clean
 
 _PATIENCE_S = 4.0
 _LOOK_S = 0.5

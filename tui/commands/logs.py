@@ -13,7 +13,7 @@ from engine.messages.logs import LogKind, LogLine
 from engine.messages.merging import ListMoments
 from engine.messages.questions import ReadLog, ReadRun
 from tui.commands.base import EXIT_OK, add_repo, in_loop, part_name, put, say
-from tui.present.clean import clean
+from tui.words.clean import clean
 
 _MARKS = {
     LogKind.SAYS: "",

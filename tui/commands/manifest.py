@@ -11,7 +11,7 @@ import anyio
 from engine.api import Plan, describe, machine_rows, plan_from, plans_in
 from engine.errors import PlanError, SpecError
 from tui.commands.base import EXIT_OK, EXIT_USAGE, put, put_json, say
-from tui.present.figures import some
+from tui.words.figures import some
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

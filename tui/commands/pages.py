@@ -7,8 +7,8 @@ import argparse
 from importlib.metadata import version
 
 from tui.commands.base import EXIT_OK, parser_of, put
+from tui.commands.completing import Described, Word, bash, fish, man_page, zsh
 from tui.commands.names import COMMANDS
-from tui.present.completing import Described, Word, bash, fish, man_page, zsh
 
 _SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
 

@@ -21,7 +21,7 @@ from tui.commands.base import (
     say,
 )
 from tui.commands.deciding import full_name
-from tui.present.clean import clean
+from tui.words.clean import clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,8 @@ from engine.api import BranchMerge, OpenMerge
 from engine.merge.packing import pack
 from tui.commands.base import EXIT_OK, EXIT_WAITS, add_repo, in_loop, put, put_json
 from tui.commands.review import show
-from tui.present.clean import clean, clean_name
-from tui.present.figures import some
+from tui.words.clean import clean, clean_name
+from tui.words.figures import some
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

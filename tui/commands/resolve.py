@@ -25,8 +25,8 @@ from tui.commands.base import (
     require_seen,
     say,
 )
-from tui.present.clean import clean, clean_name
-from tui.present.figures import some
+from tui.words.clean import clean, clean_name
+from tui.words.figures import some
 
 _SIDES = ("target", "incoming", "both")
 

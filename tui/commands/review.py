@@ -84,7 +84,7 @@ async def show(merge: MergeReview) -> int:
     port = ReviewPort(merge)
     if not await _opened(port):
         return EXIT_USAGE
-    from tui.present.review_own import ended  # noqa: PLC0415  the shell's own words need none of it
+    from tui.screens.review.own import ended  # noqa: PLC0415  the shell's own words need none of it
 
     view = await port.ask(ReadConflicts("", ""))
     put("\n".join(ended(view)))

@@ -32,7 +32,7 @@ from tui.commands.base import (
 from tui.commands.bundling import Bundling
 from tui.commands.following import Following, carry
 from tui.commands.streams import is_terminal
-from tui.present.clean import clean
+from tui.words.clean import clean
 
 
 def _policies() -> list[str]:

@@ -26,7 +26,7 @@ from engine.messages.events import (
 from tui.commands.base import EXIT_OK, add_repo, in_loop
 from tui.commands.following import sentence
 from tui.commands.notifying import read_notify
-from tui.present.clean import clean
+from tui.words.clean import clean
 
 _WANTED = Asked | ChoiceWanted | ConflictsFound | ReviewWanted | RunFinished
 _PATIENCE_S = 30.0

@@ -9,9 +9,9 @@ from engine.api import RunSummary, reach, view_json
 from engine.messages.questions import ListRuns, ReadRun
 from engine.messages.results import Badge, Change, LoginView, Outcome, RunView, Verdict, WorkerView
 from tui.commands.base import EXIT_OK, add_repo, in_loop, put, put_json, say
-from tui.present.clean import clean, clean_name
-from tui.present.figures import UNKNOWN, cost, cost_of, some, tokens, used
-from tui.present.said import unshown_in
+from tui.words.clean import clean, clean_name
+from tui.words.figures import UNKNOWN, cost, cost_of, some, tokens, used
+from tui.words.said import unshown_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

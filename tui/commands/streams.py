@@ -76,6 +76,6 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     """Replace what a stream has no bytes for by plait's own signs for terminals without Unicode."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    from tui.present.ascii import ascii_text  # noqa: PLC0415  most terminals never need it
+    from tui.kit.ascii import ascii_text  # noqa: PLC0415  most terminals never need it
 
     return ascii_text(error.object[error.start : error.end]), error.end

@@ -13,7 +13,7 @@ from engine.messages.results import RunView, WorkerView
 from engine.phases import Phase
 from tui.commands.base import EXIT_FAILED, EXIT_OK, add_repo, in_loop, part_name, say
 from tui.commands.deciding import full_name
-from tui.present.clean import clean
+from tui.words.clean import clean
 
 _COMMIT = re.compile(r"[0-9a-f]{4,64}")
 _SHORT = 10

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from engine.phases import Phase
 from tests.support.consoles import NOW, changed, csvlite
-from tui.present.attention import needs_of, notification, sentence_of_new, set_title, title_of_view
+from tui.words.attention import needs_of, notification, sentence_of_new, set_title, title_of_view
 
 
 def test_only_what_is_new_is_called_out():

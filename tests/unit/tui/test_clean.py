@@ -2,8 +2,8 @@
 
 from engine.messages.results import Question, WorkerView
 from engine.phases import Phase
-from tui.present.clean import LONGEST, clean, clean_block, clean_code, clean_tree
-from tui.present.runs import PastRun
+from tui.bridge import PastRun
+from tui.words.clean import LONGEST, clean, clean_block, clean_code, clean_tree
 
 
 def test_escape_sequences_go_with_all_that_belongs_to_them():

@@ -8,10 +8,10 @@ from engine.messages import commands as c
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console, many, opened
 from tests.support.review_consoles import ReviewPort, candidates, choosing_view
-from tui.present.compare_model import ComparePane
-from tui.present.compare_page import compare_rows
-from tui.present.ink import row_width
-from tui.screens.compare import CompareScreen
+from tui.ink import row_width
+from tui.screens.compare.model import ComparePane
+from tui.screens.compare.page import compare_rows
+from tui.screens.compare.screen import CompareScreen
 
 pytestmark = pytest.mark.anyio
 _SEEN = c.Seen(tree="", attempt=1)

@@ -139,7 +139,7 @@ async def test_retry_with_proposes_twice_the_memory_after_a_memory_limit():
     async with opened() as console:
         console.screen.session.worker = FAILED
         await console.do("retry_with")
-        assert console.screen.textbox.text == "memory_mb=2048\n"
+        assert console.screen.box.area.text == "memory_mb=2048\n"
         await console.type("use less memory\n")
         command = console.port.commands[0]
         assert isinstance(command, RetryWorker)
@@ -153,17 +153,17 @@ async def test_settings_that_are_no_figures_are_refused():
     async with opened() as console:
         console.screen.session.worker = FAILED
         await console.do("retry_with")
-        console.screen.textbox.text = "memory_mb=lots"
+        console.screen.box.area.text = "memory_mb=lots"
         await console.press("enter")
         assert console.port.commands == []
         await console.shows("memory_mb=lots: not a number")
         await console.do("retry_with")
-        console.screen.textbox.text = "at=noon"
+        console.screen.box.area.text = "at=noon"
         await console.press("enter")
         assert console.port.commands == []
         await console.shows("at=noon: expected 14:32")
         await console.do("retry_with")
-        console.screen.textbox.text = "at=1970-01-02T00:00:09+00:00\nless of it"
+        console.screen.box.area.text = "at=1970-01-02T00:00:09+00:00\nless of it"
         await console.press("enter")
         (command,) = console.port.commands
         assert isinstance(command, RetryWorker)
@@ -215,16 +215,16 @@ async def test_keys_typed_into_the_box_do_nothing_else():
         await console.do("steer")
         await console.type("xxXLr")
         assert console.port.commands == []
-        assert console.screen.textbox.text == "xxXLr"
+        assert console.screen.box.area.text == "xxXLr"
 
 
 async def test_a_pasted_escape_sequence_is_only_its_text():
     async with opened() as console:
         console.screen.session.worker = RUNNING
         await console.do("steer")
-        console.screen.textbox.post_message(events.Paste("a\x1b]52;c;x\x07b\nc"))
+        console.screen.box.area.post_message(events.Paste("a\x1b]52;c;x\x07b\nc"))
         await console.pilot.pause()
-        assert console.screen.textbox.text == "ab\nc"
+        assert console.screen.box.area.text == "ab\nc"
 
 
 async def test_a_change_is_not_approved_before_its_diff_was_opened():

@@ -9,7 +9,7 @@ from engine.messages.results import Change, EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
-from tui.screens.diff import DiffScreen
+from tui.screens.diff.screen import DiffScreen
 
 pytestmark = pytest.mark.anyio
 RUNNING = "implement/worker_1"
@@ -32,8 +32,8 @@ async def test_a_comment_is_opened_again_and_an_empty_one_goes_away():
         await console.do("next", "down", "comment")
         await console.type("why?\n")
         await console.do("comment")
-        assert console.screen.textbox.text == "why?"
-        console.screen.textbox.text = ""
+        assert console.screen.box.area.text == "why?"
+        console.screen.box.area.text = ""
         await console.press("enter")
         await console.until(lambda: "not sent yet" not in console.text)
         await console.do("undo")

@@ -12,7 +12,7 @@ from engine.messages.results import CheckResult
 from tests.support.consoles import NOW, FakePort, changed, csvlite, opened
 from tests.support.processes import wait_until
 from tui.app import Options
-from tui.screens.outside import editor_words, has_windows, open_copy
+from tui.kit.outside import editor_words, has_windows, open_copy
 
 pytestmark = pytest.mark.anyio
 REVIEW = "port/worker_1"

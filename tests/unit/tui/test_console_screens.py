@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual import events
 
 from engine.ids import RunId
 from engine.messages.commands import RetryWorker, Steer
@@ -26,12 +25,11 @@ from tests.support.consoles import (
 from tui.app import _SCREENS, Options, PlaitApp
 from tui.bridge import LogGrew
 from tui.keys import SCREENS
-from tui.present.help import HelpEntry, HelpPage
-from tui.present.ink import Row, Zone, text_of
-from tui.screens.base import BoardScreen
-from tui.screens.keyed import KeyedScreen
-from tui.screens.opening import OpeningScreen
-from tui.screens.worker import WorkerScreen
+from tui.kit.dialogs import HelpEntry, found_in
+from tui.kit.inked import Inked
+from tui.kit.opening import OpeningScreen
+from tui.kit.screen import Board, Body
+from tui.screens.worker.screen import WorkerScreen
 
 pytestmark = pytest.mark.anyio
 RUNNING = "implement/worker_1"
@@ -201,13 +199,13 @@ async def test_a_narrow_inbox_has_a_row_for_each_item_and_says_what_lies_below()
 async def test_a_card_lights_up_for_a_moment_when_its_worker_begins_to_need_you():
     async with opened(port=_port()) as console:
         await console.shows("NEEDS YOU")
-        seen, show = [], console.screen.board.show
+        seen, draw = [], console.screen.draw
 
-        def spy(rows: list[Row], zones: list[Zone]) -> None:
+        def spy() -> None:
             seen.append(console.app.session.scene().risen)
-            show(rows, zones)
+            draw()
 
-        console.screen.board.show = spy  # type: ignore[method-assign]
+        console.screen.draw = spy  # type: ignore[method-assign]
         asks = Question(id="q9", text="May I?", asked_at=NOW)
         console.port.tell(view=changed(csvlite(at=NOW + 1), RUNNING, questions=(asks,)))
         await console.until(lambda: any(seen) and not seen[-1])
@@ -371,21 +369,13 @@ async def test_help_lists_keys_greys_with_reasons_and_searches():
 
 def test_help_finds_a_key_by_the_word_of_the_footer():
     entries = (HelpEntry("MOVE", "E", "the file", also="edit file"), HelpEntry("MOVE", "j", "down"))
-    shown = text_of(HelpPage("Diff", entries, query="edit").draw(80, 24))
-    assert "the file" in shown
-    assert "down" not in shown
+    assert [entry.text for entry in found_in(entries, "edit")] == ["the file"]
 
 
 async def test_a_worker_is_picked_by_name():
     async with opened() as console:
         await console.do("pick")
-        screen = console.screen
-        assert isinstance(screen, KeyedScreen)
-        below = screen._under
-        screen.hear_key(events.Key("s", "s"))
-        assert screen._under is below, "what lies beneath is not drawn again for each letter"
-        assert not screen.board._repaint_regions, "a key is painted at once, not in the next frame"
-        await console.type("niff\n")
+        await console.type("sniff\n")
         assert console.app.session.worker == "port/worker_3"
 
 
@@ -394,7 +384,7 @@ async def test_a_theme_is_worn_at_once_by_all_screens():
         await console.do("show_theme")
         await console.type("linen\n")
         assert console.app.session.palette.theme.name == "linen"
-        assert console.screen.board.palette.theme.name == "linen"
+        assert console.app.palette.theme.name == "linen"
 
 
 async def test_leaving_asks_what_becomes_of_live_workers():
@@ -430,7 +420,7 @@ async def test_every_screen_draws_at_any_size(size: tuple[int, int]):
         console.app.session.worker = RUNNING
         for idea in ("go_worker", "go_diff", "go_inbox", "go_plan", "go_runs", "help"):
             await console.do(idea)
-            assert console.screen.board.rows
+            assert console.text.strip()
 
 
 async def test_the_screen_follows_its_size():
@@ -457,14 +447,14 @@ async def test_a_hidden_screen_draws_nothing():
     async with opened(port=_port()) as console:
         fleet = console.screen
         await console.do("go_worker")
-        before = fleet.board.rows
+        before = fleet.query_one(Body).rows
         await console.tell(changed(csvlite(at=NOW + 2), RUNNING, tool="something else"))
-        assert fleet.board.rows is before
+        assert fleet.query_one(Body).rows is before
 
 
 async def test_only_changed_cells_are_painted():
     async with opened() as console:
-        board = console.screen.board
+        board = console.screen.query_one(Body)
         painted: list[object] = []
         real = board.refresh
 
@@ -483,8 +473,11 @@ async def test_only_changed_cells_are_painted():
 async def test_plain_mode_draws_without_colours_and_ascii_without_signs():
     options = Options(clock=lambda: NOW, is_plain=True, is_ascii=True)
     async with opened(options=options) as console:
-        board = console.screen.board
-        strips = [board.render_line(y) for y in range(36)]
+        strips = [
+            one.render_line(y)
+            for one in console.screen.query(Inked)
+            for y in range(one.size.height)
+        ]
         assert all(char.isascii() for strip in strips for segment in strip for char in segment.text)
         styles = [segment.style for strip in strips for segment in strip if segment.style]
         assert all(style.color is None and style.bgcolor is None for style in styles)
@@ -513,7 +506,7 @@ async def test_events_are_kept_for_the_run_on_screen():
     "name", ["task", "workers", "log", "name", "tree", "size", "region", "children", "layers"]
 )
 def test_no_screen_or_app_of_ours_takes_a_name_that_the_framework_owns(name: str):
-    for kind in (BoardScreen, PlaitApp, WorkerScreen):
+    for kind in (Board, PlaitApp, WorkerScreen):
         mine = [base for base in kind.__mro__ if base.__module__.startswith("tui.")]
         assert not any(name in vars(base) for base in mine)
 
@@ -529,6 +522,10 @@ class _Keeping(PlaitApp):
         self.first = super()._opening()
         return self.first
 
+    async def remove_mode(self, mode: str) -> None:
+        self.bars = [bar.text for bar in self.first.query(Inked)]
+        await super().remove_mode(mode)
+
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24), (40, 10)])
 async def test_the_first_frame_stays_as_it_is_until_the_engine_is_reached(
@@ -539,7 +536,8 @@ async def test_the_first_frame_stays_as_it_is_until_the_engine_is_reached(
     async with app.run_test(size=size) as pilot:
         console = await Console(app, pilot, port).until(app.has_painted.is_set)
         assert console.screen.kind == "fleet"
-        assert text_of(app.first.board.rows) == console.text
+        now = [console.screen.query_one(f"#{bar}", Inked).text for bar in ("top", "say", "keys")]
+        assert app.bars == now
         app.reach(port, tmp_path / "memory.json")
         await console.shows("worker_2")
         assert not app.first.is_attached

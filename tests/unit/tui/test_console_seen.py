@@ -25,9 +25,8 @@ from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, opened
 from tui.keys import SCREENS, actions_on, default_keymap
-from tui.present.help import HelpPage
-from tui.present.pickers import Picker
-from tui.screens import base
+from tui.kit import screen as base
+from tui.kit.dialogs import HelpPage, Picker
 
 pytestmark = pytest.mark.anyio
 ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"
@@ -173,7 +172,7 @@ async def test_what_is_typed_behind_a_key_that_opens_a_box_belongs_to_the_box(sc
             await _begin(console, screen)
             console.port.commands.clear()
             await console.burst(f"{key}xXaL")
-            assert _typed(console).endswith("xXaL"), (key, _typed(console))
+            assert console.typed.endswith("xXaL"), (key, console.typed)
             assert console.port.commands == [], key
             await _close(console)
     assert opened_something >= 2
@@ -184,29 +183,22 @@ async def _begin(console: Console, screen: str) -> None:
     console.app.session.drafts.clear()
     await console.app.switch_mode(screen)
     await console.burst("")
-    await console.until(lambda: bool(console.screen.board.rows))
+    await console.until(lambda: bool(console.text.strip()))
 
 
 def _open_box(console: Console) -> str:
-    if console.screen.writing:
+    if console.screen.box.writing:
         return "box"
-    return "list" if isinstance(console.screen.overlay, Picker | HelpPage) else ""
-
-
-def _typed(console: Console) -> str:
-    if console.screen.writing:
-        return console.screen.textbox.text
-    overlay = console.screen.overlay
-    return overlay.query if isinstance(overlay, Picker | HelpPage) else ""
+    return "list" if isinstance(console.app.screen, Picker | HelpPage) else ""
 
 
 async def _close(console: Console) -> None:
-    screen = console.screen
-    screen.ask = None
-    screen.overlay = None
-    if screen.writing:
-        screen.box_closed()
-    console.app.session.chords.leave()
+    console.screen.ask = None
+    if console.screen.box.writing:
+        console.screen.box.box_closed()
+    if console.app.screen is not console.screen:
+        await console.press("escape")
+    console.app.sequence = ""
 
 
 async def test_text_behind_a_key_whose_box_cannot_be_opened_is_dropped_with_its_burst():
@@ -227,7 +219,7 @@ async def test_a_slash_takes_text_on_every_screen(screen: str):
     async with opened(port=FakePort(csvlite())) as console:
         await _begin(console, screen)
         await console.burst("/audit")
-        assert _typed(console) == "audit"
+        assert console.typed == "audit"
         assert console.port.commands == []
 
 
@@ -237,7 +229,7 @@ async def test_keys_behind_one_that_opens_a_screen_are_for_that_screen():
         console.app.session.worker = RUNNING
         await console.burst("2/audit")
         assert console.screen.kind == "worker"
-        assert console.screen.textbox.text == "audit"
+        assert console.typed == "audit"
         assert console.port.commands == []
 
 

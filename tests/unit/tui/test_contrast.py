@@ -1,6 +1,6 @@
 """Whatever is drawn on whatever ground can be read, in every theme: measured on the screens."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from tests.support.console_diffs import diff_of_reader
 from tests.support.consoles import Console, FakePort, csvlite, log_lines, opened
 from tests.support.review_consoles import WHO, ReviewPort, choosing_view, conflicted_view, conflicts
-from tui.present.ink import Role, Row
+from tui.ink import Role, Row
 from tui.theming import BUILT_IN, built_in, contrast
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,7 @@ _WIDE = (200, 50)
 Pairs = dict[tuple[Role, Role, float], str]
 
 
-def _note(pairs: Pairs, rows: tuple[Row, ...]) -> None:
+def _note(pairs: Pairs, rows: Iterable[Row]) -> None:
     """Every colour with its ground, what it must reach, and where it was seen."""
     for row in rows:
         for text, ink in row:
@@ -27,10 +27,10 @@ def _note(pairs: Pairs, rows: tuple[Row, ...]) -> None:
 
 
 async def _walk(pairs: Pairs, console: Console, *ideas: str) -> None:
-    _note(pairs, console.screen.board.rows)
+    _note(pairs, console.rows)
     for idea in ideas:
         await console.do(idea)
-        _note(pairs, console.screen.board.rows)
+        _note(pairs, console.rows)
 
 
 @asynccontextmanager

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.present.cutting import (
+from tui.ink import width_of
+from tui.words.cutting import (
     cut_apart,
     cut_branch,
     cut_command,
@@ -12,7 +13,6 @@ from tui.present.cutting import (
     names_apart,
     wrap,
 )
-from tui.present.ink import width_of
 
 
 def test_sentences_lose_their_end():

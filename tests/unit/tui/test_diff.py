@@ -6,10 +6,10 @@ import pytest
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from tests.support.console_diffs import diff_of_reader
-from tui.present.diff_layout import Part, Shape, lay_out
-from tui.present.diff_pane import DiffPane
-from tui.present.ink import Role, row_width, text_of
-from tui.present.wording import changed_words, pairs
+from tui.ink import Role, row_width, text_of
+from tui.kit.wording import changed_words, pairs
+from tui.screens.diff.layout import Part, Shape, lay_out
+from tui.screens.diff.pane import DiffPane
 
 
 def _pane(**more: object) -> DiffPane:

@@ -5,8 +5,8 @@ import pytest
 from engine.limits import Usage
 from engine.messages.results import LoginUse, WorkerView
 from engine.phases import Phase
-from tui.present import figures as f
-from tui.present.said import how_heard
+from tui.words import figures as f
+from tui.words.said import how_heard
 
 
 @pytest.mark.parametrize(

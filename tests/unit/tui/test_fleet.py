@@ -7,17 +7,17 @@ import pytest
 from engine.messages.results import Badge, EngineView, Outcome, Question
 from engine.phases import Phase, StopCause
 from tests.support.consoles import NOW, changed, csvlite, many, worker
+from tui.ink import Role, row_width, text_of
 from tui.keys import default_keymap
-from tui.present.bars import Hint, footer
-from tui.present.cards import card, question_fits
-from tui.present.chrome import beads_of, run_line, top_bar
-from tui.present.fleet import Form, Wish, draw_fleet, form_of, move, visible
-from tui.present.ink import Role, row_width, text_of
-from tui.present.rail import CELLS, rail
-from tui.present.scene import Banner, Scene
-from tui.present.sentences import sentence_of
-from tui.present.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
-from tui.present.timeline import timeline
+from tui.kit.bars import Hint, footer
+from tui.kit.cards import card, question_fits
+from tui.kit.chrome import beads_of, run_line, top_bar
+from tui.kit.rail import CELLS, rail
+from tui.screens.fleet.page import Form, Wish, draw_fleet, form_of, move, visible
+from tui.screens.plan.timeline import timeline
+from tui.words.scene import Banner, Scene
+from tui.words.sentences import sentence_of
+from tui.words.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
 
 KEYS = {
     "yes": "a",

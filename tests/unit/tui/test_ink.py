@@ -1,6 +1,6 @@
 """Rows keep their widths, whatever is cut, filled, sliced or laid over."""
 
-from tui.present.ink import (
+from tui.ink import (
     MUTED,
     Ink,
     Role,

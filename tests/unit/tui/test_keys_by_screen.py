@@ -9,8 +9,8 @@ from tests.support.key_page import key_page
 from tui.app import _SCREENS
 from tui.keys import ACTIONS, SCREENS, default_keymap
 from tui.keys.ideas import EVERYWHERE
-from tui.screens.base import BoardScreen
-from tui.screens.reasons import ELSEWHERE
+from tui.kit.screen import Board
+from tui.words.reasons import ELSEWHERE
 
 KEYMAP = default_keymap()
 MEANINGS = """
@@ -88,8 +88,8 @@ def _rows() -> list[tuple[str, str, str]]:
 
 def _does(screen: str, idea: str) -> bool:
     module, name = _SCREENS[screen]
-    kind: type[BoardScreen] = getattr(import_module(f"tui.screens.{module}"), name)
-    return hasattr(kind, f"do_{idea}")
+    kind: type[Board] = getattr(import_module(f"tui.screens.{module}"), name)
+    return any(hasattr(one, f"do_{idea}") for one in (kind, *kind.held))
 
 
 @pytest.mark.parametrize("screen", SCREENS[:6])

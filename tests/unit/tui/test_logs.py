@@ -4,8 +4,8 @@ import pytest
 
 from engine.messages.logs import LogKind, LogLine
 from tests.support.consoles import NOW, log_lines
-from tui.present.ink import row_width, text_of
-from tui.present.logs import CAPACITY, LogPane
+from tui.ink import row_width, text_of
+from tui.screens.worker.logs import CAPACITY, LogPane
 
 
 def _pane(count: int = 50, **more: object) -> LogPane:

@@ -5,7 +5,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from textual import events
 
 from engine.api import CommitView, ConflictFileView, MergedFileView, PieceView, PlannedLanding
 from engine.merge import FileConflict, HunkKey, Memory
@@ -14,7 +13,7 @@ from engine.messages.events import ConflictsDecided, Told
 from engine.messages.results import EngineView
 from engine.phases import Phase
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import NOW, Console, changed, opened
+from tests.support.consoles import NOW, Console, changed, opened, strips_on
 from tests.support.review_consoles import (
     KINDS,
     WHO,
@@ -27,13 +26,12 @@ from tests.support.review_consoles import (
     texts,
 )
 from tui.app import Options
+from tui.ink import row_width, text_of
 from tui.keys import default_keymap
-from tui.present.ink import row_width, text_of
-from tui.present.review_card import Look, card
-from tui.present.review_columns import columns, fits
-from tui.present.review_model import ReviewPane
-from tui.screens.keyed import KeyedScreen
-from tui.screens.review import ReviewScreen
+from tui.screens.review.card import Look, card
+from tui.screens.review.columns import columns, fits
+from tui.screens.review.model import ReviewPane
+from tui.screens.review.screen import ReviewScreen
 
 pytestmark = pytest.mark.anyio
 IO, ERRORS = "src/csvlite/io.py", "src/csvlite/errors.py"
@@ -215,8 +213,8 @@ async def test_a_hunk_is_edited_in_a_box_with_its_blanks_kept():
     given = port(io_py())
     async with Reviewing(given) as console:
         await console.do("edit")
-        assert console.screen.textbox.text == "    data = f.read(size or MAX_BLOCK)"
-        console.screen.textbox.text = "    data = mine()"
+        assert console.screen.box.area.text == "    data = f.read(size or MAX_BLOCK)"
+        console.screen.box.area.text = "    data = mine()"
         await console.press("enter")
         (hunk, _) = given._view("", "").file(IO).hunks
         assert (hunk.choice, hunk.result) == ("own", "    data = mine()\n")
@@ -456,32 +454,21 @@ async def test_any_keys_in_any_order_are_survived_with_conflicts_and_candidates(
     async with Reviewing(given, size=size) as console:
         for turn in range(25):
             screen = console.screen
-            assert isinstance(screen, KeyedScreen)
             if turn % 5 == 0:
                 console.app.session.worker = chance.choice([WHO, first])
                 screen.go(chance.choice(["review", "compare"]))
                 await console.pilot.pause()
             for key in [chance.choice(_KEYS) for _ in range(4)]:
-                for sign in [key] if len(key) > 2 or "+" in key[1:] else list(key):
-                    _hear(console, sign)
+                if console.screen.box.writing:
+                    console.screen.box.box_closed()
+                await console.keys(*([key] if len(key) > 2 or "+" in key[1:] else key))
             view = chance.choice([conflicted_view(), choosing_view()])
             given.tell(view=replace(view, at=NOW + turn))
             await console.pilot.pause()
             assert not console.app._exit
-            await console.until(lambda: bool(console.screen.board.rows))  # a new one mounts first
+            await console.until(lambda: bool(console.text.strip()))  # a new one mounts first
             console.screen.draw()
-            rows = console.screen.board.rows
-            assert {row_width(row) for row in rows} == {size[0]}
-
-
-def _hear(console: Console, key: str) -> None:
-    """What a key press does, without waiting for a terminal; an open box is closed first."""
-    screen = console.screen
-    if screen.writing:
-        screen.box_closed()
-    character = key if len(key) == 1 else None
-    assert isinstance(screen, KeyedScreen)
-    screen.hear_key(events.Key(key, character))
+            assert {strip.cell_length for strip in strips_on(console.app)} == {size[0]}
 
 
 def _apart(files: tuple[FileConflict, ...]) -> tuple[FileConflict, ...]:
@@ -559,7 +546,7 @@ async def test_what_git_merged_by_itself_is_looked_at_and_edited(monkeypatch: py
         await console.shows("both sides changed lines close to each other here")
         await console.do("take_target")
         await console.shows("t refused: git merged it")
-        monkeypatch.setattr("tui.screens.review_texts.edit_text", _edited)
+        monkeypatch.setattr("tui.screens.review.texts.edit_text", _edited)
         await console.do("edit_all")
         await console.until(lambda: bool(given.actions))
         await console.do("next")

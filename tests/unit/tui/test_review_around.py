@@ -6,10 +6,10 @@ from engine.messages import commands as c
 from engine.messages.merging import DecideConflict
 from tests.support.consoles import opened
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, imports, texts
-from tui.present.ink import text_of
-from tui.present.review_card import Look, card
-from tui.present.review_columns import columns
-from tui.present.review_model import ReviewPane
+from tui.ink import text_of
+from tui.screens.review.card import Look, card
+from tui.screens.review.columns import columns
+from tui.screens.review.model import ReviewPane
 
 pytestmark = pytest.mark.anyio
 PATH = "shop.py"

@@ -31,7 +31,7 @@ async def test_a_text_that_was_refused_is_gone_on_with(monkeypatch: pytest.Monke
         begun.append(text)
         return wanted.pop(0), ""
 
-    monkeypatch.setattr("tui.screens.review_texts.edit_text", edited)
+    monkeypatch.setattr("tui.screens.review.texts.edit_text", edited)
     async with opened(port=port) as console:
         console.app.session.worker = WHO
         await console.do("go_review", "edit_all")
@@ -51,7 +51,7 @@ async def test_a_refused_text_left_as_it_was_is_let_go(monkeypatch: pytest.Monke
         begun.append(text)
         return _half_marked(port), ""
 
-    monkeypatch.setattr("tui.screens.review_texts.edit_text", edited)
+    monkeypatch.setattr("tui.screens.review.texts.edit_text", edited)
     async with opened(port=port) as console:
         console.app.session.worker = WHO
         await console.do("go_review", "edit_all")

@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from engine.limits import Limits
-from tui.present.settings import limits_with, split_settings, time_named
+from tui.words.settings import limits_with, split_settings, time_named
 
 NOW = datetime.fromisoformat("2026-03-05T12:00:30").astimezone()
 

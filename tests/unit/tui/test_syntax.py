@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.needs import need
-from tui.present import grammars, syntax
-from tui.present.ink import Role
-from tui.present.syntax import Pieces, inked_change, inked_lines
+from tui.ink import Role
+from tui.kit import grammars, syntax
+from tui.kit.syntax import Pieces, inked_change, inked_lines
 
 CODE = ("def f():", '    """Of two', '    lines."""', "    return g(1)  # why")
 

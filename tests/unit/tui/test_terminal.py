@@ -16,7 +16,7 @@ from tests.support.console_pty import (
     console_in_pty,
     process_in_pty,
 )
-from tui.widgets.terminal import EnduringWriter
+from tui.kit.private import EnduringWriter
 
 READY = b"ASKS YOU"
 _HOSTILE = (

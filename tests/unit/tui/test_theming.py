@@ -6,9 +6,9 @@ import pytest
 from textual.color import Color
 
 from tui import theming
-from tui.present.ink import Ink, Role
+from tui.ink import Ink, Role
+from tui.kit.palette import Palette
 from tui.theming import ThemeRefused, built_in, contrast, load_all, mix, parse
-from tui.widgets.palette import Palette
 
 
 @pytest.mark.parametrize("name", theming.BUILT_IN)

@@ -1,0 +1,32 @@
+"""Do what keys ask for, alike on several screens."""
+
+from tui.controllers.deciding import Deciding
+from tui.controllers.finding import Finding
+from tui.controllers.going import Going
+from tui.controllers.holding import Holding
+from tui.controllers.landing import Landing
+from tui.controllers.outward import Outward
+from tui.controllers.retrying import Retrying
+from tui.controllers.running import Running
+from tui.controllers.talking import Talking
+from tui.controllers.undoing import Undoing
+from tui.controllers.workers import Workers
+
+ON_EVERY_SCREEN = (Going, Finding, Undoing, Running)
+ON_WORKERS = (Workers, Deciding, Retrying, Talking, Holding, Landing, Outward, *ON_EVERY_SCREEN)
+
+__all__ = [
+    "ON_EVERY_SCREEN",
+    "ON_WORKERS",
+    "Deciding",
+    "Finding",
+    "Going",
+    "Holding",
+    "Landing",
+    "Outward",
+    "Retrying",
+    "Running",
+    "Talking",
+    "Undoing",
+    "Workers",
+]

@@ -1,0 +1,94 @@
+"""Go from screen to screen and from worker to worker, and leave the console."""
+
+from engine.messages.commands import StopRun
+from tui.kit.dialogs import LeaveDialog
+from tui.kit.screen import Controller
+
+
+class Going(Controller):
+    """Lead to the other screens, the other workers, the shell."""
+
+    def do_go_fleet(self) -> None:
+        self.screen.go("fleet")
+
+    def do_go_worker(self) -> None:
+        self.screen.go("worker")
+
+    def do_go_diff(self) -> None:
+        self.screen.go("diff")
+
+    def do_go_compare(self) -> None:
+        self.screen.go("compare")
+
+    def do_go_review(self) -> None:
+        self.screen.go("review")
+
+    def do_merge(self) -> None:
+        self.screen.go("review")
+
+    def do_go_inbox(self) -> None:
+        self.screen.go("inbox")
+
+    def do_go_plan(self) -> None:
+        self.screen.go("plan")
+
+    def do_go_runs(self) -> None:
+        self.screen.go("runs")
+
+    def do_back(self) -> None:
+        if self.session.is_alone:
+            self.screen.app.exit()
+        else:
+            self.screen.go(self.screen.home)
+
+    def do_leave(self) -> None:
+        """Escape: one thing after another, and never out of the console."""
+        self.session.marks.clear()
+
+    def do_next_worker(self) -> None:
+        self._worker_by(1)
+
+    def do_previous_worker(self) -> None:
+        self._worker_by(-1)
+
+    def _worker_by(self, by: int) -> None:
+        run, here = self.session.run, self.session.worker_view
+        if run is None or not run.workers:
+            return
+        names = [worker.worker for worker in run.workers]
+        self.screen.point_at(
+            names[(names.index(here.worker) + by) % len(names)] if here else names[0]
+        )
+
+    def do_quit(self) -> None:
+        self.leave_dialog()
+
+    def do_quit_now(self) -> None:
+        self.screen.app.exit()
+
+    def do_to_shell(self) -> None:
+        self.screen.app.action_suspend_process()
+
+    def do_redraw(self) -> None:
+        self.screen.app.refresh(layout=True)
+
+    def leave_dialog(self) -> None:
+        """Leave at once where nothing lives, else ask what becomes of the workers."""
+        live = self.session.live()
+        if not live or not self.session.can_stay_alive:
+            self.screen.app.exit()
+            return
+        can_stop = not self.session.is_read_only
+        self.screen.open(LeaveDialog(live, self.session.ahead, can_stop=can_stop), self._left)
+
+    def _left(self, answer: str) -> None:
+        if answer == "l":
+            self.screen.app.exit()
+        else:
+            self.screen.begin(self._stop_and_leave)
+
+    async def _stop_and_leave(self) -> None:
+        for run in self.session.view.runs:
+            if run.ended_at is None:
+                await self.session.bridge.command(StopRun(run=run.run))
+        self.screen.app.exit()

@@ -1,0 +1,54 @@
+"""Pause workers, and change what they may use."""
+
+from functools import partial
+
+from engine.limits import KINDS
+from engine.messages.commands import Pause, Resume, SetLimits
+from engine.messages.results import Badge, WorkerView
+from tui.controllers.workers import Workers
+from tui.kit.screen import Controller
+from tui.kit.session import Undoable
+from tui.kit.textbox import Writing
+from tui.words.settings import limits_with, split_settings
+
+
+class Holding(Controller):
+    """Pause a worker, or give it other limits."""
+
+    def do_pause(self) -> None:
+        for worker in self.screen.does(Workers).targets("pause"):
+            pause = Pause(worker=worker.worker, run=self.run_id)
+            resume = Resume(worker=worker.worker, run=self.run_id)
+            is_paused = Badge.PAUSED in worker.badges
+            first, then = (resume, pause) if is_paused else (pause, resume)
+            said = f"{worker.worker} {'goes on' if is_paused else 'is paused'}"
+            undoable = Undoable(
+                said,
+                lambda then=then: self.screen.send(then, "undone"),  # type: ignore[misc]
+                lambda first=first, said=said: self.screen.send(first, said),  # type: ignore[misc]
+            )
+            self.screen.send(first, said, lambda undoable=undoable: self.session.remember(undoable))  # type: ignore[misc]
+
+    def do_limits(self) -> None:
+        worker = self.here()
+        names = " ".join(KINDS)
+        writing = Writing(
+            f"limits of {worker.worker}",
+            f"memory_mb=2048, … of {names}",
+            partial(self._set_limits, self.run_id, worker),
+            key=f"limits {worker.worker}",
+        )
+        self.screen.write(writing)
+
+    def _set_limits(self, run: str, worker: WorkerView, text: str) -> None:
+        settings, rest = split_settings(text)
+        limits = (
+            limits_with(worker.limits, settings)
+            if settings and not rest
+            else "not like memory_mb=2048"
+        )
+        if isinstance(limits, str):
+            self.screen.say_refused("limits", limits)
+            return
+        command = SetLimits(worker=worker.worker, limits=limits, run=run)
+        self.screen.send(command, f"{worker.worker} has other limits")

@@ -1,0 +1,65 @@
+"""Land what is under the cursor, and take a landing back."""
+
+from functools import partial
+
+from engine.messages.commands import (
+    Land,
+    UndoLanding,
+)
+from tui.ink import TEXT, Span, words
+from tui.kit.screen import Controller
+from tui.kit.session import Undoable
+from tui.kit.textbox import Writing
+from tui.words.outcomes import CameOut, Pursued
+from tui.words.unshown import NOTHING_UNSHOWN, asks_to_land
+
+
+class Landing(Controller):
+    """Land, by word where a check is overruled."""
+
+    def do_land(self) -> None:
+        """Land it; a check that is stale or was not run is run by the landing itself."""
+        worker = self.here()
+        at = self.run_id, worker.worker, worker.attempt
+        asked = asks_to_land(worker, self.session.unshown.get(at, NOTHING_UNSHOWN))
+        command = Land(
+            worker=worker.worker,
+            run=self.run_id,
+            seen=self.screen.seen(worker),
+            is_despite_check=asked.is_despite_check,
+        )
+        if asked.word:
+            writing = Writing(
+                f"{asked.word}: type land",
+                f"to land {worker.worker} despite it",
+                partial(self._land_by_word, command),
+                key=f"land {worker.worker}",
+            )
+            self.screen.write(writing)
+        elif asked.question:
+            said = words(Span(asked.question, TEXT))
+            self.screen.ask_first("land", said, partial(self._land, command))
+        else:
+            self._land(command)
+
+    def _land_by_word(self, command: Land, text: str) -> None:
+        if text.strip().casefold() != "land":
+            self.refuse("land", "the word was not typed")
+        else:
+            self._land(command)
+
+    def _land(self, command: Land) -> None:
+        despite = " despite its check" if command.is_despite_check else ""
+        self.screen.send(command, f"landing {command.worker}{despite}")
+
+    def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
+        """Keep a landing as the newest thing done; it is asked about before it is taken back."""
+        if pursued.is_landing and outcome.is_well:
+            undo = UndoLanding(worker=pursued.worker, run=pursued.run)
+            said = f"the landing of {pursued.worker}"
+            take_back = partial(self._take_back, undo)
+            asks = f"Take the landing of {pursued.worker} back?"
+            self.session.remember(Undoable(said, take_back, None, asks))
+
+    def _take_back(self, undo: UndoLanding) -> None:
+        self.screen.send(undo, f"taking the landing of {undo.worker} back")

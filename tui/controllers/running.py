@@ -1,0 +1,106 @@
+"""Act on the run as a whole."""
+
+from functools import partial
+
+import anyio
+
+from engine.messages.commands import (
+    Pause,
+    Resume,
+    SetCap,
+    StopRun,
+)
+from tui.ink import TEXT, Ink, Role, Span, words
+from tui.kit.screen import Board, Controller
+from tui.kit.session import Undoable
+from tui.kit.textbox import Writing
+from tui.words.clean import clean_block
+from tui.words.figures import some
+
+
+async def run_program(screen: Board, said: str, *words: str) -> None:
+    """Run a sub-command beside the console; what it writes is told, or why it failed."""
+    program = screen.session.program
+    if program is None:
+        screen.say_refused(words[0], f"`plait {' '.join(words)}` does it in a shell")
+        return
+    done = await anyio.run_process(program(*words), check=False)
+    heard = done.stderr if done.returncode else done.stdout
+    lines = clean_block(heard.decode(errors="replace")).strip().split("\n")
+    if done.returncode:
+        screen.say_refused(words[0], lines[0].removesuffix("."))
+    else:
+        screen.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT), lines[-1])
+
+
+class Running(Controller):
+    """Pause and stop the run, change its slots, export it."""
+
+    def do_export(self) -> None:
+        run = self.session.run
+        if run is None:
+            self.screen.say_refused("export", "there is no run")
+        else:
+            self.screen.begin(
+                partial(run_program, self.screen, "the run is written into ", "export", run.run)
+            )
+
+    def do_pause_run(self) -> None:
+        run = self.session.run
+        if run is None:
+            self.refuse("pause_run", "there is no run")
+            return
+        pause, resume = Pause(run=run.run), Resume(run=run.run)
+        first, then = (resume, pause) if run.is_paused else (pause, resume)
+        said = "the run goes on" if run.is_paused else "the run is paused: nothing new begins"
+
+        def remember() -> None:
+            self.session.remember(
+                Undoable(
+                    said,
+                    lambda: self.screen.send(then, "undone"),
+                    lambda: self.screen.send(first, said),
+                )
+            )
+
+        self.screen.send(first, said, remember)
+
+    def do_no_wide(self) -> None:
+        run = self.session.run
+        if run is None or run.ended_at is not None:
+            self.refuse("no_wide", "no run is going on")
+            return
+        live = sum(not worker.phase.is_settled for worker in run.workers)
+        ending = "ends; its" if live == 1 else "end; their"
+        said = words(Span(f"Stop the run? {some(live, 'worker')} {ending} work is kept.", TEXT))
+        self.screen.ask_first(
+            "no_wide", said, lambda: self.screen.send(StopRun(run=run.run), "stopping the run")
+        )
+
+    def do_cap(self) -> None:
+        run = self.session.run
+        if run is None:
+            self.screen.say_refused("cap", "there is no run")
+            return
+        note = f"a number; now {run.cap}"
+        self.screen.write(Writing("slots at once", note, self._set_cap, key="cap"))
+
+    def _set_cap(self, text: str) -> None:
+        run = self.session.run
+        if run is None or not text.isascii() or not text.isdigit() or int(text) < 1:
+            self.screen.say_refused("cap", f"{text!r} is no number of slots")
+            return
+        before, cap = run.cap, int(text)
+        said = f"{some(cap, 'worker')} may hold a slot"
+
+        def remember() -> None:
+            undo = SetCap(run=run.run, cap=before)
+            self.session.remember(
+                Undoable(
+                    said,
+                    lambda: self.screen.send(undo, f"{some(before, 'worker')} may hold a slot"),
+                    lambda: self.screen.send(SetCap(run=run.run, cap=cap), said),
+                )
+            )
+
+        self.screen.send(SetCap(run=run.run, cap=cap), said, remember)

@@ -1,0 +1,1 @@
+"""Hold what all screens share: rows of ink, widgets, dialogs, the session."""

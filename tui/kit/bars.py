@@ -1,0 +1,122 @@
+"""The two bars that stand round every screen: its tabs above, its keys below; and the message line.
+
+Knows nothing of runs and workers, so that a console can show where it is before it knows any.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from tui.ink import (
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Page,
+    Role,
+    Row,
+    Span,
+    Zone,
+    cut_row,
+    fit,
+    grounded,
+    row_width,
+    spread,
+    words,
+)
+
+TABS = (
+    ("fleet", "Fleet", "go_fleet"),
+    ("worker", "Worker", "go_worker"),
+    ("diff", "Diff", "go_diff"),
+    ("compare", "Compare", "go_compare"),
+    ("review", "Review", "go_review"),
+    ("inbox", "Inbox", "go_inbox"),
+    ("plan", "Plan", "go_plan"),
+    ("runs", "Runs", "go_runs"),
+)
+_TITLED_FIRST = ("fleet", "inbox", "worker", "diff", "review", "compare", "plan", "runs")
+"""Where not every title fits, in which order screens get theirs."""
+_TINY = 60
+
+
+class Hint(NamedTuple):
+    """A key and what it does, for the footer and for cards."""
+
+    key: str
+    label: str
+    idea: str = ""
+
+
+def tabs_bar(
+    keys: Mapping[str, str], current: str, cells: int, *, ending: Row = (), count: Row = ()
+) -> Page:
+    """Row 0: the name, the screens with their keys, the inbox count, and what it ends with."""
+    is_tiny = cells < _TINY
+    ending = () if is_tiny else ending
+    room = cells - row_width(ending) - 2
+    shown = [tab for tab in TABS if not is_tiny or tab[0] in {current, *_TITLED_FIRST[:6]}]
+    tabs = [(screen, title, keys.get(idea, "")) for screen, title, idea in shown]
+    titled = {current}
+    for screen in _TITLED_FIRST:
+        row, _ = _tabs(tabs, current, titled | {screen}, count)
+        if row_width(row) > room:
+            break
+        titled.add(screen)
+    row, zones = _tabs(tabs, current, titled, count)
+    drawn = spread(grounded(row, Role.PANEL), grounded(ending, Role.PANEL), cells)
+    return Page((grounded(drawn, Role.PANEL),), tuple(zones))
+
+
+def _tabs(
+    tabs: Sequence[tuple[str, str, str]], current: str, titled: Collection[str], count: Row
+) -> tuple[list[Span], list[Zone]]:
+    """The name and the screens; those that are not `titled` stand there with their key alone."""
+    row: list[Span] = [Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))]
+    zones: list[Zone] = []
+    for screen, title, key in tabs:
+        start = row_width(row)
+        row += _tab(key, title if screen in titled else "", is_current=screen == current)
+        if screen == "inbox":
+            row += count
+        zones.append(Zone(start, 0, row_width(row) - start, 1, f"go:{screen}"))
+    return row, zones
+
+
+def _tab(key: str, title: str, *, is_current: bool) -> list[Span]:
+    """A blank on either side: two keep tabs apart, and none moves when another is opened."""
+    if is_current:
+        ground = Role.BACKGROUND
+        return [
+            Span(f" {key} ", Ink(Role.ACCENT, ground, bold=True)),
+            Span(f"{title} ", Ink(Role.TEXT, ground, bold=True)),
+        ]
+    return [Span(f" {key} {title} " if title else f" {key} ", MUTED)]
+
+
+def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Page:
+    """The last row: keys of the focused thing; what does not fit falls off at the right."""
+    ending = (Span(help_key, KEY), Span(" keys ", MUTED))
+    room = cells - row_width(ending) - 2
+    row: list[Span] = [Span(" ")]
+    zones: list[Zone] = []
+    for hint in hints:
+        start = row_width(row)
+        piece = (Span(hint.key, KEY), Span(f" {hint.label}", MUTED), Span("  "))
+        if start + row_width(piece) > room + 1:
+            break
+        row += piece
+        zones.append(Zone(start, 0, row_width(piece) - 2, 1, f"do:{hint.idea}"))
+    zones.append(Zone(cells - row_width(ending), 0, row_width(ending), 1, "do:help"))
+    return Page((grounded(spread(row, ending, cells), Role.SURFACE),), tuple(zones))
+
+
+def message(row: Row, cells: int) -> Row:
+    """The message line, one cell in from the edge."""
+    return fit((Span(" "), *cut_row(row, cells - 2)), cells)
+
+
+def ask_rows(said: Row, key: str, cells: int) -> list[Row]:
+    """Return what is asked first, and under it the two answers."""
+    mark = Span("? ", Ink(Role.WAITING, bold=True))
+    answer = words(Span("  ", TEXT), Span(key, KEY), " does it   ", Span("esc", KEY), " leaves it")
+    return [message((mark, *said), cells), message(answer, cells)]

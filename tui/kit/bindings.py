@@ -1,0 +1,43 @@
+"""Make bindings of the key table, in the names that Textual has for keys."""
+
+from collections.abc import Iterable
+
+from textual.binding import Binding, BindingType
+
+from tui.keys import PLAYING, Keymap, actions_on, default_keymap
+from tui.kit.private import name_of_sign
+
+
+def as_textual(key: str) -> str:
+    """Return a key of the table as Textual writes it; the keys of a chord stand apart."""
+    is_chord = len(key) == 2  # noqa: PLR2004 - the name of a key is longer
+    return " ".join(map(name_of_sign, key)) if is_chord else name_of_sign(key)
+
+
+def keys_as_textual(keys: Iterable[str]) -> str:
+    """Return alternative keys as one text of a binding or a keymap."""
+    return ",".join(map(as_textual, keys))
+
+
+def bindings_of(screen: str) -> list[BindingType]:
+    """Return a binding for every action of a screen that has a key, and for the player's keys."""
+    keymap = default_keymap()
+    bound: list[BindingType] = [
+        Binding(keys_as_textual(keys), f"idea('{action.idea}')", action.label, id=action.id)
+        for action in actions_on(screen)
+        if (keys := keymap.of(action.id))
+    ]
+    return bound + [
+        Binding(keys_as_textual(idea.keys), f"play('{idea.name}')", idea.meaning, priority=True)
+        for idea in PLAYING
+    ]
+
+
+def as_keymap(keymap: Keymap) -> dict[str, str]:
+    """Return what a key file changed, for `App.set_keymap`."""
+    usual = default_keymap().keys
+    return {
+        action: keys_as_textual(keys)
+        for action, keys in keymap.keys.items()
+        if keys != usual[action]
+    }

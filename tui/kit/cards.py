@@ -1,0 +1,199 @@
+"""The card of a worker that needs a human: why, the evidence, and the keys that answer it."""
+
+from collections.abc import Callable
+
+from engine.limits import Dimension
+from engine.messages.results import Badge, StepView, WorkerView
+from engine.phases import Phase, StopCause
+from tui.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    row_width,
+    words,
+)
+from tui.kit.bars import Hint
+from tui.kit.frames import framed
+from tui.kit.meters import meter
+from tui.words.cutting import cut_path, wrap
+from tui.words.figures import some
+from tui.words.looks import ASKS, chip, fill_of, glyph, look_of
+from tui.words.said import (
+    cause_text,
+    change_text,
+    check_text,
+    clash_row,
+    edits_text,
+    hit_figure,
+    level_of,
+    limit_name,
+    telling,
+    wall_level,
+)
+from tui.words.scene import Scene
+from tui.words.standing import clock_of, name_of
+
+HEIGHT, TALL_HEIGHT = 9, 11
+_BAR = 12
+
+
+def card(
+    worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, int], *, is_focused: bool
+) -> list[Row]:
+    """A worker's card of exactly this size."""
+    cells, height = size
+    inner = cells - 4
+    reason, evidence = _content(worker, step, inner, height - 6)
+    keys = _key_row(hints_of(worker, step, scene), inner, is_focused=is_focused)
+    room = height - 6
+    evidence = [*evidence[:room], *[()] * (room - len(evidence))]
+    rows = [reason, (), *evidence, (), keys]
+    title = (glyph(look_of(worker)), Span(" "), *name_of(worker, step))
+    if worker.worker in scene.marks:
+        title = (Span("■ ", Ink(Role.ACCENT)), *title)
+    ending = words(clock_of(worker, scene.now))
+    ground = Role.PANEL if worker.worker in scene.risen else None
+    return framed(rows, size, title=title, ending=ending, is_focused=is_focused, ground=ground)
+
+
+def question_fits(worker: WorkerView, cells: int, rows: int) -> bool:
+    """The whole question stands on a card of that size: only then may it be allowed there."""
+    return all(len(_asked(question.text, cells)) <= rows for question in worker.questions[:1])
+
+
+def _asked(text: str, cells: int) -> list[Row]:
+    """A question's text, its first line bold."""
+    lines = text.strip().split("\n")
+    rows: list[Row] = [(Span(piece, BOLD),) for piece in wrap(lines[0], cells)]
+    rows += [(Span(piece, MUTED),) for line in lines[1:] for piece in wrap(line, cells)]
+    return rows
+
+
+def _content(worker: WorkerView, step: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
+    if worker.questions and not worker.phase.is_settled:
+        return _asking(worker, cells, rows)
+    if Badge.NEEDS_LOGIN in worker.badges and not worker.phase.is_settled:
+        said = words(Span(" LOGIN ", fill_of(Role.WAITING)), "  its login has run out")
+        return said, [(Span(line, TEXT),) for line in wrap(worker.error or "", cells, rows)]
+    return _BY_PHASE[worker.phase](worker, step, cells, rows)
+
+
+def _asking(worker: WorkerView, cells: int, rows: int) -> tuple[Row, list[Row]]:
+    question = worker.questions[0]
+    what = "for permission" if question.is_permission else "a question"
+    reason = words(chip(ASKS), Span(f" {what}", TEXT))
+    if len(worker.questions) > 1:
+        reason = words(*reason, f", and {len(worker.questions) - 1} more")
+    evidence = _asked(question.text, cells)
+    if len(evidence) > rows:
+        evidence = [*evidence[: rows - 1], words("► more: open it to read the whole")]
+    return reason, evidence
+
+
+def _failed(worker: WorkerView, _: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
+    limit = limit_name(worker.cause)
+    why = words(Span(" at its ", TEXT), Span(limit, Ink(Role.LIMIT, bold=True)))
+    reason = words(
+        chip(look_of(worker)), *(why if limit else words(" ", Span(cause_text(worker), TEXT)))
+    )
+    evidence: list[Row] = []
+    if worker.cause is StopCause.MEMORY:
+        evidence.append(_hit_row(worker))
+    elif worker.limit_hit:
+        evidence.append(words(Span(hit_figure(worker), Ink(Role.LIMIT, bold=True)), " was allowed"))
+    if worker.check and not worker.check.passed and worker.cause is not StopCause.CHECK:
+        evidence.append(check_text(worker))
+    said = telling(worker.error or (worker.last_lines[-1] if worker.last_lines else ""))
+    left = max(rows - len(evidence) - 1, 0)
+    evidence += [(Span(line, TEXT),) for line in wrap(said, cells, left) if line]
+    kept = ", work kept" if worker.change or worker.branch else ""
+    evidence.append(words(f"attempt {worker.attempt} of {worker.attempts_allowed}{kept}"))
+    return reason, evidence
+
+
+def _hit_row(worker: WorkerView) -> Row:
+    held = level_of(worker, Dimension.MEMORY)
+    bar = meter(1.0, _BAR, wall_level(worker, Dimension.MEMORY))
+    level = f" {held.level}" if held else ""
+    return words("mem ", *bar, " ", Span(hit_figure(worker), Ink(Role.LIMIT, bold=True)), level)
+
+
+def _conflicted(worker: WorkerView, _: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
+    many = some(len(worker.conflicts), "file")
+    reason = words(chip(look_of(worker)), Span(f" in {many}", TEXT))
+    shown = worker.conflicts[: rows if len(worker.conflicts) <= rows else rows - 1]
+    evidence: list[Row] = [(Span(cut_path(path, cells), TEXT),) for path in shown]
+    if len(shown) < len(worker.conflicts):
+        evidence.append(words(f"► {len(worker.conflicts) - len(shown)} more"))
+    return reason, evidence
+
+
+def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tuple[Row, list[Row]]:
+    del cells, rows
+    if Badge.APPROVED in worker.badges:
+        then = "approved, then land"
+    elif step.is_choice_due:
+        then = f"choose 1 of {len(step.workers)}"
+    else:
+        then = "then land"
+    reason = words(chip(look_of(worker)), Span(f"  {then}", TEXT))
+    refused = Badge.LAND_REFUSED in worker.badges and worker.error
+    evidence = [check_text(worker), change_text(worker) or words("no change")]
+    if refused:
+        said = f"your edits in {edits_text(worker)} are in the way" if worker.in_the_way else ""
+        evidence.append((Span(said or worker.error or "", Ink(Role.FAILED)),))
+    evidence.append(clash_row(worker) or words(_standing(worker)))
+    return reason, evidence
+
+
+def _standing(worker: WorkerView) -> str:
+    """How a change stands to its target, as far as somebody has looked."""
+    if worker.behind:
+        return f"{worker.behind} behind its target"
+    return "no conflict predicted" if worker.is_radar_seen else "not yet compared with the others"
+
+
+_BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, list[Row]]]] = {
+    Phase.FAILED: _failed,
+    Phase.CONFLICTED: _conflicted,
+    Phase.REVIEWING: _reviewing,
+}
+
+
+def hints_of(worker: WorkerView, step: StepView, scene: Scene) -> list[Hint]:
+    """The keys that answer what a card asks, without opening it."""
+    return [Hint(scene.key(idea), label) for idea, label in _answers(worker, step)]
+
+
+def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
+    if worker.questions and not worker.phase.is_settled:
+        if worker.questions[0].is_permission:
+            return [("yes", "allow once"), ("yes_wide", "for the run"), ("no", "deny")]
+        return [("steer", "answer"), ("open", "open it")]
+    match worker.phase:
+        case Phase.FAILED:
+            return [("retry", "retry"), ("retry_with", "with feedback"), ("diff", "diff")]
+        case Phase.CONFLICTED:
+            return [("merge", "review"), ("diff", "diff"), ("retry", "retry")]
+        case Phase.REVIEWING | Phase.LANDING if worker.in_the_way:
+            return [("merge", "how to land"), ("diff", "diff")]
+        case _ if step.is_choice_due:
+            return [("diff", "diff"), ("yes", "choose"), ("no", "reject")]
+        case _:
+            return [("diff", "diff"), ("yes", "approve"), ("land", "land")]
+
+
+def _key_row(hints: list[Hint], cells: int, *, is_focused: bool) -> Row:
+    """The keys, in `text` on the focused card, muted on others; what does not fit is left out."""
+    row: list[Span] = []
+    for hint in hints:
+        lead = [Span("  ")] if row else []
+        piece = [*lead, Span(hint.key, KEY), Span(f" {hint.label}", TEXT if is_focused else MUTED)]
+        if row_width([*row, *piece]) <= cells:
+            row += piece
+    return tuple(row)

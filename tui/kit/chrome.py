@@ -1,0 +1,184 @@
+"""What the bars say of a run: the top bar's end, the run line with its beads, the banner."""
+
+from engine.messages.results import RunView
+from tui.ink import (
+    BOLD,
+    TEXT,
+    Ink,
+    Page,
+    Role,
+    Row,
+    Span,
+    fit,
+    grounded,
+    row_width,
+    spread,
+    words,
+)
+from tui.kit.bars import tabs_bar
+from tui.words.cutting import cut_path
+from tui.words.figures import cost_of, lasting, memory
+from tui.words.looks import fill_of, look_of
+from tui.words.scene import Banner, Scene
+from tui.words.standing import Band, bands_of
+
+_WIDE, _WIDER = 100, 160
+_MANY_BEADS = 12
+_BAR = 36
+_THIRD = 1 / 3
+
+
+def top_bar(scene: Scene, current: str, cells: int) -> Page:
+    """Row 0: the screens with their keys, the inbox count, the run and its age."""
+    if scene.is_alone:
+        place = cut_path(scene.view.repository, cells // 2)
+        name = Span(" plait ", Ink(Role.ACCENT, Role.PANEL, bold=True))
+        title = Span(f" your {scene.run.name if scene.run else ''} ", Ink(Role.TEXT, bold=True))
+        return Page((grounded(spread((name, title), words(place, " "), cells), Role.PANEL),))
+    ending = _run_name(scene, has_repository=cells >= _WIDER)
+    return tabs_bar(scene.keys, current, cells, ending=ending, count=_inbox_count(scene))
+
+
+def _inbox_count(scene: Scene) -> Row:
+    count = len(bands_of(scene.run)[Band.NEEDS_YOU]) if scene.run else 0
+    return (Span(f" ? {count} ", fill_of(Role.WAITING)),) if count else ()
+
+
+def _run_name(scene: Scene, *, has_repository: bool) -> Row:
+    parts: list[str | Span] = []
+    if scene.run is None and not scene.view.repository:
+        return ()
+    if has_repository or scene.run is None:
+        parts += [scene.view.repository]
+        if scene.run and scene.run.target:
+            parts += [" on ", Span(scene.run.target, TEXT)]
+        parts.append("    ")
+    if scene.run:
+        ended = scene.run.ended_at or scene.now
+        name = f"{scene.run.name} {scene.run.run}" if scene.run.name else scene.run.run
+        parts += [Span(name, TEXT), "  ", lasting(ended - scene.run.started_at)]
+    return words(*parts, " ")
+
+
+def run_line(scene: Scene, cells: int) -> Row:
+    """Row 1: the beads, how far the run is, and what it uses; or the banner in its place."""
+    if scene.banner:
+        return banner_row(scene.banner, cells)
+    if scene.run is None:
+        return fit((), cells)
+    if cells < _WIDE:
+        counts, use = _counts(scene.run), words(*_use(scene, is_wide=False), " ")
+        has_room = row_width(counts) + row_width(use) + 2 <= cells
+        return spread(counts, use if has_room else (), cells)
+    settled = sum(worker.phase.is_settled for worker in scene.run.workers)
+    beads = beads_of(scene.run, is_plain=scene.is_plain)
+    told = words(Span(f"  {settled}", BOLD), f" of {len(scene.run.workers)} settled")
+    paused = (Span("   ‖ PAUSED", Ink(Role.ACCENT, bold=True)),) if scene.run.is_paused else ()
+    return spread(
+        (Span(" "), *beads, *told, *paused), words(*_use(scene, is_wide=True), " "), cells
+    )
+
+
+def banner_row(banner: Banner, cells: int) -> Row:
+    """A filled chip and a sentence on a panel."""
+    chip = Span(f" ▲ {banner.chip} ", fill_of(banner.role))
+    row = (chip, Span(f" {banner.sentence}", TEXT))
+    return grounded(fit(row, cells), Role.PANEL)
+
+
+def _counts(run: RunView) -> Row:
+    bands = bands_of(run)
+    parts: list[str | Span] = [" "]
+    for band, word, role in (
+        (Band.NEEDS_YOU, "need you", Role.WAITING),
+        (Band.WORKING, "working", Role.RUNNING),
+        (Band.WAITING, "to come", Role.TEXT),
+        (Band.SETTLED, "settled", Role.DONE),
+    ):
+        if count := len(bands[band]):
+            said = "needs you" if word == "need you" and count == 1 else word
+            parts += [Span(str(count), Ink(role, bold=True)), f" {said}  "]
+    if run.is_paused:
+        parts.append(Span("‖ PAUSED", Ink(Role.ACCENT, bold=True)))
+    return words(*parts)
+
+
+def _use(scene: Scene, *, is_wide: bool) -> list[str | Span]:
+    run = scene.run
+    if run is None:
+        return []
+    spent = sum(worker.usage.usd or 0.0 for worker in run.workers)
+    budgets = [worker.limits.budget_usd for worker in run.workers]
+    parts: list[str | Span] = []
+    if spent:
+        parts.append(Span(cost_of(run.workers), BOLD))
+        if all(budgets):
+            parts.append(f" of ${sum(budget or 0.0 for budget in budgets):.0f}")
+        parts.append("   " if is_wide else "  ")
+    parts += _machine_use(scene, is_wide=is_wide)
+    left = _time_left(run, scene.now)
+    if left is not None:
+        minutes = max(round(left / 60), 1)
+        parts += ["   about " if is_wide else "  ~", Span(f"{minutes} min", TEXT)]
+        parts.append(" left" if is_wide else "")
+    return parts
+
+
+def _machine_use(scene: Scene, *, is_wide: bool) -> list[str | Span]:
+    machine = scene.view.machine
+    held = sum(worker.usage.memory_mb or 0.0 for worker in scene.run.workers) if scene.run else 0.0
+    if not is_wide:
+        return ["mem ", Span(memory(held), TEXT)]
+    parts: list[str | Span] = [
+        " cpu ",
+        Span(f"{machine.cpu_used:.1f}", TEXT),
+        f" of {machine.cores}",
+    ]
+    parts += ["    mem ", Span(memory(held), TEXT)]
+    if machine.memory_mb:
+        parts.append(f" of {memory(machine.memory_mb)}")
+    return parts
+
+
+def _time_left(run: RunView, now: float) -> float | None:
+    """An estimate from the pace so far; none before a third is done or after the end."""
+    total = len(run.workers)
+    done = sum(worker.phase.is_settled for worker in run.workers)
+    if not total or run.ended_at or run.is_waiting or done == total or done / total < _THIRD:
+        return None
+    return (now - run.started_at) / done * (total - done)
+
+
+def beads_of(run: RunView, *, is_plain: bool) -> Row:
+    """One bead per worker in plan order; from thirteen workers on, one bar in proportion."""
+    if len(run.workers) > _MANY_BEADS:
+        return _proportions(run, is_plain=is_plain)
+    row: list[Span] = []
+    for worker in run.workers:
+        look = look_of(worker)
+        role = _bead_role(look.role, is_settled=worker.phase.is_settled)
+        row += [Span((look.glyph if is_plain else "▄") * 3, Ink(role)), Span(" ")]
+    return tuple(row)
+
+
+def _bead_role(role: Role, *, is_settled: bool) -> Role:
+    """What is to come is faint."""
+    return Role.LINE if role is Role.MUTED and not is_settled else role
+
+
+def _proportions(run: RunView, *, is_plain: bool) -> Row:
+    bands = bands_of(run)
+    total = len(run.workers)
+    row: list[Span] = []
+    at = before = 0
+    for band, role, mark in (
+        (Band.SETTLED, Role.DONE, "✓"),
+        (Band.WORKING, Role.RUNNING, "●"),
+        (Band.NEEDS_YOU, Role.WAITING, "?"),
+        (Band.WAITING, Role.LINE, "·"),
+    ):
+        at += len(bands[band])
+        until = round(at / total * _BAR)
+        row.append(Span((mark if is_plain else "▄") * (until - before), Ink(role)))
+        before = until
+    return tuple(row)

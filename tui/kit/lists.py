@@ -1,0 +1,146 @@
+"""A worker as one row: in the bands that have no tiles, in the table, in the emergency list."""
+
+from engine.messages.results import StepView, WorkerView
+from engine.phases import Phase
+from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, words
+from tui.kit.meters import is_nearly
+from tui.kit.tiles import memory_share
+from tui.words.cutting import cut_end
+from tui.words.figures import UNKNOWN, cost, memory
+from tui.words.looks import chip, fill_of, glyph, look_of
+from tui.words.said import change_text, now_text
+from tui.words.scene import Scene
+from tui.words.standing import Band, band_of, clock_of, name_of
+
+_PHASE = 11
+_TIME, _MEMORY, _COST = 9, 7, 8
+_LEAST_NOW = 12
+
+
+def cursor_row(row: Row, cells: int, *, is_focused: bool) -> Row:
+    """A list's row: under the cursor a bar and a ground, else a blank in its place."""
+    if not is_focused:
+        return fit((Span(" "), *row), cells)
+    return grounded(fit((Span("▌", Ink(Role.FOCUS)), *row), cells), Role.SELECTION)
+
+
+def line_of(
+    worker: WorkerView, step: StepView, scene: Scene, cells: int, *, is_focused: bool
+) -> Row:
+    """A worker that has no tile: glyph, name, phase, what is said of it, time and cost."""
+    name = fit(name_of(worker, step), max(22, min(28, cells // 5)))
+    look = look_of(worker)
+    word = fit((chip(look),), _PHASE + 1)
+    ending = words(clock_of(worker, scene.now), "  ", Span(cost(worker.usage.usd), TEXT), " ")
+    mark = Span("■", Ink(Role.ACCENT)) if worker.worker in scene.marks else Span(" ")
+    room = cells - row_width(name) - _PHASE - 7 - row_width(ending)
+    said = now_text(worker, step, scene.now, room)
+    change = (
+        change_text(worker) if worker.phase is Phase.LANDED else (Span(cut_end(said, room), MUTED),)
+    )
+    left = (mark, glyph(look), Span(" "), *name, Span(" "), *word, Span(" "), *fit(change, room))
+    return cursor_row((*left, *ending), cells, is_focused=is_focused)
+
+
+def table_columns(cells: int, widest_name: int) -> tuple[int, int, bool, bool, bool]:
+    """Widths of name and NOW, and whether time, memory and cost are shown; they go first."""
+    name = widest_name + 1
+    left = cells - 5 - name - _PHASE
+    shown = []
+    for width in (_TIME, _MEMORY, _COST):
+        has_room = left - width >= _LEAST_NOW
+        left -= width if has_room else 0
+        shown.append(has_room)
+    return name, max(left, 0), *shown  # type: ignore[return-value]
+
+
+def widest_name(scene: Scene) -> int:
+    """How wide the widest worker's name is: names are never cut."""
+    run = scene.run
+    if run is None:
+        return 0
+    return max(
+        (row_width(name_of(worker, step)) for step in run.steps for worker in step.workers),
+        default=0,
+    )
+
+
+def table_head(scene: Scene, cells: int) -> Row:
+    """The heads of the table's columns."""
+    name, now, has_time, has_memory, has_cost = table_columns(cells, widest_name(scene))
+    row = [Span(" " * 3), *fit((Span("WORKER"),), name), *fit((Span(" PHASE"),), _PHASE), Span(" ")]
+    row += fit((Span("NOW"),), now)
+    for is_shown, title, width in (
+        (has_time, "TIME", _TIME),
+        (has_memory, "MEM", _MEMORY),
+        (has_cost, "COST", _COST),
+    ):
+        if is_shown:
+            row.append(Span(title.rjust(width)))
+    return grounded(fit([span._replace(ink=MUTED) for span in row], cells), Role.SURFACE)
+
+
+def table_row(
+    worker: WorkerView, step: StepView, scene: Scene, cells: int, *, is_focused: bool
+) -> Row:
+    """A worker as a row of the table."""
+    name, now, has_time, has_memory, has_cost = table_columns(cells, widest_name(scene))
+    look = look_of(worker)
+    is_over = band_of(worker, step) >= Band.WAITING
+    said = cut_end(now_text(worker, step, scene.now, now - 1), now - 1)
+    title = name_of(worker, step)
+    mark = glyph(look) if worker.worker not in scene.marks else Span("■", Ink(Role.ACCENT))
+    row = [mark, Span(" "), *fit(_quiet(title) if is_over else title, name)]
+    row += [*_phase_cell(worker), Span(" ")]
+    row += fit((Span(said, MUTED if is_over else TEXT),), now)
+    if has_time:
+        row.append(Span(clock_of(worker, scene.now).rjust(_TIME), MUTED))
+    if has_memory:
+        row.append(_memory_cell(worker))
+    if has_cost:
+        row.append(Span(cost(worker.usage.usd).rjust(_COST), MUTED if is_over else TEXT))
+    return cursor_row(tuple(row), cells, is_focused=is_focused)
+
+
+def _quiet(row: Row) -> Row:
+    return tuple(Span(span.text, span.ink._replace(role=Role.MUTED)) for span in row)
+
+
+def _phase_cell(worker: WorkerView) -> Row:
+    look = look_of(worker)
+    if look.is_filled:
+        return fit((Span(f" {look.word}", fill_of(look.role)),), _PHASE, fill_of(look.role))
+    return fit((Span(" "), chip(look)), _PHASE)
+
+
+def _memory_cell(worker: WorkerView) -> Span:
+    if not worker.phase.holds_slot:
+        return Span(UNKNOWN.rjust(_MEMORY), MUTED)
+    hot = is_nearly(memory_share(worker))
+    figure = memory(worker.usage.memory_mb).rjust(_MEMORY)
+    return Span(figure, Ink(Role.LIMIT, bold=True) if hot else MUTED)
+
+
+def emergency_row(
+    worker: WorkerView, step: StepView, scene: Scene, cells: int, *, is_focused: bool
+) -> Row:
+    """The one line there is room for on a very small screen."""
+    short = name_of(worker, step)[1:]
+    room = cells - row_width(short) - 5
+    said = cut_end(now_text(worker, step, scene.now, room), room)
+    row = (glyph(look_of(worker)), Span(" "), *short, Span(" "), Span(said, TEXT))
+    return cursor_row(row, cells, is_focused=is_focused)
+
+
+def emergency_head(scene: Scene, bands: dict[Band, list[WorkerView]], cells: int) -> Row:
+    """`? 3 need you   ● 2  ✓ 1`."""
+    need = len(bands[Band.NEEDS_YOU])
+    left = (
+        (Span(f" ? {need} {'needs' if need == 1 else 'need'} you", Ink(Role.WAITING, bold=True)),)
+        if need
+        else (Span(" plait", BOLD),)
+    )
+    ended = "✓" if scene.run else ""
+    right = f"● {len(bands[Band.WORKING])}  {ended} {len(bands[Band.SETTLED])} "
+    gap = cells - row_width(left) - len(right)
+    return fit((*left, Span(" " * max(gap, 1)), Span(right, MUTED)), cells)

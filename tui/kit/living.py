@@ -1,0 +1,68 @@
+"""What lives in a console besides its screens: its session, what outlives it, its calls.
+
+All that needs the engine's words is loaded with this module, and not before: see `opening`.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tui.kit.memory import Memory
+from tui.kit.session import Session
+from tui.words.attention import (
+    KEEP_TITLE,
+    PUT_TITLE_BACK,
+    Needs,
+    needs_of,
+    notification,
+    sentence_of_new,
+    set_title,
+    title_of_view,
+)
+
+
+class Call(NamedTuple):
+    """What the terminal is told, and who begins to need a human, since the last look."""
+
+    sequences: tuple[str, ...]
+    rings: bool
+    new: Needs
+
+
+class Living:
+    """A session, the memory that it leaves, and what was last called for."""
+
+    begins, ends = KEEP_TITLE, PUT_TITLE_BACK
+
+    def __init__(self, session: Session, *, is_in_tmux: bool) -> None:
+        self.session = session
+        self._is_in_tmux = is_in_tmux
+        self._memory: Memory | None = None
+        self._needs: Needs | None = None
+        self._title = ""
+
+    def recall(self, path: Path) -> None:
+        """Take in what an earlier console left, and leave it there again."""
+        self._memory = Memory(path)
+        self._memory.recall(self.session)
+
+    def unwritten(self) -> str:
+        """What is to be remembered and is not yet; nothing where nothing is."""
+        return self._memory.changed(self.session) if self._memory else ""
+
+    def write(self, text: str) -> None:
+        """Remember it."""
+        if self._memory and text:
+            self._memory.write(text)
+
+    def call(self) -> Call:
+        """What has come up since the last look; the first look calls nobody."""
+        view, before = self.session.view, self._needs
+        self._needs = needs_of(view)
+        said = "" if before is None else sentence_of_new(before, self._needs)
+        title = title_of_view(view)
+        sequences = [notification(said, is_in_tmux=self._is_in_tmux)] if said else []
+        if title != self._title:
+            self._title = title
+            sequences.append(set_title(title))
+        new: Needs = frozenset() if before is None else self._needs - before
+        return Call(tuple(sequences), bool(said), new)

@@ -1,0 +1,53 @@
+"""What a console remembers of a repository from one day to the next: seen hunks, unsent comments.
+
+One small file. It is a convenience: one that is gone, or that cannot be read, is begun anew.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from tui.kit.session import Session
+from tui.words.comments import Comment
+
+_MOST_SEEN = 50_000
+_MOST_LOOKED = 500
+
+
+class Memory:
+    """The file of one repository, and what was last written into it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written = ""
+
+    def recall(self, session: Session) -> None:
+        """Give a session what the one before it left."""
+        try:
+            left = json.loads(self.path.read_text("utf-8"))
+            seen = {str(key) for key in left["seen"]}
+            comments = [Comment(**comment) for comment in left["comments"]]
+            looked = {str(about): str(head) for about, head in left.get("looked", {}).items()}
+        except (OSError, ValueError, TypeError, KeyError):
+            return
+        session.seen.update(seen)
+        session.comments.extend(comments)
+        session.looked.update(looked)
+
+    def changed(self, session: Session) -> str:
+        """What is to be written; nothing if it stands there already."""
+        unsent = [comment._asdict() for comment in session.comments if not comment.is_sent]
+        looked = dict(list(session.looked.items())[-_MOST_LOOKED:])
+        seen = sorted(session.seen)[:_MOST_SEEN]
+        text = json.dumps({"seen": seen, "comments": unsent, "looked": looked})
+        return "" if text == self._written else text
+
+    def write(self, text: str) -> None:
+        """Write it, whole or not at all; a full disk takes the marks and nothing else."""
+        own = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        try:
+            own.write_text(text, "utf-8")
+            own.replace(self.path)
+        except OSError:
+            own.unlink(missing_ok=True)
+        self._written = text

@@ -1,0 +1,83 @@
+"""From inks to terminal styles, for one theme and one kind of terminal."""
+
+from rich.color import Color
+from rich.style import Style
+
+from tui.ink import Ink, Role
+from tui.theming import Theme, mix
+
+_WORDS = (Role.ADDED_WORD, Role.REMOVED_WORD)
+_LINE_GROUNDS = (Role.ADDED_GROUND, Role.REMOVED_GROUND)
+_BELOW_TRUECOLOR = {
+    True: {Role.SELECTION: 236, Role.ADDED_WORD: 22, Role.REMOVED_WORD: 88},
+    False: {Role.SELECTION: 254, Role.ADDED_WORD: 157, Role.REMOVED_WORD: 217},
+}
+"""The grounds that stay apart on 256 colours; line grounds would fall together and are left out."""
+_PLAIN_FILLS = frozenset(
+    {
+        Role.BACKGROUND,
+        Role.SELECTION,
+        Role.WAITING_FILL,
+        Role.CLASH,
+        Role.FAILED,
+        Role.WAITING,
+        Role.ACCENT,
+        Role.MUTED,
+    }
+)
+
+
+class Palette:
+    """Inks as terminal styles, for one theme and one kind of terminal."""
+
+    def __init__(self, theme: Theme, *, is_plain: bool = False, has_truecolor: bool = True) -> None:
+        self.theme = theme
+        self.is_plain = is_plain
+        self.has_truecolor = has_truecolor
+        self._styles: dict[Ink, Style] = {}
+
+    def style(self, ink: Ink) -> Style:
+        """The style of an ink."""
+        style = self._styles.get(ink)
+        if style is None:
+            style = self._styles[ink] = self._plain(ink) if self.is_plain else self._coloured(ink)
+        return style
+
+    @property
+    def paper(self) -> Style:
+        """The style of an empty cell."""
+        return self.style(Ink())
+
+    def _plain(self, ink: Ink) -> Style:
+        changed = ink.ground in _WORDS
+        return Style(
+            bold=ink.bold or changed,
+            italic=ink.italic,
+            underline=ink.underline or changed,
+            reverse=ink.ground in _PLAIN_FILLS,
+        )
+
+    def _coloured(self, ink: Ink) -> Style:
+        return Style(
+            color=self._colour(ink.role, is_behind=ink.is_behind),
+            bgcolor=self._ground(ink.ground or Role.BACKGROUND, is_behind=ink.is_behind),
+            bold=ink.bold,
+            italic=ink.italic,
+            underline=ink.underline,
+        )
+
+    def _colour(self, role: Role, *, is_behind: bool) -> Color:
+        value = self.theme.colours[role]
+        if is_behind:
+            share = 0.62 if self.theme.is_dark else 0.55
+            value = mix(self.theme.colours[Role.BACKGROUND], value, share)
+        return Color.parse(value)
+
+    def _ground(self, role: Role, *, is_behind: bool) -> Color:
+        if not self.has_truecolor:
+            if role in _LINE_GROUNDS:
+                role = Role.BACKGROUND
+            fixed = _BELOW_TRUECOLOR[self.theme.is_dark].get(role)
+            if fixed is not None:
+                return Color.from_ansi(fixed)
+        return self._colour(role, is_behind=is_behind)

@@ -1,0 +1,73 @@
+"""Hold every use of a private part of Textual, each with its reason.
+
+`tests/unit/tui/test_private.py` says of each when it may go.
+"""
+
+from codecs import IncrementalDecoder, getincrementaldecoder
+from collections.abc import Callable
+
+from textual.app import App
+from textual.drivers import linux_driver
+from textual.drivers._writer_thread import WriterThread
+from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Event
+from textual.keys import _character_to_key
+from textual.screen import Screen
+from textual.widget import Widget
+
+
+def name_of_sign(sign: str) -> str:
+    """Return Textual's name of a key; it names single signs itself, but not those of a chord."""
+    return _character_to_key(sign) if len(sign) == 1 else sign
+
+
+def hand_to(widget: Widget, event: Event) -> None:
+    """Hand a key or a paste to a widget; Textual itself forwards before the last one is done."""
+    widget._forward_event(event)  # noqa: SLF001
+
+
+def paint_now(screen: Screen[None]) -> None:
+    """Put on the terminal now what was drawn: a key is not to wait for the next frame."""
+    screen._on_timer_update()  # noqa: SLF001
+
+
+def send_to_terminal(app: App[None], sequence: str) -> None:
+    """Write a sequence that Textual has no call for: titles, notifications."""
+    if driver := app._driver:  # noqa: SLF001
+        driver.write(sequence)
+
+
+def _lenient(encoding: str) -> Callable[[], IncrementalDecoder]:
+    """Return a decoder that replaces what it cannot read, in place of one that raises."""
+    return lambda: getincrementaldecoder(encoding)(errors="replace")
+
+
+class EnduringWriter(WriterThread):
+    """The thread that writes; where Textual's would die, and fill its queue for ever, it drains."""
+
+    def run(self) -> None:
+        """Write until told to stop, or until the terminal is gone; then only take."""
+        try:
+            super().run()
+        except OSError:
+            while self._queue.get() is not None:
+                pass
+
+
+class SturdyDriver(LinuxDriver):
+    """A driver that outlives bytes that are no text, and its terminal.
+
+    One byte of another encoding, or a mouse report of the old kind, would end the console with a
+    traceback. Such bytes become a replacement character, which no key is bound to.
+    """
+
+    def start_application_mode(self) -> None:
+        """Begin with a writer that outlives the terminal; Textual takes it from its own module."""
+        vars(linux_driver)["WriterThread"] = EnduringWriter
+        begin: Callable[[], None] = super().start_application_mode
+        begin()
+
+    def run_input_thread(self) -> None:
+        """Read keys with a lenient decoder; Textual takes its decoder from its own module."""
+        vars(linux_driver)["getincrementaldecoder"] = _lenient
+        super().run_input_thread()

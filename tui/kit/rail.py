@@ -1,0 +1,139 @@
+"""The rail beside Fleet on a wide screen: plan, predicted clashes, machine, cost, latest."""
+
+from engine.limits import Level
+from engine.messages.results import Machine, RunView, StepView
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, spread, words
+from tui.kit.meters import heading, meter
+from tui.words.cutting import cut_end, cut_path
+from tui.words.figures import clock, cost_of, memory, some
+from tui.words.happened import event_text
+from tui.words.looks import glyph, look_of
+from tui.words.scene import Scene
+
+CELLS = 47
+_BAR = 16
+_MOST_STEPS = 12
+
+
+def rail(scene: Scene, height: int) -> list[Row]:
+    """As much of the rail as fits; what is least needed stands at the bottom."""
+    run = scene.run
+    if run is None:
+        return []
+    rows = [*_plan(run), *_clashes(run), *_machine(run, scene.view.machine), *_cost(run)]
+    return [*rows, *_latest(scene, height - len(rows))][:height]
+
+
+def _plan(run: RunView) -> list[Row]:
+    rows: list[Row] = [heading("PLAN", CELLS)]
+    for step in run.steps[:_MOST_STEPS]:
+        marks = [
+            span for worker in step.workers[:8] for span in (glyph(look_of(worker)), Span(" "))
+        ]
+        left = (Span(f"{cut_end(step.name, 18):<19}", TEXT), *marks)
+        rows.append(spread(left, words(step_note(step)), CELLS))
+    if len(run.steps) > _MOST_STEPS:
+        rows.append(words(f"► {len(run.steps) - _MOST_STEPS} more"))
+    return [*rows, ()]
+
+
+def step_note(step: StepView) -> str:
+    """What a step does or waits for, in a few words."""
+    if step.is_choice_due:
+        return f"choose 1 of {len(step.workers)}"
+    if step.chosen:
+        return f"{step.chosen.rpartition('/')[2]} chosen"
+    if step.outcome != "pending":
+        return some(len(step.workers), "worker")
+    if len(step.workers) > 1:
+        wanted = "choose 1" if step.merge == "choose" else step.merge
+        return f"{wanted} of {len(step.workers)}"
+    return f"after {', '.join(step.dependencies)}" if step.dependencies else ""
+
+
+def _clashes(run: RunView) -> list[Row]:
+    seen: set[frozenset[str]] = set()
+    rows: list[Row] = []
+    for worker in run.workers:
+        for clash in worker.clashes:
+            pair = frozenset({worker.worker, clash.other})
+            if pair in seen:
+                continue
+            seen.add(pair)
+            mark = Span("≈ ", Ink(Role.CLASH))
+            rows.append(words(mark, Span(worker.worker, TEXT), " with ", Span(clash.other, TEXT)))
+            path = cut_path(clash.paths[0], CELLS - 12) if clash.paths else ""
+            rows.append(words(f"  {path}  {some(clash.hunks, 'hunk')}"))
+    if not rows:
+        return []
+    head = heading("PREDICTED CLASHES", CELLS, Role.CLASH, figure=str(len(seen)))
+    return [head, *rows[:8], ()]
+
+
+def _radar(run: RunView) -> list[Row]:
+    """What looking for clashes costs, once somebody has looked."""
+    if not run.radar_share:
+        return []
+    said = Span(f"{run.radar_share:.1%}", TEXT)
+    return [words("radar ", " " * (_BAR + 2), said, " of the time")]
+
+
+def _machine(run: RunView, machine: Machine) -> list[Row]:
+    used = machine.memory_mb - machine.memory_available_mb
+    caps = sum(w.limits.memory_mb or 0 for w in run.workers if w.phase.holds_slot)
+    slots = sum(worker.phase.holds_slot for worker in run.workers)
+    rows: list[Row] = [heading("MACHINE", CELLS)]
+    for title, have, whole, said, level in (
+        (
+            "cpu",
+            machine.cpu_used,
+            machine.cores,
+            f"{machine.cpu_used:.1f} of {machine.cores} cores",
+            Level.ENFORCED,
+        ),
+        (
+            "mem",
+            used,
+            machine.memory_mb,
+            f"{memory(used)} of {memory(machine.memory_mb)}",
+            Level.ENFORCED,
+        ),
+        ("caps", caps, machine.memory_mb, f"{memory(caps)} promised", Level.NONE),
+        ("slots", slots, run.cap, f"{slots} of {run.cap}", Level.ENFORCED),
+    ):
+        bar = meter(have / whole if whole else None, _BAR, level)
+        rows.append(words(f"{title:<6}", *bar, " ", Span(said, TEXT)))
+    rows.append(
+        words("disk  ", " " * (_BAR + 2), Span(memory(machine.disk_free_mb), TEXT), " free")
+    )
+    return [*rows, *_radar(run), ()]
+
+
+def _cost(run: RunView) -> list[Row]:
+    sums = [(step, sum(w.usage.usd or 0.0 for w in step.workers)) for step in run.steps]
+    most = max((spent for _, spent in sums), default=0.0)
+    if not most:
+        return []
+    rows: list[Row] = [heading("COST", CELLS, figure=cost_of(run.workers))]
+    for step, spent in sums[:_MOST_STEPS]:
+        bar = Span("━" * round(spent / most * _BAR), Ink(Role.METER))
+        figure = (Span(cost_of(step.workers), TEXT),)
+        rows.append(spread(words(f"{cut_end(step.name, 12):<13}", bar), figure, CELLS))
+    return [*rows, ()]
+
+
+def _latest(scene: Scene, room: int) -> list[Row]:
+    if room < 4 or not scene.told:  # noqa: PLR2004 - a heading and one event need three rows
+        return []
+    rows: list[Row] = [heading("LATEST", CELLS)]
+    for told in reversed(scene.told):
+        if len(rows) + 2 > room:
+            break
+        name = getattr(
+            told.event, "worker", getattr(told.event, "step", scene.run.run if scene.run else "")
+        )
+        mark, *said = event_text(told.event)
+        when = Span(f"{clock(told.at, scene.now):>8} ", MUTED)
+        rows.append(fit((when, mark, Span(name, TEXT)), CELLS))
+        rows.append(fit((Span(" " * 11), *said), CELLS))
+    return rows

@@ -1,0 +1,598 @@
+"""Stand for every screen: bars above and below a body, a message line, a box for text; its keys."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import ClassVar, TypeVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import ActiveBinding, Binding
+from textual.keys import key_to_character
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.worker import WorkType
+
+from engine.messages.commands import Command, Refused, Seen
+from engine.messages.results import WorkerView
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, words
+from tui.keys import ACTIONS, Action, shown
+from tui.kit.ahead import KeysFree
+from tui.kit.bars import Hint, ask_rows, footer, message
+from tui.kit.bindings import bindings_of
+from tui.kit.chrome import run_line, top_bar
+from tui.kit.dialogs import Choice, Dialog, Picker
+from tui.kit.inked import Inked
+from tui.kit.private import paint_now
+from tui.kit.session import PLAYER, Session, identity_of
+from tui.kit.textbox import Writing, WritingBox
+from tui.words.outcomes import CameOut, Pursued, pursued_of
+from tui.words.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
+from tui.words.scene import Scene
+
+
+def sign_of(key: str) -> str:
+    """Return a key as it is written on screen."""
+    return shown(key_to_character(key) or key)
+
+
+_STILL_S = 2.0
+_READ_S = 2.0
+"""A newer message stays this long before the outcome of an older act takes its place."""
+_CHORD_HELP_S = 0.3
+_TAKES_TEXT = frozenset({"search", "steer", "comment", "retry_with", "edit", "pick", "palette"})
+_FOLLOWS = frozenset({"fleet", "plan", "runs"})
+"""The screens of a run as a whole: a later run may take the place of one that has ended there."""
+
+
+@dataclass
+class Ask:
+    """Something that asks first: the same key again does it, any other leaves it."""
+
+    idea: str
+    said: Row
+    then: Callable[[], None]
+
+
+class Controller:
+    """Some of what keys mean on a screen: `do_<idea>` for each idea."""
+
+    def __init__(self, screen: "Board") -> None:
+        self.screen = screen
+
+    @property
+    def session(self) -> Session:
+        """The memory of this console."""
+        return self.screen.session
+
+    @property
+    def run_id(self) -> str:
+        """The run that commands are for."""
+        return self.screen.run_id
+
+    def here(self) -> WorkerView:
+        """Return the worker under the cursor."""
+        return self.screen.here()
+
+    def refuse(self, idea: str, reason: str, hint: str = "") -> None:
+        """Say that a key was refused, why, and what helps."""
+        self.screen.say_refused(self.screen.key_of(idea), reason, hint)
+
+    def why_not(self, idea: str) -> str:
+        """Return why an idea cannot be done now; empty where nothing stands against it."""
+        del idea
+        return ""
+
+    def label_of(self, idea: str, label: str) -> str:
+        """Return the footer's word for an idea, where it depends on what is under the cursor."""
+        del idea
+        return label
+
+    def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
+        """Take in what came of an act."""
+
+
+C = TypeVar("C", bound=Controller)
+
+
+class Body(Inked):
+    """The middle of a screen that is drawn as one page of rows."""
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        super().on_resize()
+        if isinstance(self.screen, Board):
+            self.screen.draw()
+
+
+class Board(Screen[None]):
+    """A screen of the console. Subclasses draw their panes and say what ideas do (`do_<idea>`)."""
+
+    kind: ClassVar[str]
+    home: ClassVar[str] = "fleet"
+    held: ClassVar[Sequence[type[Controller]]] = ()
+    """What does the ideas that this screen does not do itself, the nearest first."""
+    opens_diff = "diff"
+    """The idea that opens a worker's diff here."""
+    AUTO_FOCUS = ""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-roomy"), (160, "-wide")]  # noqa: RUF012 - Textual's own
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (10, "-short"), (30, "-tall")]  # noqa: RUF012 - likewise
+
+    def __init_subclass__(cls, **more: bool) -> None:
+        """Bind the keys that the table has for this screen."""
+        if "kind" in vars(cls):
+            cls.BINDINGS = bindings_of(cls.kind)
+        super().__init_subclass__(**more)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.box = WritingBox(self, session.drafts)
+        self.notice: Row = ()
+        self.notice_of: Pursued | None = None
+        self.noticed_at = -_READ_S
+        self.ask: Ask | None = None
+        self.fingered_at = -_STILL_S
+        self.controllers = tuple(made(self) for made in self.held)
+        self._chord_timer: Timer | None = None
+        self._chord_shown: Row = ()
+
+    def compose(self) -> ComposeResult:
+        """Compose the bars, the panes between them, and the box."""
+        yield Inked(id="top")
+        yield Inked(id="run")
+        yield from self.compose_panes()
+        yield self.box
+        yield Inked(id="say")
+        yield Inked(id="keys")
+
+    def compose_panes(self) -> ComposeResult:
+        """Compose what stands between the bars: one page of rows, unless a screen has panes."""
+        yield Body(id="body")
+
+    @property
+    def is_fingered(self) -> bool:
+        """A key was pressed a moment ago: nothing may move from under the cursor."""
+        return monotonic() - self.fingered_at < _STILL_S
+
+    # What subclasses say.
+
+    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+        """The body of the screen."""
+        raise NotImplementedError
+
+    def subject(self, scene: Scene, cells: int) -> Row:
+        """Row 1: the run line, unless the screen has a subject of its own."""
+        return run_line(scene, cells)
+
+    def sentence(self, scene: Scene) -> Row:
+        """What is true of the thing under the cursor, and what happens next."""
+        del scene
+        return ()
+
+    def hints(self) -> Sequence[str]:
+        """The ideas of the footer, most likely first."""
+        return ()
+
+    def why_not(self, idea: str) -> str:
+        """Return why an idea cannot be done now; empty where it can."""
+        return next(filter(None, (held.why_not(idea) for held in self.controllers)), "")
+
+    def shows_whole_question(self, worker: WorkerView) -> bool:
+        """Say whether all of what it asks stands on the screen: only then may it be allowed."""
+        del worker
+        return False
+
+    def open_question(self) -> None:
+        """Show all of what it asks."""
+        self.go("inbox")
+
+    def seen(self, worker: WorkerView) -> Seen:
+        """Return what of a worker is on this screen: an act on anything else is refused."""
+        return identity_of(worker)
+
+    def place_here(self) -> tuple[str, int]:
+        """Return the file and line that `edit` means; nothing for the whole tree."""
+        return "", 0
+
+    def point_at(self, worker: str) -> None:
+        """Put the cursor on a worker."""
+        self.session.worker = worker
+
+    def pointed(self, target: str, times: int) -> None:
+        """A zone of the body was clicked."""
+
+    # Drawing.
+
+    def on_screen_resume(self) -> None:
+        """Draw what has changed while another screen was seen."""
+        self.draw()
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw everything anew; each widget paints what differs."""
+        is_seen = self in self.app.screen_stack[-2:]
+        if not is_seen or not self.size or not self.query("#top"):  # not composed yet, or leaving
+            return
+        scene, cells = self.session.scene(), self.size.width
+        self._inked("#top").show(top_bar(scene, self.kind, cells))
+        row = run_line(scene, cells) if scene.banner else self.subject(scene, cells)
+        self._inked("#run").show([row])
+        self.draw_panes(scene)  # before the footer: what can be done depends on what is seen
+        self._inked("#say").show(self._message_rows(scene, cells))
+        self.set_class(bool(self.notice or self.ask), "-says")
+        help_key = self.session.keymap.shown("everywhere.help")
+        self._inked("#keys").show(footer(self._foot_hints(), help_key, cells))
+
+    def draw_panes(self, scene: Scene) -> None:
+        """Draw what stands between the bars."""
+        body = self.query_one(Body)
+        cells, height = body.content_size
+        if height:
+            body.show(self.draw_body(scene, cells, height))
+
+    def _inked(self, selector: str) -> Inked:
+        return self.query_one(selector, Inked)
+
+    def _message_rows(self, scene: Scene, cells: int) -> list[Row]:
+        if self._chord_shown:
+            return [message(self._chord_shown, cells)]
+        if self.ask:
+            return ask_rows(self.ask.said, self.key_of(self.ask.idea), cells)
+        return [message(self.notice or self.sentence(scene), cells)]
+
+    def key_of(self, idea: str) -> str:
+        keymap = self.session.keymap
+        return keymap.shown(f"{self.kind}.{idea}") or keymap.shown(f"everywhere.{idea}")
+
+    def label_of(self, idea: str) -> str:
+        """The footer's word for an idea here."""
+        action = self.action(idea)
+        label = action.label if action else ""
+        for held in self.controllers:
+            label = held.label_of(idea, label)
+        return label
+
+    def action(self, idea: str) -> Action | None:
+        """The action an idea is on this screen, if it is one."""
+        return ACTIONS.get(f"{self.kind}.{idea}") or ACTIONS.get(f"everywhere.{idea}")
+
+    def _foot_hints(self) -> list[Hint]:
+        elsewhere = ("palette",) if self.kind == "fleet" else ("go_fleet", "palette")
+        ideas = self.hints() if self.has_what() else elsewhere
+        return [
+            self._hint(idea) for idea in ideas if self.label_of(idea) and not self.refusal(idea)
+        ]
+
+    def has_what(self) -> bool:
+        """There is something that keys could be about."""
+        return bool(self.session.run and self.session.run.workers)
+
+    def _hint(self, idea: str) -> Hint:
+        """An idea as a hint; the keys for moving stand together."""
+        if idea != "down":
+            return Hint(self.key_of(idea), self.label_of(idea), idea)
+        ways = [way for way in ("left", "down", "up", "right") if self.doer(way)]
+        return Hint("".join(self.key_of(way) for way in ways), "move", idea)
+
+    def refusal(self, idea: str) -> str:
+        """Why an idea cannot be done here and now; empty where it can."""
+        if self.session.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
+            return "this is a replay"
+        if idea in READ_ONLY_IDEAS and (
+            self.session.is_read_only or self.session.view.is_read_only
+        ):
+            return "this console only watches"
+        if self.session.is_alone and idea.startswith("go_"):
+            return f"this was opened for one merge; {self.key_of('back')} leaves it"
+        if self.doer(idea) is None:
+            reason = ELSEWHERE.get(f"{self.kind}.{idea}") or ELSEWHERE.get(f"everywhere.{idea}")
+            return reason or "it does nothing here"
+        return self.why_not(idea)
+
+    # Keys.
+
+    def action_idea(self, idea: str) -> None:
+        """Do what a key of the table means; the same key again answers what was asked."""
+        ask, self.ask = self.ask, None
+        if ask and idea == ask.idea:
+            ask.then()
+        elif not (ask and idea == "leave"):
+            self.perform(idea)
+
+    def action_play(self, idea: str) -> None:
+        """Move the replay."""
+        if self.session.player:
+            PLAYER[idea](self.session.player)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Say whether a key does something now: None greys it, and `refusal` has the words."""
+        if action == "play":
+            return self.session.player is not None
+        return action != "idea" or not self.refusal(str(parameters[0])) or None
+
+    def perform(self, idea: str) -> None:
+        """Do what an idea does here, or say why not."""
+        reason = self.refusal(idea)
+        if reason:
+            self.refuse(idea, reason)
+            return
+        if do := self.doer(idea):
+            do()
+
+    def doer(self, idea: str) -> Callable[[], None] | None:
+        """Return what does an idea here: this screen, else the nearest controller."""
+        holders = (self, *self.controllers)
+        return next(filter(None, (getattr(one, f"do_{idea}", None) for one in holders)), None)
+
+    def hand_on(self, idea: str) -> None:
+        """Let the controllers do what this screen does only in part."""
+        for held in self.controllers:
+            if do := getattr(held, f"do_{idea}", None):
+                do()
+                return
+
+    def does(self, kind: type[C]) -> C:
+        """Return the controller of a kind."""
+        return next(held for held in self.controllers if isinstance(held, kind))
+
+    def refuse(self, idea: str, reason: str) -> None:
+        """Say why an idea does nothing now; what was typed behind it was text for its box."""
+        self.say_refused(self.key_of(idea) or idea, reason)
+        if idea in _TAKES_TEXT:
+            self.session.ahead.swallow()
+
+    def key_came(self, key: events.Key, found: ActiveBinding | None) -> None:
+        """Clear what was said, and leave what was asked where another key came."""
+        self.fingered_at = monotonic()
+        self.forget_chord()
+        self.notice = ()
+        if found is None or not found.enabled:
+            self.ask = None
+        sign = key.character or ""
+        if found is None and sign.isalpha() and not sign.isascii():
+            self.say_refused(
+                sign, "this keyboard layout is not Latin", "arrows, enter, space, digits work"
+            )
+
+    def key_done(self) -> None:
+        """Show at once what a key did."""
+        self.draw()
+        if self.app.screen is self:
+            paint_now(self)
+
+    def chord_began(self, begun: str, follow: Sequence[ActiveBinding]) -> None:
+        """Show what can follow, to those who wait."""
+        row = [
+            Span(part, ink)
+            for active in follow
+            for part, ink in (
+                (self._ending(active), KEY),
+                (f" {active.binding.description}  ", MUTED),
+            )
+        ]
+
+        def show() -> None:
+            self._chord_shown = (Span(f"{sign_of(begun)}  ", BOLD), *row)
+            self.draw()
+
+        self.notice = ()
+        self._chord_timer = self.set_timer(_CHORD_HELP_S, show)
+
+    def _ending(self, active: ActiveBinding) -> str:
+        """Return the last key of a sequence, as it is written on screen."""
+        return sign_of(active.binding.key.rpartition(" ")[2])
+
+    def say_why_not(self, binding: Binding) -> None:
+        """Tell why a bound key does nothing now."""
+        idea = (binding.id or "").rpartition(".")[2]
+        self.refuse(idea, self.refusal(idea))
+
+    def forget_chord(self) -> None:
+        """Take away what could have followed."""
+        self._chord_shown = ()
+        if self._chord_timer:
+            self._chord_timer.stop()
+
+    # The mouse.
+
+    def on_inked_clicked(self, clicked: Inked.Clicked) -> None:
+        """Do what a click means: a tab, a key of the footer, or a zone of the body."""
+        kind, _, target = clicked.target.partition(":")
+        self.notice = ()
+        if kind == "go":
+            self.perform(f"go_{target}")
+        elif kind == "do":
+            self.action_idea(target)
+        else:
+            self.pointed(clicked.target, clicked.times)
+        self.draw()
+
+    def on_inked_wheeled(self, wheeled: Inked.Wheeled) -> None:
+        """Go up or down by the wheel."""
+        idea = "down" if wheeled.rows > 0 else "up"
+        for _ in range(abs(wheeled.rows)):
+            if not self.refusal(idea):
+                self.perform(idea)
+        self.draw()
+
+    # Going.
+
+    @property
+    def run_id(self) -> str:
+        """The run that commands are for."""
+        run = self.session.run
+        return run.run if run else ""
+
+    def here(self) -> WorkerView:
+        """Return the worker under the cursor."""
+        worker = self.session.worker_view
+        if worker is None:
+            raise LookupError("no worker is under the cursor")  # `why_not` has refused before
+        return worker
+
+    def go(self, screen: str) -> None:
+        """Go to another screen; keys typed meanwhile are for that one."""
+        self.begin(partial(self._switch, screen), holds=True)
+
+    async def _switch(self, screen: str) -> None:
+        self.session.hold_run(is_held=screen not in _FOLLOWS)
+        await self.app.switch_mode(screen)
+
+    def copy(self, text: str) -> None:
+        """Put a text into the terminal's clipboard."""
+        self.app.copy_to_clipboard(text)
+        self.say(Span("copied: ", TEXT), text)
+
+    # Dialogs.
+
+    def choose(
+        self, title: str, choices: Sequence[Choice], then: Callable[[str], None], hint: str = ""
+    ) -> None:
+        """Let one of several things be picked; one that cannot be says why."""
+        reasons = {choice.target: choice for choice in choices if choice.reason}
+
+        def take(target: str) -> None:
+            if refused := reasons.get(target):
+                self.say_refused(refused.title, refused.reason)
+            else:
+                then(target)
+
+        asked = {"hint": hint} if hint else {}
+        self.open(Picker(title, choices, self.session.ahead, **asked), take)
+
+    def open(self, dialog: Dialog, then: Callable[[str], None]) -> None:
+        """Lay a dialog over this screen, and act on its result; keys wait at both ends."""
+        self.session.ahead.hold()  # until the dialog is there
+        self.begin(partial(self._open, dialog, then), group="dialog")
+
+    async def _open(self, dialog: Dialog, then: Callable[[str], None]) -> None:
+        result = await self.app.push_screen_wait(dialog)
+        try:
+            if result is not None:
+                then(result)
+                self.draw()
+        finally:
+            self.session.ahead.release()
+            self.app.post_message(KeysFree())
+
+    # Saying, asking, writing, sending.
+
+    def say(self, *parts: str | Span) -> None:
+        """One sentence on the message line, until the next key."""
+        self.notice, self.notice_of = words(*parts), None
+        self.noticed_at = monotonic()
+        self.draw()
+
+    def say_refused(self, what: str, reason: str, hint: str = "") -> None:
+        """What was refused, why, and what helps."""
+        mark = Span("✗ ", Ink(Role.FAILED, bold=True))
+        ending = f"  {hint}" if hint else ""
+        self.say(mark, Span(what, BOLD), Span(f" refused: {reason}.", TEXT), ending)
+
+    def ask_first(self, idea: str, said: Row, then: Callable[[], None]) -> None:
+        """Ask on the message line; the same key again does it."""
+        self.ask = Ask(idea, said, then)
+
+    def write(self, writing: Writing, draft: str = "") -> None:
+        """Open the box for text."""
+        self.box.open(writing, draft)
+
+    def begin(
+        self,
+        work: Callable[[], Coroutine[None, None, object]],
+        *,
+        group: str = "default",
+        exclusive: bool = False,
+        holds: bool = False,
+    ) -> None:
+        """Do something that takes time, beside everything else.
+
+        Args:
+            work: What is done.
+            group: Work of the same group may be replaced.
+            exclusive: Replace what goes on of that group.
+            holds: Let the keys behind the one that began it wait for its end.
+        """
+        if holds:
+            self.session.ahead.hold()
+            work = partial(self._held, work)
+        wanted: WorkType[object] = work
+        self.run_worker(wanted, group=group, exclusive=exclusive)
+
+    def begin_outside(self, work: Callable[[], Coroutine[None, None, object]]) -> None:
+        """Give the terminal to another program; keys typed behind were for it: forget them."""
+
+        async def outside() -> None:
+            try:
+                await work()
+            finally:
+                self.session.ahead.forget()
+
+        self.begin(outside, holds=True)
+
+    async def _held(self, work: Callable[[], Coroutine[None, None, object]]) -> None:
+        try:
+            await work()
+        finally:
+            self.session.ahead.release()
+            self.app.post_message(KeysFree())
+
+    def send(self, command: Command, said: str, after: Callable[[], None] | None = None) -> None:
+        """Send a command; its reply is told on the message line, and later what came of it."""
+        self.begin(partial(self._sent, command, said, after), holds=True)
+
+    async def _sent(self, command: Command, said: str, after: Callable[[], None] | None) -> None:
+        reply = await self.session.bridge.command(command)
+        self.session.look()
+        if isinstance(reply, Refused):
+            self.say_refused(said, reply.reason, reply.hint)
+            return
+        if after:
+            after()
+        note = f"  {reply.note}" if reply.note else ""
+        pursued = pursued_of(command, self.session.bridge.deliveries)
+        mark = Span("… ", Ink(Role.RUNNING)) if pursued else Span("✓ ", Ink(Role.DONE))
+        self.say(mark, Span(said, TEXT), note)
+        if pursued:
+            self.pursue(pursued)
+
+    def pursue(self, pursued: Pursued) -> None:
+        """Say what comes of something once that is known, in place of what was hoped for."""
+        self.notice_of = pursued
+        if pursued.is_landing:
+            self.session.landing[pursued.worker] = None
+        self.begin(partial(self._pursue, pursued), group="outcome")
+
+    async def _pursue(self, pursued: Pursued) -> None:
+        try:
+            outcome = await self.session.bridge.until(pursued.outcome)
+        finally:
+            self.session.landing.pop(pursued.worker, None)
+        self.session.look()
+        screen = self.app.screen
+        here = screen if isinstance(screen, Board) else self
+        here.came_out(pursued, outcome)
+
+    def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
+        """Say what came of something, once a newer message has been read."""
+        for held in self.controllers:
+            held.came_out(pursued, outcome)
+        mark = Span("✓ ", Ink(Role.DONE))
+        if not outcome.is_well:
+            mark = Span("✗ ", Ink(Role.FAILED, bold=True))
+        hint = f"  {outcome.hint}" if outcome.hint else ""
+        self._say_in_turn(pursued, mark, Span(outcome.said, TEXT), hint)
+
+    def _say_in_turn(self, pursued: Pursued, *parts: str | Span) -> None:
+        screen = self.app.screen
+        here = screen if isinstance(screen, Board) else self
+        unread_s = here.noticed_at + _READ_S - monotonic()
+        if here.notice and here.notice_of is not pursued and unread_s > 0:
+            self.app.set_timer(unread_s, partial(self._say_in_turn, pursued, *parts))
+            return
+        here.say(*parts)

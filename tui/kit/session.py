@@ -1,0 +1,270 @@
+"""What all screens share: the engine's bridge, what is chosen and marked, keys, colours, undo."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from engine.messages.commands import Seen
+from engine.messages.results import EngineView, RunView, StepView, WorkerView
+from tui.bridge import Bridge
+from tui.ink import Role
+from tui.keys import Keymap
+from tui.kit.ahead import TypeAhead
+from tui.kit.palette import Palette
+from tui.theming import Theme
+from tui.words.clean import clean
+from tui.words.comments import Comment
+from tui.words.figures import age, lasting
+from tui.words.scene import Banner, Scene
+from tui.words.standing import Band, bands_of, in_order, step_of
+from tui.words.unshown import Unshown
+
+_GRACE_S = 2.0
+"""An engine that is silent for less than this is not called lost."""
+
+
+class Player(Protocol):
+    """What plays a run of the past again."""
+
+    speed: float
+
+    @property
+    def begin(self) -> float:
+        """When it began, in wall-clock seconds of then."""
+
+    @property
+    def end(self) -> float:
+        """When the last thing happened in it."""
+
+    @property
+    def is_playing(self) -> bool:
+        """It goes on by itself."""
+
+    def now(self) -> float:
+        """The moment that is shown."""
+
+    def go_to(self, at: float) -> None:
+        """Show another one."""
+
+    def play_or_hold(self) -> None:
+        """Hold; again: play on."""
+
+    def step(self) -> None:
+        """Hold at the next thing that happened."""
+
+    def faster(self, by: int) -> None:
+        """So many gears faster, or slower."""
+
+
+_JUMP_S = 10.0
+PLAYER: dict[str, Callable[[Player], None]] = {
+    "play": lambda player: player.play_or_hold(),
+    "step": lambda player: player.step(),
+    "back": lambda player: player.go_to(player.now() - _JUMP_S),
+    "on": lambda player: player.go_to(player.now() + _JUMP_S),
+    "slower": lambda player: player.faster(-1),
+    "faster": lambda player: player.faster(1),
+}
+"""What each idea of a replay does to its player."""
+
+
+class Undoable(NamedTuple):
+    """Something that was done, and how to take it back and do it again.
+
+    `asks` is what is asked before it is taken back; nothing where nobody needs to be asked. What
+    cannot be done again has no `redo`.
+    """
+
+    said: str
+    undo: Callable[[], None]
+    redo: Callable[[], None] | None
+    asks: str = ""
+
+
+@dataclass
+class Session:
+    """One console's memory. Screens read and change it; nothing of it is on disk.
+
+    What screens draw and what keys act on is one frame: a view of the engine that `look` took. The
+    cursor is a name, and nothing but a key moves it: a view in which its worker is gone leaves it
+    on nothing.
+    """
+
+    bridge: Bridge
+    clock: Callable[[], float]
+    keymap: Keymap
+    themes: Mapping[str, Theme]
+    palette: Palette
+    is_read_only: bool = False
+    is_ascii: bool = False
+    can_stay_alive: bool = True
+    is_alone: bool = False
+    can_animate: bool = True
+    key_file: str = ""
+    shell: Callable[[str, str], Sequence[str]] | None = None
+    program: Callable[..., Sequence[str]] | None = None
+    player: Player | None = None
+    run_id: str = ""
+    past_run: RunView | None = None
+    worker: str = ""
+    diff_place: str = ""
+    marks: set[str] = field(default_factory=set)
+    unshown: dict[tuple[str, str, int], Unshown] = field(default_factory=dict)
+    opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    looked: dict[str, str] = field(default_factory=dict)
+    comments: list[Comment] = field(default_factory=list)
+    put_off: set[str] = field(default_factory=set)
+    risen: frozenset[tuple[str, str]] = frozenset()
+    drafts: dict[str, str] = field(default_factory=dict)
+    landing: dict[str, None] = field(default_factory=dict)
+    done: list[Undoable] = field(default_factory=list)
+    undone: list[Undoable] = field(default_factory=list)
+    ahead: TypeAhead = field(default_factory=TypeAhead)
+    _since: float = 0.0
+    _frame: EngineView | None = None
+    _of_run: str = ""
+    _held_run: str = ""
+
+    @property
+    def view(self) -> EngineView:
+        """The view that is on screen; an empty one before the first."""
+        return self._frame or EngineView(repository="")
+
+    def look(self) -> None:
+        """Take the newest view for the frames from now on; the cursor stays on its worker."""
+        self._frame = self.bridge.view
+        run = self.run
+        if run is None or not run.workers:
+            return
+        if not self._of_run:
+            self.worker = self.worker or in_order(run)[0].worker
+        elif self._of_run != run.run:  # it took the screen by itself: no key meant its workers
+            self.worker = ""
+            self.marks.clear()
+        self._of_run = run.run
+
+    def open_run(self, run: str) -> None:
+        """Look at another run because a key said so, its first worker under the cursor."""
+        self.run_id, self.worker, self._of_run = run, "", ""
+        self.marks.clear()
+        self.look()
+
+    def hold_run(self, *, is_held: bool) -> None:
+        """Keep the run that is on screen, or let a later one take its place once it has ended."""
+        run = self.run
+        self._held_run = run.run if is_held and run is not None else ""
+
+    @property
+    def run(self) -> RunView | None:
+        """The run on screen: the one chosen or held, else the latest when first looked at."""
+        by_name = {run.run: run for run in self.view.runs}
+        if self.run_id not in by_name and self.past_run and self.past_run.run == self.run_id:
+            return self.past_run
+        return by_name.get(self.run_id) or by_name.get(self._held_run) or self._latest()
+
+    def _latest(self) -> RunView | None:
+        """The latest run; one begun elsewhere takes no key that was meant for one that goes on.
+
+        Runs that an engine only takes up again, one after another, were there when it was looked.
+        """
+        known = [run for run in self.view.runs if run.started_at <= self._since]
+        latest = max(known, key=lambda run: run.started_at, default=None)
+        if latest is None or latest.ended_at is not None:
+            self._since = self.view.at
+            latest = max(self.view.runs, key=lambda run: run.started_at, default=None)
+        return latest
+
+    @property
+    def worker_view(self) -> WorkerView | None:
+        """The worker under the cursor; None where it rests on nothing."""
+        run = self.run
+        workers = run.workers if run else ()
+        return next((worker for worker in workers if worker.worker == self.worker), None)
+
+    def seen_of(self, run: str, worker: str) -> Seen | None:
+        """Return the identity of a worker's change as it is on screen, for an act on it."""
+        runs = (*self.view.runs, *((self.past_run,) if self.past_run else ()))
+        workers = next((one.workers for one in runs if one.run == run), ())
+        found = next((one for one in workers if one.worker == worker), None)
+        return identity_of(found) if found else None
+
+    @property
+    def step_view(self) -> StepView | None:
+        """The step of the worker under the cursor."""
+        run, worker = self.run, self.worker_view
+        return step_of(run, worker) if run and worker else None
+
+    def live(self) -> int:
+        """How many workers live, in all runs."""
+        return sum(worker.is_live for run in self.view.runs for worker in run.workers)
+
+    def scene(self) -> Scene:
+        """Everything a screen may draw from, now."""
+        now, run = self.clock(), self.run
+        run_id = run.run if run else ""
+        return Scene(
+            view=self.view,
+            run=run,
+            now=now,
+            cpu=self.bridge.cpu(run_id),
+            told=tuple(told for told in self.bridge.told if told.run == run_id),
+            marks=frozenset(self.marks),
+            fresh=self.bridge.fresh(now) if self.can_animate else frozenset(),
+            risen=frozenset(worker for of, worker in self.risen if of == run_id),
+            keys=self.keymap.shown_by_idea,
+            banner=self._banner(now),
+            is_alone=self.is_alone,
+            is_plain=self.palette.is_plain,
+        )
+
+    def _banner(self, now: float) -> Banner | None:
+        lost = self.bridge.lost_since
+        if lost is not None and now - lost >= _GRACE_S:
+            said = f"since {age(now - lost)}. Agents go on under their keepers; nothing is lost."
+            return Banner("NO ENGINE", f"{said} Trying again.")
+        trouble = self.run.trouble if self.run else None
+        if trouble is not None:
+            said = f"since {age(now - trouble.since)}: {clean(trouble.what)}. {clean(trouble.help)}"
+            return Banner("STANDS STILL", said)
+        violated = self._violation()
+        if violated:
+            return violated
+        if self.player:
+            return _played(self.player)
+        if self.is_read_only or self.view.is_read_only:
+            return Banner("WATCHING", "Nothing you press changes anything.", Role.WAITING)
+        return None
+
+    def _violation(self) -> Banner | None:
+        for worker in self.run.workers if self.run else ():
+            if worker.violations:
+                said = f"{worker.worker} touched {worker.violations[0]}, which is not its own."
+                return Banner("ISOLATION BROKEN", said)
+        return None
+
+    def inbox(self) -> list[WorkerView]:
+        """Who waits for a human, those put off last."""
+        run = self.run
+        waiting = bands_of(run)[Band.NEEDS_YOU] if run else []
+        return sorted(waiting, key=lambda worker: worker.worker in self.put_off)
+
+    def remember(self, undoable: Undoable) -> None:
+        """Something was done that can be taken back."""
+        self.done.append(undoable)
+        self.undone.clear()
+
+
+def identity_of(worker: WorkerView, result: str = "") -> Seen:
+    """Return what names a worker's change as it is shown, with the merge that is on screen."""
+    tree = (worker.change.tree or "") if worker.change else ""
+    return Seen(tree=tree, attempt=worker.attempt, result=result or None)
+
+
+def _played(player: Player) -> Banner:
+    """Where a replay stands: how far, how fast, or that it holds."""
+    at, whole = player.now() - player.begin, player.end - player.begin
+    pace = "playing" if player.speed == 1 else f"{player.speed:g} times as fast"
+    pace = pace if player.is_playing else "held"
+    keys = "space plays and holds, . goes one event on, u U ten seconds, < > the speed"
+    return Banner("REPLAY", f"{lasting(at)} of {lasting(whole)}, {pace}.  {keys}", Role.WAITING)

@@ -1,0 +1,172 @@
+"""The tile of a live worker: what it does, its last output, its limits, in the rows there are."""
+
+import re
+
+from engine.limits import Dimension, Level
+from engine.messages.results import StepView, WorkerView
+from engine.phases import Phase
+from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, fit, row_width, spread, words
+from tui.kit.frames import framed
+from tui.kit.meters import is_nearly, meter, strip
+from tui.words.cutting import cut_command, wrap
+from tui.words.figures import UNKNOWN, cost, lasting, memory, tokens
+from tui.words.looks import WALLS, chip, glyph, look_of
+from tui.words.said import badge_row, change_text, level_of, wall_level
+from tui.words.scene import Scene
+from tui.words.standing import candidate_of, clock_of, name_of
+
+_BAD = re.compile(r"\b(?:FAILED|FAIL|ERROR|Error:|Traceback|fatal:|panic:)\b|^E  ")
+_BAR = 12
+_NARROW, _NARROWER = 36, 34
+_LEAST = {"change": 6, "memory": 7, "output": 8, "candidate": 9, "cpu": 10, "blanks": 12}
+"""From which height of the whole tile on a row is there."""
+_TALL = 20
+_WEAKER = frozenset({Level.SAMPLED, Level.ADVISORY})
+
+
+def tile(
+    worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, int], *, is_focused: bool
+) -> list[Row]:
+    """A worker's tile of exactly this size."""
+    rows = _inside(worker, step, scene, size)
+    title = (_dot(worker, scene), Span(" "), *name_of(worker, step))
+    if worker.worker in scene.marks:
+        title = (Span("■ ", Ink(Role.ACCENT)), *title)
+    ending = words(clock_of(worker, scene.now))
+    return framed(rows, size, title=title, ending=ending, is_focused=is_focused)
+
+
+def _dot(worker: WorkerView, scene: Scene) -> Span:
+    """The glyph; it brightens for a moment when output has just arrived."""
+    look = look_of(worker)
+    if worker.worker in scene.fresh and worker.phase is Phase.RUNNING:
+        return Span(look.glyph, Ink(Role.FOCUS, bold=True))
+    return glyph(look)
+
+
+def _inside(worker: WorkerView, step: StepView, scene: Scene, size: tuple[int, int]) -> list[Row]:
+    cells, height = size[0] - 4, size[1]
+    above = [_phase_row(worker, cells)]
+    if height >= _LEAST["candidate"]:
+        above.append(_who(worker, step, cells))
+    below = _figures(worker, scene, cells, height)
+    room = height - 2 - len(above) - len(below)
+    if height < _LEAST["output"] or room <= 0:
+        return [*above, *below][: height - 2]
+    gap: list[Row] = [()] if height >= _LEAST["blanks"] and room > 3 else []  # noqa: PLR2004 - 2 of output
+    output = output_rows(worker, cells, room - 2 * len(gap), is_tall=height >= _TALL)
+    return [*above, *gap, *output, *gap, *below]
+
+
+def _phase_row(worker: WorkerView, cells: int) -> Row:
+    """The phase word, then the tool that runs now."""
+    word = chip(look_of(worker))
+    room = cells - row_width((word,)) - 2
+    if worker.phase is Phase.BACKING_OFF:
+        doing = f"attempt {worker.attempt + 1} of {worker.attempts_allowed}"
+    elif worker.phase is Phase.STOPPING:
+        doing = "asked to stop"
+    else:
+        doing = cut_command(worker.tool or "", room)
+    return (word, Span("  "), Span(doing, TEXT))
+
+
+def _who(worker: WorkerView, step: StepView, cells: int) -> Row:
+    """Candidate, agent and attempt."""
+    letter = candidate_of(worker, step)
+    row: list[Span] = [Span(f"candidate {letter}  ", MUTED)] if letter else []
+    if cells + 4 >= _NARROWER:
+        agent = worker.agent or ("command" if step.command else "")
+        attempt = f"attempt {worker.attempt} of {worker.attempts_allowed}" if worker.attempt else ""
+        row.append(Span("  ".join(part for part in (agent, attempt) if part), MUTED))
+    return fit(row, cells)
+
+
+def output_rows(worker: WorkerView, cells: int, rows: int, *, is_tall: bool) -> list[Row]:
+    """The last lines it wrote, newest at the bottom."""
+    drawn: list[Row] = []
+    for line in reversed(worker.last_lines):
+        pieces = wrap(line, cells, 3 if is_tall else 2)
+        ink = line_ink(line)
+        drawn = [(Span(piece, ink),) for piece in pieces] + drawn
+        if len(drawn) >= rows:
+            break
+    drawn = drawn[-rows:] if rows > 0 else []
+    return drawn + [()] * (rows - len(drawn))
+
+
+def line_ink(line: str) -> Ink:
+    """Red where a line tells of a failure, bold where a command was run."""
+    if _BAD.search(line):
+        return Ink(Role.FAILED)
+    return BOLD if line.startswith("$ ") else TEXT
+
+
+def _figures(worker: WorkerView, scene: Scene, cells: int, height: int) -> list[Row]:
+    """Use of cpu and memory, then what was changed, then a badge or clash."""
+    rows: list[Row] = []
+    if worker.phase is Phase.BACKING_OFF:
+        rows += _wait_rows(worker, scene.now)
+    else:
+        if height >= _LEAST["cpu"]:
+            rows.append(cpu_row(worker, scene))
+        if height >= _LEAST["memory"] or is_nearly(memory_share(worker)):
+            rows.append(memory_row(worker, cells))
+    if height >= _LEAST["change"]:
+        rows.append(change_row(worker, cells))
+    badge = badge_row(worker, scene.now)
+    return [*rows, badge] if badge else rows
+
+
+def _wait_rows(worker: WorkerView, now: float) -> list[Row]:
+    if worker.retry_at is None:
+        return []
+    whole = max(worker.retry_at - worker.phase_since, 1.0)
+    gone = min(max(now - worker.phase_since, 0.0), whole)
+    bar = meter(gone / whole, _BAR, level=Level.NONE, role=Role.LIMIT)
+    left = lasting(worker.retry_at - now)
+    return [words("wait ", *bar, Span(f" {left}", TEXT), f" of {lasting(whole)}")]
+
+
+def memory_share(worker: WorkerView) -> float | None:
+    """Which share of its memory limit is used."""
+    used, cap = worker.usage.memory_mb, worker.limits.memory_mb
+    return used / cap if used is not None and cap else None
+
+
+def memory_row(worker: WorkerView, cells: int) -> Row:
+    """`mem ━━━──┃ 410M of 1.0G`, its wall showing how the cap holds."""
+    share = memory_share(worker)
+    held = level_of(worker, Dimension.MEMORY)
+    bar = meter(share, _BAR, wall_level(worker, Dimension.MEMORY))
+    hot = Ink(Role.LIMIT, bold=True) if is_nearly(share) else TEXT
+    figure = Span(memory(worker.usage.memory_mb), hot)
+    cap = f" of {memory(worker.limits.memory_mb)}" if worker.limits.memory_mb else ""
+    row = words("mem ", *bar, " ", figure, cap)
+    level = f"  {held.level}" if held and held.level in _WEAKER and cells + 4 >= _NARROW else ""
+    if row_width(row) + len(level) > cells:
+        row, level = words("mem ", *bar, " ", figure, cap.replace(" of ", "/")), level[1:]
+    whole = words(*row, level)
+    return whole if row_width(whole) <= cells else row
+
+
+def cpu_row(worker: WorkerView, scene: Scene) -> Row:
+    """The strip of its latest cpu use, and the figure now."""
+    samples = scene.cpu.get(worker.worker, ())
+    full = float(worker.limits.cpu_percent or 100)
+    wall = Span(WALLS[wall_level(worker, Dimension.CPU)], TEXT)
+    figure = f" {samples[-1]:.0f}%" if samples else f" {UNKNOWN}"
+    return words("cpu ", *strip(samples, _BAR, full), wall, Span(figure, TEXT))
+
+
+def change_row(worker: WorkerView, cells: int) -> Row:
+    """What was changed on the left, tokens and cost on the right."""
+    spent: list[str | Span] = []
+    usage = worker.usage
+    if usage.input_tokens is not None or usage.output_tokens is not None:
+        if cells + 4 >= _NARROW:
+            total = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+            spent += [tokens(total), "  "]
+        spent.append(Span(cost(usage.usd), TEXT))
+    changed = change_text(worker) or words("no change yet")
+    return spread(changed, words(*spent), cells)

@@ -1,0 +1,1 @@
+"""Hold candidates side by side, and weave one of their hunks."""

@@ -1,0 +1,254 @@
+"""Candidates beside each other: their figures, and every hunk of all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.messages.results import verdict_of
+from tui.ink import (
+    BOLD,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    Zone,
+    blank,
+    fit,
+    grounded,
+    row_width,
+    spread,
+    words,
+)
+from tui.kit.lists import cursor_row
+from tui.kit.meters import heading
+from tui.screens.compare.model import ComparePane, Spot, letter
+from tui.screens.compare.pair import chip, pair_rows, result_row
+from tui.words.cutting import cut_apart, cut_end
+from tui.words.figures import MINUS, cost, lasting, some, tokens
+from tui.words.looks import PHASES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.api import CandidateRow
+
+_NAME = 26
+_NARROW_NAME = 18
+_NARROW = 100
+_ENDING = 14
+_LEAST_COLUMN = 12
+_PAIR = 7
+
+
+def compare_subject(pane: ComparePane, waiting: Sequence[str], cells: int) -> Row:
+    """Row 1: which step, how many candidates, who waits for the choice."""
+    if pane.table is None:
+        return ()
+    left = words(
+        Span(f" {pane.table.step}", BOLD),
+        "   choose 1 of ",
+        Span(str(len(pane.rows)), BOLD),
+        " candidates, or take hunks from any",
+    )
+    who = f"{waiting[0]} waits for this choice " if waiting else ""
+    return spread(left, words(who), cells)
+
+
+def widths(pane: ComparePane, cells: int) -> tuple[int, list[int], int]:
+    """The widths of the names, of as many candidates as fit, and of the consensus."""
+    name = _NAME if cells >= _NARROW else _NARROW_NAME
+    ending = _ENDING if cells >= _NARROW else 0
+    count = max(len(pane.rows), 1)
+    room = cells - name - ending - 2
+    shown = max(min(count, room // _LEAST_COLUMN), 1)
+    return name, [room // shown] * shown, ending
+
+
+def first_column(pane: ComparePane, shown: int) -> int:
+    """The first candidate on screen: the one under the cursor is always there."""
+    return max(min(pane.column - shown + 1, len(pane.rows) - shown), 0)
+
+
+def compare_rows(pane: ComparePane, cells: int, height: int) -> tuple[list[Row], list[Zone]]:
+    """The whole page: figures, hunks, two sides of the hunk under the cursor, the result."""
+    figures = _figures(pane, cells)
+    is_tall = height >= len(figures) + _PAIR + 8
+    gap: list[Row] = [()] if is_tall else []
+    listed, at, marks = _hunk_rows(pane, cells)
+    least = _PAIR if is_tall else max(height // 4, 3)
+    whole = height - len(figures) - 2 - 2 * len(gap)
+    room = min(max(whole - least, 0), len(listed))
+    pair = pair_rows(pane, cells, whole - room)
+    top = max(min(at - room // 2, len(listed) - room), 0)
+    note = "alike ones share a row"
+    head = (blank(1), *heading("HUNKS", cells - 2, figure=str(len(pane.spots)), note=note))
+    start = len(figures) + len(gap) + 1
+    zones = [
+        Zone(0, start + y - top, cells, 1, f"spot:{spot}")
+        for y, spot in marks
+        if 0 <= y - top < room
+    ]
+    rows = [*figures, *gap, head, *listed[top : top + room], *gap, *pair]
+    return [*rows, result_row(pane, cells)][:height], zones
+
+
+def _figures(pane: ComparePane, cells: int) -> list[Row]:
+    name, columns, _ = widths(pane, cells)
+    first = first_column(pane, len(columns))
+    shown = list(enumerate(pane.rows))[first : first + len(columns)]
+    rows: list[Row] = [
+        _cells("", [_head(pane, at, row, columns[0]) for at, row in shown], name, columns)
+    ]
+    for title, drawn in (
+        ("check", _check),
+        *((("told", _told),) if any(map(_told, pane.rows)) else ()),
+        ("change", _change),
+        ("time", lambda row: words(Span(lasting(row.worked_s), TEXT))),
+        ("cost", _cost),
+        ("agrees", _agrees),
+        ("phase", _phase),
+    ):
+        rows.append(_cells(title, [drawn(row) for _, row in shown], name, columns))
+    focus = pane.column - first
+    return [_tinted(row, name, columns, focus) for row in rows]
+
+
+def _tinted(row: Row, name: int, columns: list[int], focus: int) -> Row:
+    """The candidate under the cursor stands on a ground of its own."""
+    start = name + sum(columns[:focus])
+    drawn: list[Span] = []
+    at = 0
+    for span in row:
+        is_in = start <= at < start + columns[focus] - 1 if focus < len(columns) else False
+        drawn += grounded((span,), Role.PANEL) if is_in else (span,)
+        at += row_width((span,))
+    return tuple(drawn)
+
+
+def _cells(title: str, cells: Sequence[Row], name: int, columns: list[int]) -> Row:
+    row: list[Span] = list(fit((Span(f"  {title}", MUTED),), name))
+    for cell, width in zip(cells, columns, strict=False):
+        row += [*fit(cell, width - 1), blank(1)]
+    return tuple(row)
+
+
+def _head(pane: ComparePane, at: int, row: CandidateRow, width: int) -> Row:
+    is_here = at == pane.column
+    step, _, worker = row.worker.rpartition("/")
+    name = row.label or worker
+    lead = f" {step}/" if not row.label and len(row.worker) + 5 < width else " "
+    return (chip(at, is_here=is_here), Span(lead, TEXT), Span(name, BOLD))
+
+
+def _check(row: CandidateRow) -> Row:
+    if row.check is None:
+        return words("· not run")
+    mark = Span("✓ ", Ink(Role.DONE)) if row.check.passed else Span("✗ ", Ink(Role.FAILED))
+    verdict = verdict_of(row.check, is_stale=False, has_claimed=False)
+    return (mark, Span(str(verdict or "failed"), TEXT))
+
+
+def _told(row: CandidateRow) -> Row:
+    """Return the first line of what the check itself said, where that is more than how it ended."""
+    first = row.check.summary.split("\n")[0] if row.check else ""
+    return () if first in {"", "passed", "failed"} else (Span(f"  {first}", TEXT),)
+
+
+def _change(row: CandidateRow) -> Row:
+    return (
+        Span(some(row.files, "file"), TEXT),
+        Span(f" +{row.insertions}", Ink(Role.ADDED)),
+        Span(f" {MINUS}{row.deletions}", Ink(Role.REMOVED)),
+    )
+
+
+def _cost(row: CandidateRow) -> Row:
+    used = [row.usage.input_tokens, row.usage.output_tokens]
+    known = [count for count in used if count is not None]
+    whole = tokens(sum(known)) if known else tokens(None)
+    return words(Span(cost(row.usage.usd), TEXT), f"  {whole} tokens")
+
+
+def _agrees(row: CandidateRow) -> Row:
+    if not row.is_comparable:
+        return words("began elsewhere")
+    return words(Span(str(row.agreed), TEXT), f" of {some(row.hunks, 'hunk')}")
+
+
+def _phase(row: CandidateRow) -> Row:
+    look = PHASES[row.phase]
+    return words(Span(f"{look.glyph} ", Ink(look.role)), look.word.lower(), f"  {row.agent}")
+
+
+def _hunk_rows(pane: ComparePane, cells: int) -> tuple[list[Row], int, list[tuple[int, int]]]:
+    """A row for every place, under its file; where the cursor is; and which row is which place."""
+    rows: list[Row] = []
+    marks: list[tuple[int, int]] = []
+    at, path = 0, None
+    paths = list(dict.fromkeys(spot.path for spot in pane.spots))
+    names = dict(zip(paths, cut_apart(paths, cells - 4), strict=True))
+    for index, spot in enumerate(pane.spots):
+        if spot.path != path:
+            path = spot.path
+            rows.append(words(f"  {names[path]}"))
+        if index == pane.at:
+            at = len(rows)
+        marks.append((len(rows), index))
+        rows.append(_spot_row(pane, spot, cells, is_here=index == pane.at))
+    if not rows:
+        rows.append(words("  No candidate has a change that could be compared."))
+    return rows, at, marks
+
+
+def _spot_row(pane: ComparePane, spot: Spot, cells: int, *, is_here: bool) -> Row:
+    name, columns, ending = widths(pane, cells)
+    first = first_column(pane, len(columns))
+    told = _name_of(spot)
+    row: list[Span] = [
+        *fit((Span(f"   {cut_end(told, name - 6)}", BOLD if is_here else TEXT),), name - 1)
+    ]
+    for at in range(first, first + len(columns)):
+        cell = _cell(pane, spot, at)
+        if is_here and at == pane.column:
+            cell = (*cell, Span(" ◄", Ink(Role.FOCUS, bold=True)))
+        row += [*fit(cell, columns[at - first] - 1), blank(1)]
+    if ending:
+        row += fit(_consensus(pane, spot), ending)
+    return cursor_row(tuple(row), cells, is_focused=is_here)
+
+
+def _name_of(spot: Spot) -> str:
+    hunk = spot.hunks[0]
+    if hunk.what:
+        return hunk.what
+    changed = next((line for line in hunk.new if line.strip() and line not in hunk.old), "")
+    gone = next((line for line in hunk.old if line.strip()), "")
+    return f"{spot.line} {(changed or gone).strip()}"
+
+
+def _cell(pane: ComparePane, spot: Spot, column: int) -> Row:
+    hunk = pane.hunk_of(spot, column)
+    if hunk is None:
+        return words(Span("–", MUTED))  # noqa: RUF001 - the sign for nothing there
+    firsts = [at for at in range(len(pane.rows)) if pane.hunk_of(spot, at) is hunk]
+    if firsts[0] != column:
+        return words(Span("≡ ", MUTED), f"same as {letter(firsts[0])}")
+    if pane.is_taken(spot, hunk):
+        return (Span(f"■ take {letter(column)}", Ink(Role.ACCENT, bold=True)),)
+    return (Span(f"□ {letter(column)}", TEXT),)
+
+
+def _consensus(pane: ComparePane, spot: Spot) -> Row:
+    who = [at for at in range(len(pane.rows)) if pane.hunk_of(spot, at) is not None]
+    if len(spot.hunks) > 1:
+        most = max(sum(pane.hunk_of(spot, at) is hunk for at in who) for hunk in spot.hunks)
+        if most > 1:
+            return words(f"{most} of {len(pane.rows)} alike")
+        return (Span("differ", BOLD),)
+    if len(who) == 1:
+        return words(f"only {letter(who[0])}")
+    if len(who) == len(pane.rows):
+        return words("all alike")
+    return words(f"{len(who)} of {len(pane.rows)} alike")

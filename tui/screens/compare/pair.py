@@ -1,0 +1,147 @@
+"""Two candidates' sides of one hunk, and what the taken hunks add up to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.messages.results import verdict_of
+from tui.ink import (
+    BOLD,
+    LINE,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    blank,
+    fit,
+    grounded,
+    row_width,
+    spread,
+    words,
+)
+from tui.kit.syntax import code, inked_lines
+from tui.kit.wording import Marks, changed_words
+from tui.screens.compare.model import ComparePane, Spot, letter
+from tui.words.cutting import cut_end
+from tui.words.figures import some
+
+if TYPE_CHECKING:
+    from engine.api import CandidateHunkView
+
+
+def pair_rows(pane: ComparePane, cells: int, height: int) -> list[Row]:
+    """The hunk under the cursor beside the one it is held against."""
+    spot = pane.spot
+    if spot is None:
+        return []
+    width = (cells - 5) // 2
+    left, right = sorted((pane.column, pane.other))
+    sides = [pane.hunk_of(spot, left), pane.hunk_of(spot, right)]
+    if left == right:
+        sides[1] = None
+    drawn = []
+    for at, column in enumerate((left, right)):
+        hunk, other = sides[at], sides[1 - at]
+        drawn.append(_side(pane, column, hunk, other, width=width)[:height])
+    bar = (Span(" │ ", LINE),)
+    return [
+        (
+            blank(1),
+            *fit(drawn[0][y] if y < len(drawn[0]) else (), width),
+            *bar,
+            *fit(drawn[1][y] if y < len(drawn[1]) else (), width),
+            blank(1),
+        )
+        for y in range(height)
+    ]
+
+
+def _side(
+    pane: ComparePane,
+    column: int,
+    hunk: CandidateHunkView | None,
+    other: CandidateHunkView | None,
+    *,
+    width: int,
+) -> list[Row]:
+    spot = pane.spot
+    is_here = column == pane.column
+    is_taken = bool(hunk and spot and pane.is_taken(spot, hunk))
+    said = "taken" if is_taken else "not taken" if hunk else "changed nothing here"
+    head = (chip(column, is_here=is_here), Span(f" {said} ", BOLD if is_taken else MUTED))
+    rule = Span("─" * max(width - row_width(head), 0), Ink(Role.ACCENT) if is_taken else LINE)
+    rows: list[Row] = [(*head, rule)]
+    if hunk is None:
+        return rows
+    if hunk.what:
+        return [*rows, words(f"   {hunk.what}")]
+    return rows + code_rows(hunk, other, width)
+
+
+def code_rows(hunk: CandidateHunkView, other: CandidateHunkView | None, width: int) -> list[Row]:
+    """The lines of a hunk, those marked that the other one has otherwise."""
+    new = [line.removesuffix("\n") for line in hunk.new]
+    others = [line.removesuffix("\n") for line in other.new] if other else []
+    pieces = inked_lines(hunk.path, tuple(new))
+    rows: list[Row] = []
+    for at, line in enumerate(new):
+        marks: Marks = ()
+        if line not in others and at < len(others):
+            marks = changed_words(others[at], line)[1]
+        ground = Role.PANEL if line not in others else None
+        number = str(hunk.line + at).rjust(5)
+        body = code(pieces[at], marks, ground, Role.ADDED_WORD)
+        rows.append((Span(f"{number} ", MUTED), *fit(body, width - 6, Ink(ground=ground))))
+    if not new:
+        gone = some(len(hunk.old), "line")
+        rows.append(words(f"      takes {gone} away"))
+    return rows
+
+
+def result_row(pane: ComparePane, cells: int) -> Row:
+    """What the taken hunks add up to, and whether exactly that was checked."""
+    parts: list[str | Span] = [Span(" RESULT ", BOLD)]
+    for at in range(len(pane.rows)):
+        count = sum(
+            (hunk := pane.hunk_of(spot, at)) is not None
+            and pane.is_taken(spot, hunk)
+            and _owner(pane, spot, hunk) == at
+            for spot in pane.spots
+        )
+        if count:
+            parts += [Span("■ ", Ink(Role.ACCENT)), Span(f"{count}", TEXT), f" from {letter(at)}  "]
+    if not pane.taken:
+        parts.append("no hunk is taken")
+    return grounded(spread(words(*parts), _result_check(pane), cells), Role.PANEL)
+
+
+def _owner(pane: ComparePane, spot: Spot, hunk: CandidateHunkView) -> int:
+    return next(at for at in range(len(pane.rows)) if pane.hunk_of(spot, at) is hunk)
+
+
+def _result_check(pane: ComparePane) -> Row:
+    if not pane.taken:
+        return ()
+    woven = pane.woven
+    if woven is None or not pane.is_checked:
+        stale = "stale, " if woven is not None else ""
+        return words(
+            Span("· ", Ink(Role.WAITING)), Span(f"check {stale}not run on this mix ", TEXT)
+        )
+    if woven.worker is None:
+        reason = cut_end(woven.reason or "it cannot stand together", 60)
+        return words(Span("✗ ", Ink(Role.FAILED)), Span(f"{reason} ", TEXT))
+    if woven.check is None:
+        return words(f"{woven.worker} is made, without a check ")
+    mark = Span("✓ ", Ink(Role.DONE)) if woven.check.passed else Span("✗ ", Ink(Role.FAILED))
+    verdict = verdict_of(woven.check, is_stale=False, has_claimed=False)
+    said = str(verdict or "check failed")
+    return words(mark, Span(f"this mix, {woven.worker}: {said} ", TEXT))
+
+
+def chip(column: int, *, is_here: bool) -> Span:
+    """A candidate's letter; the one under the cursor is filled."""
+    ink = Ink(Role.ON_FILL, Role.ACCENT) if is_here else Ink(Role.TEXT, Role.PANEL)
+    return Span(f" {letter(column)} ", ink._replace(bold=True))

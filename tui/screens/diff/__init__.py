@@ -1,0 +1,1 @@
+"""Show what a worker changed, and let hunks be seen, said about and dropped."""

@@ -1,0 +1,139 @@
+"""Which hunks of a change stay behind when it lands: the engine keeps that, this screen asks."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from engine.messages.diffs import file_key
+from engine.messages.results import WorkerView
+from engine.phases import Phase
+from tui.ink import TEXT, Ink, Role, Span
+from tui.kit.session import Session, Undoable
+from tui.screens.diff.says import DiffSays
+from tui.words.figures import some
+
+_WHY_NOT = {
+    Phase.RUNNING: "it still writes; what it wrote can lose hunks once it waits for review",
+    Phase.LANDED: "all of it has landed; undo the landing first",
+    Phase.LANDING: "it is about to land",
+    Phase.CONFLICTED: "its conflicts are decided in Review",
+}
+
+
+class _Asked(NamedTuple):
+    """What was asked of the engine while it showed something else."""
+
+    about: str
+    shown: tuple[str, ...]
+    wanted: tuple[str, ...]
+
+
+class DiffDrops(DiffSays):
+    """Hunks and files left out and taken back, each undone by one key."""
+
+    against = ""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._asked: _Asked | None = None
+        self._under_way = 0
+
+    def why_no_drop(self) -> str:
+        """Why nothing can be left out now; nothing where it can."""
+        worker = self.session.worker_view
+        if worker is None:
+            return "there is no worker"
+        if worker.phase is not Phase.REVIEWING:
+            words = f"it is {worker.phase}: only a change that waits for review can lose hunks"
+            return _WHY_NOT.get(worker.phase, words)
+        if self.against:
+            return f"hunks are those of what it began from; {self.key_of('diff')} goes back to that"
+        return "" if self.pane.diff else "there is no diff"
+
+    def label_of(self, idea: str) -> str:
+        if idea not in {"no", "no_wide"}:
+            return super().label_of(idea)
+        worker = self.session.worker_view
+        out = self._left_out(worker) if worker else ()
+        keys = self._keys(is_file=idea == "no_wide")
+        verb = "keep" if keys and set(keys) <= set(out) else "drop"
+        return f"{verb} the {'file' if idea == 'no_wide' else 'hunk'}"
+
+    def do_no(self) -> None:
+        """Leave the hunk under the cursor out, or take it back."""
+        self._toggle(self._keys(is_file=False), "the hunk", "no")
+
+    def do_no_wide(self) -> None:
+        """The same for the whole file."""
+        self._toggle(self._keys(is_file=True), "the file", "no_wide")
+
+    def _keys(self, *, is_file: bool) -> tuple[str, ...]:
+        """What is under the cursor; a file without hunks has a key of its own."""
+        diff = self.pane.diff
+        if diff is None or not diff.files:
+            return ()
+        of_file = diff.keys[self.pane.file] or (file_key(diff.files[self.pane.file]),)
+        if is_file or not diff.keys[self.pane.file]:
+            return of_file
+        return (self.pane.key,) if self.pane.key else ()
+
+    def _left_out(self, worker: WorkerView) -> tuple[str, ...]:
+        """What is left out: as the engine shows it, or as it was asked and will show it."""
+        asked = self._asked
+        if asked is None or asked.about != self.about():
+            return worker.left_out
+        if self._under_way or worker.left_out == asked.shown:
+            return asked.wanted
+        self._asked = None
+        return worker.left_out
+
+    def _toggle(self, keys: tuple[str, ...], what: str, idea: str) -> None:
+        worker = self.session.worker_view
+        if worker is None or not keys:
+            hint = f"{self.key_of('no_wide')} drops the whole file"
+            self.say_refused(self.key_of(idea), "there is no hunk under the cursor", hint)
+            return
+        before = self._left_out(worker)
+        is_back = set(keys) <= set(before)
+        after = tuple(key for key in before if key not in keys)
+        after = after if is_back else (*after, *keys)
+        said = f"{what} {'kept' if is_back else 'left out'}"
+        change = Undoable(said, self._setter_of(worker, before), self._setter_of(worker, after))
+        act = partial(self._set, self.run_id, worker.worker, after, done=(said, change))
+        self.begin(act, holds=True)
+
+    def _setter_of(self, worker: WorkerView, keys: tuple[str, ...]) -> Callable[[], None]:
+        act = partial(self._set, self.run_id, worker.worker, keys)
+        return lambda: self.begin(act, holds=True)
+
+    async def _set(
+        self,
+        run: str,
+        worker: str,
+        keys: tuple[str, ...],
+        *,
+        done: tuple[str, Undoable] | None = None,
+    ) -> None:
+        """Ask for exactly these; what was refused is not remembered as done."""
+        here = self.session.worker_view
+        shown = here.left_out if here and self.about() == f"{run}/{worker}" else ()
+        before, self._asked = self._asked, _Asked(f"{run}/{worker}", shown, keys)
+        self._under_way += 1
+        try:
+            seen = self.session.seen_of(run, worker)
+            found = await self.session.bridge.leave_out(run, worker, keys, seen)
+        finally:
+            self._under_way -= 1
+        self.session.look()
+        if isinstance(found, str):
+            self._asked = before
+            self.say_refused(self.key_of("no"), found)
+            return
+        if done is not None:
+            self.session.remember(done[1])
+            out = f"{some(len(keys), 'hunk')} will not land" if keys else "all of it will land"
+            keys_of_check = (
+                f"{self.key_of('check')} checks what is left, {self.key_of('land')} does too"
+            )
+            stale = f"; {keys_of_check}" if here and here.check else ""
+            self.say(Span("✓ ", Ink(Role.DONE)), Span(done[0], TEXT), f"  {out}{stale}")

@@ -1,0 +1,166 @@
+"""A diff laid out: which row of the screen shows which line, for any number of lines.
+
+The layout is a flat list of small tuples; rows are inked only when they are seen.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from engine.messages.diffs import ChangeDiff, FileDiff, Hunk, Sign, file_key
+from tui.words.comments import Comment
+
+
+class Part(StrEnum):
+    """What a row of the layout is."""
+
+    FILE = "file"
+    NOTE = "note"
+    HUNK = "hunk"
+    LINE = "line"
+    PAIR = "pair"
+    COMMENT = "comment"
+    BLANK = "blank"
+
+
+class Place(NamedTuple):
+    """A row of the layout: a file, a hunk of it, a line of that, or two lines side by side."""
+
+    part: Part
+    file: int
+    hunk: int = -1
+    line: int = -1
+    other: int = -1
+
+
+@dataclass(kw_only=True)
+class Shape:
+    """How a diff is to be laid out."""
+
+    is_split: bool = False
+    context: int = 3
+    seen: set[str] = field(default_factory=set)
+    left_out: frozenset[str] = frozenset()
+    open_hunks: set[str] = field(default_factory=set)
+    folded_files: set[str] = field(default_factory=set)
+    has_generated: bool = False
+    ignores_blanks: bool = False
+    comments: Sequence[Comment] = ()
+    about: str = ""
+
+    def is_folded_file(self, file: FileDiff) -> bool:
+        """What a program wrote, or nobody reads, is folded until it is opened; others if told."""
+        is_at_first = (file.is_generated or file.is_huge) and not self.has_generated
+        return is_at_first != (file.path in self.folded_files)
+
+    def is_about(self, comment: Comment) -> bool:
+        """It was written about the change that is shown."""
+        return not comment.about or comment.about == self.about
+
+    def is_folded(self, key: str, hunk: Hunk) -> bool:
+        """A hunk that was seen, left out, or changes only blanks, is one row until it is opened."""
+        if key in self.open_hunks:
+            return False
+        return (
+            key in self.seen or key in self.left_out or (self.ignores_blanks and hunk.is_blank_only)
+        )
+
+
+def lay_out(diff: ChangeDiff, shape: Shape) -> list[Place]:
+    """Every row of a diff, top to bottom."""
+    places: list[Place] = []
+    for index, file in enumerate(diff.files):
+        if places:
+            places.append(Place(Part.BLANK, index))
+        places.append(Place(Part.FILE, index))
+        if file.note or not file.hunks:
+            places.append(Place(Part.NOTE, index))
+        places += _stale_places(index, file, diff.keys[index], shape)
+        if shape.is_folded_file(file):
+            continue
+        for number, hunk in enumerate(file.hunks):
+            key = diff.keys[index][number]
+            places.append(Place(Part.HUNK, index, number))
+            if not shape.is_folded(key, hunk):
+                places += _hunk_places((index, number), hunk, shape, key)
+    return places
+
+
+def _stale_places(index: int, file: FileDiff, keys: Sequence[str], shape: Shape) -> Iterator[Place]:
+    """Comments on code of the file that is another by now."""
+    for place, comment in enumerate(shape.comments):
+        if comment.path == file.path and comment.key not in keys and shape.is_about(comment):
+            yield Place(Part.COMMENT, index, -1, -1, place)
+
+
+def _hunk_places(at: tuple[int, int], hunk: Hunk, shape: Shape, key: str) -> Iterator[Place]:
+    file, number = at
+    kept = _in_context(hunk, shape.context)
+    is_pure = not (hunk.added and hunk.removed)
+    rows = _pairs(hunk, kept) if shape.is_split and not is_pure else ((line, -1) for line in kept)
+    noted = [
+        (place, c.line)
+        for place, c in enumerate(shape.comments)
+        if c.key == key and shape.is_about(c)
+    ]
+    part = Part.PAIR if shape.is_split and not is_pure else Part.LINE
+    for line, other in rows:
+        yield Place(part, file, number, line, other)
+        for comment, place in noted:
+            if place in {line, other}:
+                yield Place(Part.COMMENT, file, number, place, comment)
+    yield Place(Part.BLANK, file, number)
+
+
+def _in_context(hunk: Hunk, context: int) -> list[int]:
+    """The lines of a hunk that are shown: changed ones, and so many beside each."""
+    changed = [place for place, line in enumerate(hunk.lines) if line.sign is not Sign.KEPT]
+    if not changed:
+        return list(range(len(hunk.lines)))
+    first, last = changed[0] - context, changed[-1] + context
+    return [place for place in range(len(hunk.lines)) if first <= place <= last]
+
+
+def _pairs(hunk: Hunk, kept: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Old and new side by side; where one side has no line, its place is -1."""
+    removed: list[int] = []
+    added: list[int] = []
+    for place in kept:
+        match hunk.lines[place].sign:
+            case Sign.REMOVED:
+                if added:
+                    yield from _beside(removed, added)
+                    removed, added = [], []
+                removed.append(place)
+            case Sign.ADDED:
+                added.append(place)
+            case Sign.KEPT:
+                yield from _beside(removed, added)
+                removed, added = [], []
+                yield place, place
+    yield from _beside(removed, added)
+
+
+def _beside(removed: Sequence[int], added: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for index in range(max(len(removed), len(added))):
+        one = removed[index] if index < len(removed) else -1
+        two = added[index] if index < len(added) else -1
+        yield one, two
+
+
+def seen_of(diff: ChangeDiff, index: int, seen: set[str]) -> tuple[int, int]:
+    """How many hunks of a file were seen, and how many there are."""
+    keys = diff.keys[index]
+    return sum(key in seen for key in keys), len(keys)
+
+
+def left_out_of(diff: ChangeDiff, index: int, left_out: frozenset[str]) -> int:
+    """How many hunks of a file stay behind; a file that has none counts as one."""
+    keys = diff.keys[index] or (file_key(diff.files[index]),)
+    return sum(key in left_out for key in keys)
+
+
+def file_sign(file: FileDiff) -> str:
+    """The letter before a file's name."""
+    return "G" if file.is_generated else file.kind.value[0].upper() if file.kind != "mode" else "m"

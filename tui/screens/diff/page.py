@@ -1,0 +1,166 @@
+"""What stands round a diff: its subject, the files at the left, the map at the right edge."""
+
+from collections.abc import Sequence
+
+from engine.messages.diffs import ChangeDiff
+from engine.messages.results import StepView, WorkerView
+from tui.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    fit,
+    grounded,
+    spread,
+    words,
+)
+from tui.kit.meters import heading
+from tui.screens.diff.layout import Shape, file_sign, left_out_of, seen_of
+from tui.screens.diff.pane import DiffPane
+from tui.words.comments import Comment
+from tui.words.cutting import cut_apart, cut_end, cut_path
+from tui.words.figures import MINUS, some
+from tui.words.looks import glyph, look_of
+from tui.words.said import change_text, check_text
+from tui.words.standing import name_of
+from tui.words.unshown import unshown_of
+
+FILES = 36
+FILES_FROM = 100
+SPLIT_FROM = 140
+_SEEN_BAR = 10
+
+
+def diff_subject(
+    worker: WorkerView, step: StepView, diff: ChangeDiff | None, *, seen: set[str], cells: int
+) -> Row:
+    """Row 1: whose change, against what, what the check says, how much was seen."""
+    left = [Span(" "), glyph(look_of(worker)), Span(" "), *name_of(worker, step)]
+    if diff is None:
+        return fit(left, cells)
+    whole = diff.hunks
+    known = sum(key in seen for keys in diff.keys for key in keys)
+    live = (Span(" live", Ink(Role.RUNNING)),) if diff.is_live else ()
+    left += words(
+        f" → {diff.against}",
+        *live,
+        "   ",
+        *change_text(worker, is_shown=True),
+        "   ",
+        *check_text(worker),
+    )
+    full = round(known / whole * _SEEN_BAR) if whole else 0
+    out = len(worker.left_out)
+    unshown = unshown_of(diff).words()
+    right = words(
+        *((Span(f"{unshown}   ", Ink(Role.WAITING, bold=True)),) if unshown else ()),
+        *((Span(f"✗ {out} left out   ", Ink(Role.REMOVED, bold=True)),) if out else ()),
+        Span(f"{known}", BOLD),
+        f" of {some(whole, 'hunk')} seen ",
+        Span("━" * full, Ink(Role.ACCENT)),
+        Span("─" * (_SEEN_BAR - full), Ink(Role.LINE)),
+        " ",
+    )
+    return spread(left, right, cells)
+
+
+def file_pane(
+    diff: ChangeDiff, shape: Shape, worker: WorkerView, *, here: int, send_key: str
+) -> tuple[list[Row], list[int]]:
+    """The files by folder, the comments, the clashes; and at which row each file stands."""
+    rows: list[Row] = [heading("FILES", FILES, figure=str(len(diff.files)))]
+    places: list[int] = []
+    folder = None
+    names = cut_apart([file.path.rpartition("/")[2] for file in diff.files], FILES - 21)
+    clashing = {path for clash in worker.clashes for path in clash.paths}
+    for index, file in enumerate(diff.files):
+        parent = file.path.rpartition("/")[0] or "./"
+        if parent != folder:
+            folder = parent
+            rows.append(words(f" {cut_path(parent, FILES - 2)}"))
+        places.append(len(rows))
+        rows.append(
+            _file_row(
+                diff,
+                index,
+                shape,
+                name=names[index],
+                is_here=index == here,
+                is_clash=file.path in clashing,
+            )
+        )
+    rows += _comment_rows([c for c in shape.comments if shape.is_about(c)], send_key)
+    if worker.clashes:
+        rows += [(), heading("CLASH", FILES, Role.CLASH, figure=f"≈ {len(worker.clashes)}")]
+        rows += [
+            words(
+                " ",
+                Span(clash.other, TEXT),
+                f" in {cut_path(clash.paths[0], 18)}" if clash.paths else "",
+            )
+            for clash in worker.clashes
+        ]
+    return rows, places
+
+
+def _file_row(
+    diff: ChangeDiff, index: int, shape: Shape, *, name: str, is_here: bool, is_clash: bool
+) -> Row:
+    file = diff.files[index]
+    seen, whole = seen_of(diff, index, shape.seen)
+    is_done = seen == whole
+    count = "✓" if is_done and whole else f"{seen}/{whole}" if whole else ""
+    is_out = left_out_of(diff, index, shape.left_out) > 0
+    out = Span(" ✗" if is_out else "", Ink(Role.REMOVED, bold=True))
+    ink = MUTED if is_done else BOLD if is_here else TEXT
+    left = words(
+        " ",
+        f"{file_sign(file)} ",
+        Span(name, ink),
+        Span(" ≈" if is_clash else "", Ink(Role.CLASH)),
+        out,
+    )
+    added = Span(f"+{file.added}".rjust(5) if file.added else " " * 5, Ink(Role.ADDED))
+    removed = Span(
+        f"{MINUS}{file.removed}".rjust(5) if file.removed else " " * 5, Ink(Role.REMOVED)
+    )
+    row = spread(left, (added, removed, Span(count.rjust(5), MUTED if is_done else TEXT)), FILES)
+    return grounded((Span("▌", MUTED), *row[1:]), Role.PANEL) if is_here else row
+
+
+def _comment_rows(comments: Sequence[Comment], send_key: str) -> list[Row]:
+    pending = [comment for comment in comments if not comment.is_sent]
+    if not pending:
+        return []
+    rows: list[Row] = [
+        (),
+        heading("COMMENTS", FILES, Role.ACCENT, figure=f"{len(pending)} to send"),
+    ]
+    for comment in pending[:6]:
+        place = f"{comment.path.rpartition('/')[2]}:{comment.number}"
+        said = cut_end(comment.text.replace("\n", " "), FILES - len(place) - 4)
+        rows.append(words(Span(" “", Ink(Role.ACCENT)), Span(place, TEXT), f" {said}"))
+    return [*rows, (), words(" ", Span(send_key, KEY), " sends them to the worker")]
+
+
+def edge_map(pane: DiffPane, height: int) -> list[Span]:
+    """The right edge: where hunks that are new stand in the whole, and which part is on screen."""
+    marks: list[Role | None] = [None] * height
+    count = max(len(pane.places), 1)
+    for index in pane.heads:
+        is_seen = pane.key_of(pane.places[index]) in pane.seen
+        at = index * height // count
+        marks[at] = Role.LINE if is_seen and marks[at] is not Role.TEXT else Role.TEXT
+    top, bottom = (row * height // count for row in pane.seen_rows)
+    return [
+        Span(
+            "┃" if top <= y <= bottom else "│", Ink(Role.FOCUS if top <= y <= bottom else Role.LINE)
+        )
+        if mark is None
+        else Span("▌", Ink(mark))
+        for y, mark in enumerate(marks)
+    ]

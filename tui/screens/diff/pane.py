@@ -1,0 +1,302 @@
+"""A diff being read: where the cursor is, what is folded, what was seen, the range under it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk
+from tui.ink import Row, fit
+from tui.screens.diff.layout import Part, Place, Shape, lay_out
+from tui.screens.diff.rows import DiffPainter, comment_rows
+from tui.words.comments import Comment
+
+_SKIPPED = frozenset({Part.BLANK, Part.COMMENT})
+_MOST_SCROLL = 2000
+_MOST_CONTEXT = 1000
+
+
+@dataclass
+class DiffPane:
+    """The state of a diff on screen; `seen` and `comments` belong to the session."""
+
+    seen: set[str] = field(default_factory=set)
+    comments: list[Comment] = field(default_factory=list)
+    diff: ChangeDiff | None = None
+    places: list[Place] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    """The rows at which hunks begin, so that no key goes through every line of a long diff."""
+    cursor: int = 0
+    anchor: int | None = None
+    shows_blanks: bool = False
+    query: str = ""
+    _top: int = 0
+    _bottom: int = 0
+    _scroll: int = 0
+
+    def __post_init__(self) -> None:
+        self.shape = Shape(seen=self.seen, comments=self.comments)
+
+    def show(self, diff: ChangeDiff | None) -> None:
+        """Show another diff, or the same one grown; the cursor stays on its hunk."""
+        key = self.key
+        self.diff = diff
+        if diff is None:
+            self.places, self.heads, self.cursor, self._top, self.anchor = [], [], 0, 0, None
+            return
+        self.lay_out()
+        found = (i for i in self.heads if self.key_of(self.places[i]) == key)
+        if key:
+            self.cursor = next(found, self.cursor)
+        else:
+            self.cursor = next(iter(self.heads), 0)
+
+    def lay_out(self) -> None:
+        """Lay the diff out anew; the cursor stays where it was, or on its hunk."""
+        if self.diff is None:
+            return
+        here = self.places[self.cursor] if self.places else None
+        self.places = lay_out(self.diff, self.shape)
+        self.heads = [i for i, place in enumerate(self.places) if place.part is Part.HUNK]
+        self.cursor = min(self.cursor, max(len(self.places) - 1, 0))
+        if here is not None:
+            near = [i for i, place in enumerate(self.places) if place[:4] == here[:4]]
+            same_hunk = [i for i, place in enumerate(self.places) if place[1:3] == here[1:3]]
+            self.cursor = next(iter(near or same_hunk), self.cursor)
+
+    def set_split(self, *, is_split: bool) -> None:
+        """Both sides beside each other, or one under the other."""
+        if is_split != self.shape.is_split:
+            self.shape.is_split = is_split
+            self.lay_out()
+
+    def set_left_out(self, keys: Sequence[str]) -> None:
+        """These stay behind when the change lands."""
+        if self.shape.left_out != frozenset(keys):
+            self.shape.left_out = frozenset(keys)
+            self.lay_out()
+
+    def set_context(self, lines: int) -> None:
+        """So many lines round every change, as far as the diff has them."""
+        self.shape.context = max(min(lines, _MOST_CONTEXT), 0)
+        self.lay_out()
+
+    def toggle(self, flag: str) -> None:
+        """Turn one of the shape's flags."""
+        setattr(self.shape, flag, not getattr(self.shape, flag))
+        self.lay_out()
+
+    def scroll(self, by: int) -> None:
+        """Move the code sideways."""
+        self._scroll = max(min(self._scroll + by, _MOST_SCROLL), 0)
+
+    # Where.
+
+    @property
+    def place(self) -> Place | None:
+        """The row under the cursor."""
+        return self.places[self.cursor] if self.places else None
+
+    @property
+    def file(self) -> int:
+        """The file under the cursor."""
+        return self.place.file if self.place else 0
+
+    def key_of(self, place: Place) -> str:
+        if self.diff is None or place.hunk < 0 or place.file >= len(self.diff.keys):
+            return ""
+        keys = self.diff.keys[place.file]
+        return keys[place.hunk] if place.hunk < len(keys) else ""
+
+    @property
+    def key(self) -> str:
+        """The key of the hunk under the cursor; empty where there is none."""
+        return self.key_of(self.place) if self.place else ""
+
+    def _file_hunk(self, place: Place) -> tuple[FileDiff, Hunk] | None:
+        if self.diff is None or place.hunk < 0:
+            return None
+        file = self.diff.files[place.file]
+        return file, file.hunks[place.hunk]
+
+    def _line(self, place: Place) -> DiffLine | None:
+        found = self._file_hunk(place)
+        if found is None or place.part not in {Part.LINE, Part.PAIR}:
+            return None
+        index = place.other if place.part is Part.PAIR and place.other >= 0 else place.line
+        return found[1].lines[index]
+
+    @property
+    def path_and_line(self) -> str:
+        """`src/a.py:88` of the line under the cursor."""
+        place = self.place
+        if place is None or self.diff is None:
+            return ""
+        line = self._line(place)
+        number = (line.new or line.old) if line else None
+        return self.diff.files[place.file].path + (f":{number}" if number else "")
+
+    def range(self) -> list[str]:
+        """The lines that are selected: from the anchor to the cursor, or the one under it."""
+        start, end = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))
+        lines = [self._line(place) for place in self.places[start : end + 1]]
+        return [line.text for line in lines if line is not None]
+
+    def spot(self) -> Comment | None:
+        """Where a comment would stand: the last line of the range, or the hunk's first one."""
+        place = self.place
+        found = self._file_hunk(place) if place else None
+        if place is None or found is None:
+            return None
+        file, hunk = found
+        line = place.other if place.part is Part.PAIR and place.other >= 0 else max(place.line, 0)
+        given = hunk.lines[line]
+        code = "\n".join(self.range()) or given.text
+        number = given.new or given.old or 0
+        return Comment(file.path, self.key, line, number, code, "")
+
+    # Moving.
+
+    def move(self, by: int) -> None:
+        """So many rows down or up; blank rows and comments are passed over."""
+        step = 1 if by > 0 else -1
+        at = max(min(self.cursor + by, len(self.places) - 1), 0)
+        while 0 < at < len(self.places) - 1 and self.places[at].part in _SKIPPED:
+            at += step
+        if self.places and self.places[at].part not in _SKIPPED:
+            self.cursor = at
+
+    def to_part(self, part: Part, by: int) -> bool:
+        """To the next head of a hunk or a file."""
+        if part is Part.HUNK:
+            return self._to(self.heads, by)
+        return self._to([i for i, place in enumerate(self.places) if place.part is part], by)
+
+    def to_new(self, by: int) -> bool:
+        """To the next hunk that was not seen."""
+        return self._to([i for i in self.heads if self.key_of(self.places[i]) not in self.seen], by)
+
+    def _to(self, rows: list[int], by: int) -> bool:
+        ahead = [row for row in rows if (row - self.cursor) * by > 0]
+        if not ahead:
+            return False
+        self.cursor = ahead[0] if by > 0 else ahead[-1]
+        return True
+
+    def to_file(self, index: int) -> None:
+        """To a file's head."""
+        heads = [
+            i
+            for i, place in enumerate(self.places)
+            if place.part is Part.FILE and place.file == index
+        ]
+        self.cursor = next(iter(heads), self.cursor)
+
+    def to_place(self, text: str) -> None:
+        """To `src/a.py:88`, or to the file where the line is not in the diff."""
+        path, _, number = text.partition(":")
+        if self.diff is None:
+            return
+        files = [i for i, file in enumerate(self.diff.files) if file.path.endswith(path)]
+        if not files:
+            return
+        self.to_file(files[0])
+        wanted = int(number) if number.isdigit() else -1
+        for index, place in enumerate(self.places):
+            line = self._line(place) if place.file == files[0] else None
+            if line is not None and line.new == wanted:
+                self.cursor = index
+                return
+
+    # Searching.
+
+    def search(self, query: str) -> None:
+        """Look for a text; whatever is folded and has it is unfolded. Capitals count if given."""
+        self.query = query
+        if self.diff is None or not query:
+            return
+        for file, keys in zip(self.diff.files, self.diff.keys, strict=True):
+            found = [key for key, hunk in zip(keys, file.hunks, strict=True) if self._has(hunk)]
+            self.shape.open_hunks.update(found)
+            if found and self.shape.is_folded_file(file):
+                self.shape.folded_files.symmetric_difference_update({file.path})
+        self.lay_out()
+
+    def _has(self, hunk: Hunk) -> bool:
+        return any(self._is_hit(line.text) for line in hunk.lines)
+
+    def _is_hit(self, text: str) -> bool:
+        return self.query in (text if self.query != self.query.casefold() else text.casefold())
+
+    def to_hit(self, by: int) -> bool:
+        """To the next line that has what is searched for."""
+        return bool(self.query) and self._to(self._hits(), by)
+
+    def hits(self) -> int:
+        """How many lines have it."""
+        return len(self._hits())
+
+    def _hits(self) -> list[int]:
+        found = []
+        for index, place in enumerate(self.places):
+            line = self._line(place)
+            if line is not None and self._is_hit(line.text):
+                found.append(index)
+        return found
+
+    def known_keys(self) -> frozenset[str]:
+        """Every hunk that is there."""
+        return (
+            frozenset(key for keys in self.diff.keys for key in keys) if self.diff else frozenset()
+        )
+
+    def toggle_fold(self) -> None:
+        """Fold or unfold the file or the hunk under the cursor."""
+        place = self.place
+        if place is None or self.diff is None:
+            return
+        if place.part is Part.FILE:
+            self.shape.folded_files.symmetric_difference_update({self.diff.files[place.file].path})
+        elif self.key:
+            self.shape.open_hunks.symmetric_difference_update({self.key})
+        self.lay_out()
+
+    # Drawing.
+
+    @property
+    def seen_rows(self) -> tuple[int, int]:
+        """The first and the last row of the layout that are on screen."""
+        return self._top, self._bottom
+
+    def draw(self, cells: int, height: int) -> list[Row]:
+        """The rows on screen, the cursor among them."""
+        if self.diff is None:
+            return [fit((), cells)] * height
+        painter = DiffPainter(
+            diff=self.diff,
+            shape=self.shape,
+            scroll=self._scroll,
+            shows_blanks=self.shows_blanks,
+            query=self.query,
+        )
+        self._keep_in_sight(cells, height)
+        low, high = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))
+        rows: list[Row] = []
+        index = self._top
+        while index < len(self.places) and len(rows) < height:
+            rows += painter.rows(self.places[index], cells, is_here=low <= index <= high)
+            index += 1
+        self._bottom = index - 1
+        return [*rows[:height], *[fit((), cells)] * (height - len(rows))]
+
+    def _keep_in_sight(self, cells: int, height: int) -> None:
+        self._top = max(min(self._top, self.cursor, len(self.places) - 1), 0)
+        needed = sum(
+            self._rows_of(place, cells) for place in self.places[self._top : self.cursor + 1]
+        )
+        while needed > height and self._top < self.cursor:
+            needed -= self._rows_of(self.places[self._top], cells)
+            self._top += 1
+
+    def _rows_of(self, place: Place, cells: int) -> int:
+        if place.part is not Part.COMMENT:
+            return 1
+        return len(comment_rows(self.comments[place.other], cells, is_stale=place.hunk < 0))

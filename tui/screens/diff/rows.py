@@ -1,0 +1,243 @@
+"""The rows of a diff, inked: heads of files and hunks, lines with changed words, comments."""
+
+import re
+from dataclasses import dataclass
+
+from engine.messages.diffs import ChangeDiff, FileDiff, Hunk, Sign
+from tui.ink import (
+    BOLD,
+    LINE,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    cut_row,
+    fit,
+    grounded,
+    row_width,
+    slice_row,
+    spread,
+    width_of,
+    words,
+)
+from tui.kit.syntax import Piece, code, inked_change
+from tui.kit.wording import Marks, changed_words, pairs
+from tui.screens.diff.layout import Part, Place, Shape, left_out_of, seen_of
+from tui.words.comments import Comment
+from tui.words.cutting import cut_end, cut_path, wrap
+from tui.words.figures import MINUS, some
+
+_STRETCH = 100
+"""So many lines are lexed at once."""
+_NUMBER = 5
+_GROUNDS = {Sign.ADDED: Role.ADDED_GROUND, Sign.REMOVED: Role.REMOVED_GROUND, Sign.KEPT: None}
+_WORDS = {Sign.ADDED: Role.ADDED_WORD, Sign.REMOVED: Role.REMOVED_WORD}
+_SIGNS = {
+    Sign.ADDED: ("+", Ink(Role.ADDED, Role.ADDED_GROUND, bold=True)),
+    Sign.REMOVED: (MINUS, Ink(Role.REMOVED, Role.REMOVED_GROUND, bold=True)),
+    Sign.KEPT: (" ", TEXT),
+}
+
+
+@dataclass(kw_only=True)
+class DiffPainter:
+    """Inks rows of one diff. `scroll` is how far code is moved to the left."""
+
+    diff: ChangeDiff
+    shape: Shape
+    scroll: int = 0
+    shows_blanks: bool = False
+    query: str = ""
+
+    def rows(self, place: Place, cells: int, *, is_here: bool) -> list[Row]:
+        """The rows of a place; only a comment, or a wrapped line, has more than one."""
+        rows = self._drawn(place, cells)
+        return [_pointed(row) for row in rows] if is_here else rows
+
+    def _drawn(self, place: Place, cells: int) -> list[Row]:
+        file = self.diff.files[place.file]
+        match place.part:
+            case Part.FILE:
+                return [self._file_row(place, file, cells)]
+            case Part.NOTE:
+                note = file.note or f"{file.kind}, nothing to show line by line"
+                return [fit(words(f"   {note}"), cells)]
+            case Part.HUNK:
+                return [self._hunk_row(place, file, cells)]
+            case Part.LINE:
+                return [self._unified(file, place, cells)]
+            case Part.PAIR:
+                return [self._beside(place, cells)]
+            case Part.COMMENT:
+                comment = self.shape.comments[place.other]
+                return comment_rows(comment, cells, is_stale=place.hunk < 0)
+            case Part.BLANK:
+                return [fit((), cells)]
+
+    def _file_row(self, place: Place, file: FileDiff, cells: int) -> Row:
+        seen, whole = seen_of(self.diff, place.file, self.shape.seen)
+        name = f"{file.old_path} → {file.path}" if file.old_path else file.path
+        left = words(Span(f" {cut_path(name, cells - 30)}", BOLD), f"  {file.kind}")
+        if self.shape.is_folded_file(file):
+            why = "generated, " if file.is_generated else "huge, " if file.is_huge else ""
+            left = words(*left, f"  ► {why}folded")
+        elif file.is_generated:
+            left = words(*left, "  generated")
+        out = left_out_of(self.diff, place.file, self.shape.left_out)
+        if out:
+            left = words(*left, Span(f"  ✗ {out} left out", Ink(Role.REMOVED, bold=True)))
+        right = words(
+            *_counts(file.added, file.removed),
+            f"   {seen} of {some(whole, 'hunk')} seen " if whole else "",
+        )
+        return spread(left, right, cells)
+
+    def _hunk_row(self, place: Place, file: FileDiff, cells: int) -> Row:
+        hunk = file.hunks[place.hunk]
+        key = self.diff.keys[place.file][place.hunk]
+        is_out = key in self.shape.left_out
+        is_seen = key in self.shape.seen or is_out
+        mark = Span("✓ seen", MUTED) if is_seen else Span("○ new ", TEXT)
+        if is_out:
+            mark = Span("✗ left out", Ink(Role.REMOVED, bold=True))
+        where = hunk.where or f"line {hunk.lines[0].new or hunk.lines[0].old or 1}"
+        note = "  only white space" if hunk.is_blank_only else ""
+        left = words(" ", mark, "  ", Span(where, MUTED if is_seen else BOLD), note)
+        right = words(
+            f"hunk {place.hunk + 1} of {len(file.hunks)}  ", *_counts(hunk.added, hunk.removed), " "
+        )
+        return spread(left, right, cells)
+
+    def _unified(self, file: FileDiff, place: Place, cells: int) -> Row:
+        line = file.hunks[place.hunk].lines[place.line]
+        numbers = f" {_number(line.old)} {_number(line.new)} "
+        ground = _GROUNDS[line.sign]
+        sign, ink = _SIGNS[line.sign]
+        room = cells - len(numbers) - 4
+        code = self._code(file, place.hunk, place.line, room)
+        body = fit((Span(f" {sign} ", ink), *code), room + 4, Ink(ground=ground))
+        return (Span(numbers, MUTED), *body)
+
+    def _beside(self, place: Place, cells: int) -> Row:
+        width = (cells - 3) // 2
+        left = self._side(place, place.line, width, is_old=True)
+        right = self._side(place, place.other, cells - 3 - width, is_old=False)
+        return (*left, Span(" │ ", LINE), *right)
+
+    def _side(self, place: Place, line: int, cells: int, *, is_old: bool) -> Row:
+        file = self.diff.files[place.file]
+        if line < 0:
+            return (Span("╱" * cells, LINE),)  # noqa: RUF001 - the sign for "no line here"
+        given = file.hunks[place.hunk].lines[line]
+        number = _number(given.old if is_old else given.new)
+        sign, ink = _SIGNS[given.sign]
+        room = cells - _NUMBER - 5
+        code = self._code(file, place.hunk, line, room)
+        body = fit(
+            (Span(f" {sign} ", ink), *code), cells - _NUMBER - 1, Ink(ground=_GROUNDS[given.sign])
+        )
+        return (Span(f" {number} ", MUTED), *body)
+
+    def _code(self, file: FileDiff, hunk: int, line: int, cells: int) -> Row:
+        """The code of a line with syntax and changed words, moved sideways, cut at the edge."""
+        given = file.hunks[hunk].lines[line]
+        ground = _GROUNDS[given.sign]
+        marks = self._marks(file.hunks[hunk], line)
+        word = _WORDS.get(given.sign, Role.PANEL)
+        row = code(self._pieces(file, hunk, line), marks, ground, word)
+        if self.shows_blanks:
+            row = tuple(Span(span.text.replace(" ", "·"), span.ink) for span in row)
+        if self.query:
+            row = lit(row, self.query)
+        if self.scroll:
+            row = slice_row(row, self.scroll, row_width(row))
+        return cut_row(row, cells)
+
+    def _pieces(self, file: FileDiff, hunk: int, line: int) -> tuple[Piece, ...]:
+        start = line - line % _STRETCH
+        stretch = file.hunks[hunk].lines[start : start + _STRETCH]
+        signs, texts = tuple(each.sign for each in stretch), tuple(each.text for each in stretch)
+        return inked_change(file.path, signs, texts)[line - start]
+
+    def _marks(self, hunk: Hunk, line: int) -> Marks:
+        given = hunk.lines[line]
+        if given.sign is Sign.KEPT:
+            return ()
+        other = _pairs_of(hunk).get(line)
+        if other is None:
+            return ()
+        if given.sign is Sign.REMOVED:
+            return changed_words(given.text, hunk.lines[other].text)[0]
+        return changed_words(hunk.lines[other].text, given.text)[1]
+
+
+def _pairs_of(hunk: Hunk) -> dict[int, int]:
+    """The pairs of a hunk, kept beside it: a hunk is frozen, and asked for once per line."""
+    found: dict[int, int] | None = hunk.__dict__.get("_pairs")
+    if found is None:
+        found = hunk.__dict__["_pairs"] = pairs(hunk.lines)
+    return found
+
+
+def lit(row: Row, query: str) -> Row:
+    """The row with every hit of what is searched for filled."""
+    text = "".join(span.text for span in row)
+    flags = 0 if query != query.casefold() else re.IGNORECASE
+    fill = Ink(Role.ON_WAITING, Role.WAITING_FILL, bold=True)
+    lit_row: list[Span] = []
+    at = 0
+    for found in re.finditer(re.escape(query), text, flags):
+        start, end = width_of(text[: found.start()]), width_of(text[: found.end()])
+        lit_row += [*slice_row(row, at, start), Span(found[0], fill)]
+        at = end
+    return (*lit_row, *slice_row(row, at, row_width(row))) if lit_row else row
+
+
+def comment_rows(comment: Comment, cells: int, *, is_stale: bool = False) -> list[Row]:
+    """A comment in its box under the line it is about."""
+    width = max(min(cells - 16, 80), 20)
+    ink = Ink(Role.ACCENT)
+    lead = Span(" " * 12)
+    state = "sent" if comment.is_sent else "not sent yet"
+    state = f"{state}, the code has changed since" if is_stale else state
+    title = f" you, line {comment.number} "
+    rows: list[Row] = [(lead, Span(f"╭─{title}{'─' * (width - len(title) - 3)}╮", ink))]
+    if is_stale:
+        quoted = cut_end(comment.code.split("\n")[0].strip(), width - 4)
+        rows.append(
+            (lead, Span("│ ", ink), *fit((Span(quoted, MUTED),), width - 4), Span(" │", ink))
+        )
+    rows += [
+        (lead, Span("│ ", ink), *fit((Span(text, TEXT),), width - 4), Span(" │", ink))
+        for text in wrap(comment.text, width - 4)
+    ]
+    rows.append(
+        (
+            lead,
+            Span(f"╰{'─' * (width - len(state) - 5)} ", ink),
+            Span(state, MUTED),
+            Span(" ─╯", ink),
+        )
+    )
+    return [fit(row, cells) for row in rows]
+
+
+def _pointed(row: Row) -> Row:
+    """The row under the cursor: a bar in its first cell, and a ground where it has none."""
+    rest = slice_row(row, 1, row_width(row))
+    return grounded((Span("▌", Ink(Role.FOCUS)), *rest), Role.SELECTION)
+
+
+def _counts(added: int, removed: int) -> Row:
+    row: list[Span] = []
+    if added:
+        row.append(Span(f"+{added}", Ink(Role.ADDED)))
+    if removed:
+        row += [Span(" " if added else ""), Span(f"{MINUS}{removed}", Ink(Role.REMOVED))]
+    return tuple(row)
+
+
+def _number(number: int | None) -> str:
+    return str(number if number is not None else "").rjust(_NUMBER - 1)

@@ -1,0 +1,108 @@
+"""What a reviewer writes into a diff, and how it comes to the agent."""
+
+from collections.abc import Callable
+
+from engine.messages.commands import BeginFrom, RetryWorker, Steer
+from engine.messages.results import WorkerView
+from engine.phases import Phase
+from tui.kit.session import Undoable
+from tui.kit.textbox import Writing
+from tui.screens.diff.moves import DiffMoves
+from tui.words.comments import Comment
+from tui.words.figures import some
+
+_TAKES_FEEDBACK = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.FAILED, Phase.CANCELLED})
+
+
+class DiffSays(DiffMoves):
+    """Comments on lines and ranges, kept until all of them are sent together."""
+
+    def about(self) -> str:
+        """The run and the worker whose change it is."""
+        worker = self.session.worker_view
+        return f"{self.run_id}/{worker.worker}" if worker else ""
+
+    def do_comment(self) -> None:
+        """On the line or range; a comment that stands there unsent is opened again."""
+        spot = self.pane.spot()
+        if spot is None:
+            self.say_refused(self.key_of("comment"), "there is no line under the cursor")
+            return
+        old = self._pending_at(spot)
+        note = "kept until you send all of them"
+        title = f"comment on {self.pane.path_and_line}"
+        if old is not None:
+            note = "an empty one takes it away"
+        writing = Writing(
+            title,
+            note,
+            lambda text: self._comment(spot, old, text),
+            key=title,
+            may_be_empty=old is not None,
+        )
+        self.write(writing, old.text if old else "")
+
+    def _pending_at(self, spot: Comment) -> Comment | None:
+        at = (self.about(), spot.key, spot.line)
+        pending = (c for c in self.session.comments if not c.is_sent)
+        return next((c for c in pending if (c.about, c.key, c.line) == at), None)
+
+    def _comment(self, spot: Comment, old: Comment | None, text: str) -> None:
+        before = list(self.session.comments)
+        after = [comment for comment in before if comment is not old]
+        if text:
+            after.append(spot._replace(text=text, about=self.about()))
+        self._set_comments(after)
+        self.pane.anchor = None
+        said = "the comment" if text else "taking the comment away"
+        self.session.remember(
+            Undoable(said, self._setter(before), self._setter(after)),
+        )
+
+    def _setter(self, comments: list[Comment]) -> Callable[[], None]:
+        return lambda: self._set_comments(comments)
+
+    def _set_comments(self, comments: list[Comment]) -> None:
+        self.session.comments[:] = comments
+        self.pane.lay_out()
+
+    def do_send(self) -> None:
+        """All pending comments go to the agent: at once where it runs, else with a retry."""
+        worker, about = self.session.worker_view, self.about()
+        pending = [c for c in self.session.comments if c.about == about and not c.is_sent]
+        if not pending or worker is None:
+            self.say_refused(self.key_of("send"), "no comment is pending")
+            return
+        known = self.pane.known_keys()
+        text = "\n\n".join(_as_words(each, is_stale=each.key not in known) for each in pending)
+        command = self._carrier(worker, text)
+        if command is None:
+            self.say_refused(self.key_of("send"), f"{worker.worker} can take no comments now")
+            return
+
+        def sent() -> None:
+            self._set_comments(
+                [c._replace(is_sent=True) if c in pending else c for c in self.session.comments]
+            )
+
+        self.send(command, f"{some(len(pending), 'comment')} sent to {worker.worker}", sent)
+
+    def _carrier(self, worker: WorkerView, text: str) -> Steer | RetryWorker | None:
+        if worker.phase is Phase.RUNNING:
+            return Steer(worker=worker.worker, run=self.run_id, text=text)
+        if worker.phase in _TAKES_FEEDBACK:
+            return RetryWorker(
+                worker=worker.worker,
+                run=self.run_id,
+                mode=BeginFrom.CONTINUE,
+                feedback=text,
+                seen=self.seen(worker),
+            )
+        return None
+
+
+def _as_words(comment: Comment, *, is_stale: bool) -> str:
+    """A comment as an agent reads it: where, the code, what is said of it."""
+    code = "\n".join(f"> {line}" for line in comment.code.split("\n"))
+    stale = " (as it was when this was written)" if is_stale else ""
+    return f"{comment.path}:{comment.number}{stale}\n{code}\n{comment.text}"

@@ -1,0 +1,1 @@
+"""Show all workers of a run, those that need a human first."""

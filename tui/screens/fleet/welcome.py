@@ -1,0 +1,75 @@
+"""Before the first run: the plait, the ways to begin, and what is known of this machine."""
+
+from math import sin, tau
+
+from tui.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, fit, words
+from tui.kit.meters import heading
+from tui.words.figures import memory
+from tui.words.scene import Scene
+
+_STRANDS = (Role.ACCENT, Role.FOCUS, Role.ACCENT_DEEP)
+_PERIOD = 21.0
+_PIXELS = 8
+_WIDEST = 63
+_THICK = 1.25
+_WAYS = (
+    ("plait demo", "a sample repository, no key needed"),
+    ('plait run "Fix the bug"', "one prompt, any agent; -n 3 for candidates"),
+    ("plait init", "writes a plait.yaml to begin with"),
+)
+
+
+def plait(cells: int) -> list[Row]:
+    """Three strands woven into one, two pixels to a cell."""
+    grid = [[_strand(x, y) for x in range(cells)] for y in range(_PIXELS)]
+    return [
+        tuple(_half_block(grid[y][x], grid[y + 1][x]) for x in range(cells))
+        for y in range(0, _PIXELS, 2)
+    ]
+
+
+def _strand(x: int, y: int) -> Role | None:
+    """Which strand is in front at a pixel, if any: they change places, each over the next."""
+    best: tuple[float, Role] | None = None
+    for place, role in enumerate(_STRANDS):
+        turn = tau * (x / _PERIOD + place / len(_STRANDS))
+        middle = (_PIXELS - 1) / 2 + sin(turn) * (_PIXELS / 2 - _THICK)
+        depth = sin(2 * turn)
+        if abs(y - middle) <= _THICK and (best is None or depth > best[0]):
+            best = (depth, role)
+    return best[1] if best else None
+
+
+def _half_block(upper: Role | None, lower: Role | None) -> Span:
+    if upper and lower:
+        return Span("▀", Ink(upper, lower))
+    if upper:
+        return Span("▀", Ink(upper))
+    return Span("▄", Ink(lower)) if lower else Span(" ")
+
+
+def welcome(scene: Scene, cells: int, height: int) -> list[Row]:
+    """The page that a repository without runs shows."""
+    width = min(_WIDEST, cells - 6)
+    lead = Span(" " * ((cells - width) // 2))
+    art = [] if scene.is_plain or height < 14 else [*plait(width), ()]  # noqa: PLR2004 - text comes first
+    rows: list[Row] = [
+        (),
+        *art,
+        words(Span("No run yet in this repository. ", BOLD), "Start one of these ways:"),
+        (),
+    ]
+    for command, note in _WAYS:
+        rows.append(words(*fit((Span(f"  {command}", KEY),), 28), note))
+    machine = scene.view.machine
+    rows += [(), heading("THIS MACHINE", width)]
+    size = (
+        f"{machine.cores} cores, {memory(machine.memory_mb)}"
+        if machine.memory_mb
+        else f"{machine.cores} cores"
+    )
+    rows.append(words(Span("✓ ", Ink(Role.DONE)), Span(size, TEXT)))
+    rows.append(
+        words(Span("plait doctor", KEY), " says what it can enforce, and which agents it has")
+    )
+    return [(lead, *row) for row in rows]

@@ -1,0 +1,1 @@
+"""Show everything that waits for a human."""

@@ -1,0 +1,274 @@
+"""Inbox: everything that waits for a human, and the thing under the cursor in full."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.messages.events import Answered
+from engine.messages.results import StepView, WorkerView
+from engine.phases import Phase
+from tui.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    fit,
+    grounded,
+    row_width,
+    spread,
+    words,
+)
+from tui.kit.cards import hints_of
+from tui.kit.lists import cursor_row
+from tui.kit.meters import heading
+from tui.kit.tiles import line_ink
+from tui.words.cutting import cut_end, wrap
+from tui.words.figures import clock, lasting, some
+from tui.words.looks import WALLS, chip, glyph, look_of
+from tui.words.said import (
+    cause_text,
+    change_text,
+    check_text,
+    edits_text,
+    hit_figure,
+    now_text,
+    telling,
+)
+from tui.words.scene import Scene
+from tui.words.standing import name_of, step_of, waits_since
+
+LIST_CELLS = 44
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detail:
+    """What waits, in full: its rows, and how many of them are the question itself."""
+
+    rows: tuple[Row, ...]
+    question_rows: int = 0
+
+
+def inbox_subject(items: Sequence[WorkerView], scene: Scene, cells: int) -> Row:
+    """Row 1: how many wait, how long the oldest has waited, how many hold a slot."""
+    if not items:
+        return words(" nothing waits for you")
+    oldest = min(waits_since(worker) for worker in items)
+    holding = sum(worker.phase.holds_slot for worker in items)
+    left = words(
+        Span(f" {len(items)}", Ink(Role.WAITING, bold=True)),
+        " wait for you   oldest ",
+        Span(lasting(scene.now - oldest), TEXT),
+        f"   {holding} {'holds' if holding == 1 else 'hold'} a slot" if holding else "",
+    )
+    answered = sum(isinstance(told.event, Answered) for told in scene.told)
+    return spread(left, words(f"{answered} answered " if answered else ""), cells)
+
+
+def item_list(
+    items: Sequence[WorkerView],
+    scene: Scene,
+    focused: str,
+    cells: int,
+    *,
+    put_off: frozenset[str],
+    is_tight: bool = False,
+) -> tuple[list[Row], list[tuple[str, int]]]:
+    """The list at the left, and at which row each item stands; `is_tight`: one row an item."""
+    now = [worker for worker in items if worker.worker not in put_off]
+    later = [worker for worker in items if worker.worker in put_off]
+    rows: list[Row] = []
+    places: list[tuple[str, int]] = []
+    for title, role, group in (("NOW", Role.WAITING, now), ("LATER", Role.MUTED, later)):
+        if not group:
+            continue
+        rows.append(heading(title, cells, role, figure=str(len(group))))
+        for worker in group:
+            places.append((worker.worker, len(rows)))
+            is_focused = worker.worker == focused
+            if is_tight:
+                rows.append(_item_row(worker, scene, cells, is_focused=is_focused))
+            else:
+                rows += [*_item_rows(worker, scene, cells, is_focused=is_focused), ()]
+    return [*rows, *[()] * is_tight, *_answered_rows(scene, cells)], places
+
+
+def _title(worker: WorkerView, scene: Scene, *, is_focused: bool) -> tuple[Row, Row]:
+    """Who waits, and for how long."""
+    age = Span(lasting(scene.now - waits_since(worker)), BOLD if is_focused else MUTED)
+    mark = Span("■", Ink(Role.ACCENT)) if worker.worker in scene.marks else Span(" ")
+    name = name_of(worker, _step(scene, worker))
+    return (mark, glyph(look_of(worker)), Span(" "), *name), (age, Span(" "))
+
+
+def _item_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> Row:
+    """Who, what and how long in one row; what is wanted is cut first."""
+    who, age = _title(worker, scene, is_focused=is_focused)
+    room = max(cells - 1 - row_width(who) - row_width(age) - 4, 0)
+    said = cut_end(now_text(worker, _step(scene, worker), scene.now, room), room)
+    ink = TEXT if is_focused else MUTED
+    return cursor_row(
+        spread((*who, Span(f"  {said}", ink)), age, cells - 1), cells, is_focused=is_focused
+    )
+
+
+def _item_rows(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> list[Row]:
+    step = _step(scene, worker)
+    first = spread(*_title(worker, scene, is_focused=is_focused), cells - 1)
+    said = cut_end(now_text(worker, step, scene.now, cells - 6), cells - 6)
+    second = (Span("   "), Span(said, TEXT if is_focused else MUTED))
+    return [cursor_row(row, cells, is_focused=is_focused) for row in (first, second)]
+
+
+def _answered_rows(scene: Scene, cells: int) -> list[Row]:
+    answered = [told for told in scene.told if isinstance(told.event, Answered)]
+    if not answered:
+        return []
+    rows: list[Row] = [heading("ANSWERED", cells, figure=str(len(answered)))]
+    for told in reversed(answered[-6:]):
+        event = told.event
+        if isinstance(event, Answered):
+            mark = (
+                Span("✗ ", Ink(Role.FAILED))
+                if event.answer.startswith("deny")
+                else Span("✓ ", Ink(Role.DONE))
+            )
+            when = f"  {clock(told.at, scene.now)[:5]} "
+            rows.append(
+                fit(words(when, mark, cut_end(event.answer, 14), f"  {event.worker}"), cells)
+            )
+    return rows
+
+
+def _step(scene: Scene, worker: WorkerView) -> StepView:
+    if scene.run is None:
+        raise LookupError("a worker without a run")
+    return step_of(scene.run, worker)
+
+
+def nothing_waits(scene: Scene) -> list[Row]:
+    """What is true, what goes on meanwhile, and the key that leads on."""
+    rows: list[Row] = [(), words(Span("  Nothing waits for you.", BOLD))]
+    if scene.run:
+        live = sum(worker.is_live for worker in scene.run.workers)
+        settled = sum(worker.phase.is_settled for worker in scene.run.workers)
+        counts = words(
+            Span("  ● ", Ink(Role.RUNNING)),
+            Span(f"{live} work", TEXT),
+            Span("   ✓ ", Ink(Role.DONE)),
+            Span(f"{settled} settled", TEXT),
+        )
+        rows.append(counts)
+    rows.append(words("  ", Span(scene.key("go_fleet"), KEY), " back to the fleet"))
+    return rows
+
+
+def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
+    """Everything a human needs to answer: the thing itself, its fences, what came before."""
+    step = _step(scene, worker)
+    what = _what(worker)
+    age = Span(lasting(scene.now - waits_since(worker)), BOLD)
+    head = spread(
+        (chip(look_of(worker)), Span(" "), *name_of(worker, step), Span(f" {what}", MUTED)),
+        (age,),
+        cells,
+    )
+    rows: list[Row] = [head, ()]
+    if worker.questions and not worker.phase.is_settled:
+        rows += _question_rows(worker, cells)
+    else:
+        rows += _evidence_rows(worker, cells)
+    asked = len(rows)
+    rows += _touch_rows(worker, cells) if worker.questions else []
+    rows += _before_rows(worker, cells)
+    rows += [heading("ANSWER", cells, Role.TEXT), *_answer_rows(worker, step, scene)]
+    return Detail(rows=tuple(rows), question_rows=asked if worker.questions else 0)
+
+
+def _what(worker: WorkerView) -> str:
+    if worker.questions and not worker.phase.is_settled:
+        more = f", and {len(worker.questions) - 1} more" if len(worker.questions) > 1 else ""
+        return ("for permission" if worker.questions[0].is_permission else "a question") + more
+    if worker.phase is Phase.FAILED:
+        return cause_text(worker)
+    return f"attempt {worker.attempt} of {worker.attempts_allowed}"
+
+
+def _question_rows(worker: WorkerView, cells: int) -> list[Row]:
+    """The question in full, on a ground of its own."""
+    question = worker.questions[0]
+    lines = question.text.strip().split("\n")
+    shown: list[Row] = [()]
+    for place, line in enumerate(lines):
+        ink = BOLD if place == 0 else TEXT
+        shown += [(Span("  "), Span(piece, ink)) for piece in wrap(line, cells - 4)]
+    shown += [words("  ► ", Span(choice, TEXT)) for choice in question.choices]
+    shown.append(())
+    return [*(grounded(fit(row, cells), Role.SURFACE) for row in shown), ()]
+
+
+def _evidence_rows(worker: WorkerView, cells: int) -> list[Row]:
+    rows: list[Row] = []
+    if worker.limit_hit:
+        rows.append(words("limit   ", Span(hit_figure(worker), Ink(Role.LIMIT, bold=True))))
+    if worker.change:
+        rows.append(words("change  ", *change_text(worker)))
+    rows.append(words("check   ", *check_text(worker)))
+    rows += [words("in      ", Span(path, TEXT)) for path in worker.conflicts[:12]]
+    if len(worker.conflicts) > 12:  # noqa: PLR2004 - the same dozen
+        rows.append(words(f"        and {some(len(worker.conflicts) - 12, 'file')} more"))
+    if worker.in_the_way:
+        said = f"edits of yours in {edits_text(worker)} are in the way"
+        rows.append(words("landing ", Span(said, Ink(Role.LIMIT, bold=True))))
+    for index, line in enumerate(wrap(telling(worker.error), cells - 8, 6) if worker.error else ()):
+        rows.append(words("said    " if index == 0 else "        ", Span(line, TEXT)))
+    return [*rows, ()]
+
+
+def _touch_rows(worker: WorkerView, cells: int) -> list[Row]:
+    """How it is fenced in: what a yes could reach at most."""
+    rows: list[Row] = [heading("WHAT IT COULD TOUCH", cells)]
+    for held in worker.enforcement:
+        wall = Span(WALLS[held.level], TEXT)
+        rows.append(
+            words(
+                f"  {held.dimension:<10} ",
+                wall,
+                " ",
+                Span(f"{held.value or held.mechanism:<22}", TEXT),
+                str(held.level),
+            )
+        )
+    if not worker.enforcement:
+        rows.append(words("  nothing is known to hold it"))
+    return [*rows, ()]
+
+
+def _before_rows(worker: WorkerView, cells: int) -> list[Row]:
+    if not worker.last_lines:
+        return []
+    rows: list[Row] = [heading("JUST BEFORE", cells)]
+    rows += [
+        (Span("  "), Span(cut_end(line, cells - 2), line_ink(line)))
+        for line in worker.last_lines[-4:]
+    ]
+    return [*rows, ()]
+
+
+def _answer_rows(worker: WorkerView, step: StepView, scene: Scene) -> list[Row]:
+    rows = [
+        words("  ", Span(f"{hint.key:<3}", KEY), Span(hint.label, TEXT))
+        for hint in hints_of(worker, step, scene)
+    ]
+    if worker.questions:
+        rows.append(
+            words("  ", Span(f"{scene.key('steer'):<3}", KEY), Span("say something instead", TEXT))
+        )
+    rows.append(
+        words(
+            "  ", Span(f"{scene.key('pause'):<3}", KEY), Span("later", TEXT), "  it keeps waiting"
+        )
+    )
+    return rows

@@ -1,0 +1,289 @@
+"""Inbox: answers are given in place, and the next item comes under the cursor by itself."""
+
+from collections.abc import Callable, Sequence
+
+from engine.messages.commands import Command, RetryWorker
+from engine.messages.results import WorkerView
+from engine.phases import Phase
+from tui.controllers import ON_WORKERS, Deciding, Workers
+from tui.ink import KEY, TEXT, Page, Row, Span, Zone, fit, words
+from tui.kit.screen import Board
+from tui.kit.session import Session, Undoable
+from tui.screens.inbox.page import (
+    LIST_CELLS,
+    Detail,
+    detail,
+    inbox_subject,
+    item_list,
+    nothing_waits,
+)
+from tui.screens.worker.page import panes
+from tui.words.scene import Scene
+from tui.words.sentences import sentence_of
+from tui.words.standing import step_of
+
+_SIDE_BY_SIDE_FROM = 100
+_LIST_ROWS = 9
+_LEAST_FOR_LIST = 10
+
+
+class InboxScreen(Board):
+    """A list of what waits, and the whole of what is under the cursor."""
+
+    held = ON_WORKERS
+    kind = "inbox"
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.top = 0
+        self.read_to = 0
+        self.shown: Detail | None = None
+        self.room = 0
+        self._of = ""
+        self._at = 0
+        self._answered = ""
+        self.range_from = ""
+        self.is_zoomed = False
+
+    def on_screen_resume(self) -> None:
+        items = self.session.inbox()
+        if items and self.session.worker not in {worker.worker for worker in items}:
+            self.point_at(items[0].worker)
+        super().on_screen_resume()
+
+    def _current(self) -> WorkerView | None:
+        """The item under the cursor; the next one where a key of this console answered it.
+
+        One that somebody else has answered is gone, and the cursor rests on nothing until a key.
+        """
+        items = self.session.inbox()
+        names = [worker.worker for worker in items]
+        if self.session.worker in names:
+            self._at = names.index(self.session.worker)
+        elif names and self._answered == self.session.worker:
+            self._at = min(self._at, len(names) - 1)
+            self.point_at(names[self._at])
+        return next((w for w in items if w.worker == self.session.worker), None)
+
+    def send(self, command: Command, said: str, after: Callable[[], None] | None = None) -> None:
+        """Note that it was a key of this console that answered the item."""
+
+        def done() -> None:
+            self._answered = getattr(command, "worker", None) or ""
+            if after:
+                after()
+
+        super().send(command, said, done)
+
+    def point_at(self, worker: str) -> None:
+        super().point_at(worker)
+        self.top = self.read_to = 0
+
+    def why_not(self, idea: str) -> str:
+        if self._current() is None and idea in {
+            "yes",
+            "yes_wide",
+            "no",
+            "pause",
+            "open",
+            "mark",
+            "retry",
+        }:
+            waits = bool(self.session.inbox())
+            return "no item is under the cursor" if waits else "nothing waits for you"
+        return "" if idea == "pause" else super().why_not(idea)
+
+    # Drawing.
+
+    def subject(self, scene: Scene, cells: int) -> Row:
+        return inbox_subject(self.session.inbox(), scene, cells)
+
+    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+        here, items = self._current(), self.session.inbox()
+        if not items:
+            return Page(tuple(nothing_waits(scene)))
+        name = here.worker if here else ""
+        is_beside = cells >= _SIDE_BY_SIDE_FROM and not self.is_zoomed
+        list_cells = LIST_CELLS if is_beside else cells - 2
+        rows, places = item_list(
+            items,
+            scene,
+            name,
+            list_cells,
+            put_off=frozenset(self.session.put_off),
+            is_tight=not is_beside,
+        )
+        width = cells - LIST_CELLS - 5 if is_beside else cells - 4
+        self.shown = detail(here, scene, width) if here else self._gone()
+        has_list = height >= _LEAST_FOR_LIST and not self.is_zoomed
+        above = min(_LIST_ROWS, len(rows), height // 2) if has_list else 0
+        list_height = height if is_beside else above
+        self.room = height if is_beside else height - list_height
+        listed = self._listed(rows, places, name, list_height)
+        if above and not is_beside:
+            listed[-1:] = [()]
+        self.top = max(min(self.top, len(self.shown.rows) - self.room), 0)
+        seen = self._seen(self.shown, name)
+        zones = [
+            Zone(0, y, list_cells, 2 if is_beside else 1, f"worker:{name}")
+            for name, y in places
+            if y < list_height
+        ]
+        if is_beside:
+            left = [(*fit((), 1), *row) for row in listed]
+            drawn = panes(left, seen, cells, height, side_cells=width)
+            return Page(tuple(drawn), tuple(zones))
+        below = [*((*fit((), 1), *row) for row in listed), *((*fit((), 2), *row) for row in seen)]
+        return Page(tuple(below), tuple(zones))
+
+    def _gone(self) -> Detail:
+        """Say that what was under the cursor waits no more, and how to go on."""
+        worker = self.session.worker
+        said = f"{worker} no longer waits for you." if worker else "Nothing is under the cursor."
+        leads = words("  ", Span(self.key_of("down"), KEY), " goes to the next item.")
+        return Detail(rows=(words(Span(f"  {said}", TEXT)), leads))
+
+    def _listed(
+        self, rows: list[Row], places: list[tuple[str, int]], here: str, height: int
+    ) -> list[Row]:
+        """The part of the list that is seen, the current item in it."""
+        at = next((y for name, y in places if name == here), 0)
+        top = max(at + 2 - height, 0)
+        return rows[top : top + height]
+
+    def _seen(self, shown: Detail, worker: str) -> list[Row]:
+        """The part of the detail there is room for; how far down it was ever seen is kept."""
+        if worker != self._of:
+            self._of, self.read_to, self.top = worker, 0, 0
+        rows = shown.rows[self.top : self.top + self.room]
+        below = len(shown.rows) - self.top - self.room
+        if below > 0 and self.room > 1:
+            more = words(f"► {below + 1} more rows  ", Span(self.key_of("page_down"), KEY))
+            rows = (*rows[:-1], more)
+        self.read_to = max(self.read_to, self.top + self.room - (below > 0))
+        return list(rows)
+
+    def shows_whole_question(self, worker: WorkerView) -> bool:
+        if self.shown is None or worker.worker != self._of:
+            return False
+        if self.read_to < self.shown.question_rows:
+            self.say_refused(
+                self.key_of("yes"), "the question goes on below", "pgdn shows the rest"
+            )
+            return False
+        return True
+
+    def open_question(self) -> None:
+        """It is on the screen already, only not all of it: that was said."""
+
+    def sentence(self, scene: Scene) -> Row:
+        here, run = self._current(), scene.run
+        return sentence_of(here, step_of(run, here), scene.now) if here and run else ()
+
+    def hints(self) -> Sequence[str]:
+        return ("down", "yes", "yes_wide", "no", "steer", "pause", "open", "diff", "retry", "mark")
+
+    def pointed(self, target: str, times: int) -> None:
+        kind, _, name = target.partition(":")
+        if kind == "worker":
+            self.point_at(name)
+            if times > 1:
+                self.do_open()
+
+    # Keys.
+
+    def _move(self, by: int) -> None:
+        names = [worker.worker for worker in self.session.inbox()]
+        here = self._current()
+        if names:
+            index = names.index(here.worker) + by if here else min(self._at, len(names) - 1)
+            self.point_at(names[max(min(index, len(names) - 1), 0)])
+
+    def do_down(self) -> None:
+        self._move(1)
+
+    def do_up(self) -> None:
+        self._move(-1)
+
+    def do_next(self) -> None:
+        self._move(1)
+
+    def do_previous(self) -> None:
+        self._move(-1)
+
+    def do_first(self) -> None:
+        self._move(-len(self.session.inbox()))
+
+    def do_last(self) -> None:
+        self._move(len(self.session.inbox()))
+
+    def do_page_down(self) -> None:
+        self.top += max(self.room - 2, 1)
+
+    def do_page_up(self) -> None:
+        self.top = max(self.top - max(self.room - 2, 1), 0)
+
+    def do_half_down(self) -> None:
+        self.top += max(self.room // 2, 1)
+
+    def do_half_up(self) -> None:
+        self.top = max(self.top - max(self.room // 2, 1), 0)
+
+    def do_open(self) -> None:
+        self.go("worker")
+
+    def do_mark(self) -> None:
+        here = self._current()
+        if here:
+            self.session.marks.symmetric_difference_update({here.worker})
+            self._move(1)
+
+    def do_select(self) -> None:
+        """Begin a range of items, or mark all from there to the cursor."""
+        names, here = [worker.worker for worker in self.session.inbox()], self._current()
+        if here is None:
+            return
+        if self.range_from not in names:
+            self.range_from = here.worker
+            self.say(f"a range begins at {here.worker}; {self.key_of('select')} again ends it")
+            return
+        one, other = sorted((names.index(self.range_from), names.index(here.worker)))
+        self.session.marks.update(names[one : other + 1])
+        self.range_from = ""
+
+    def do_leave(self) -> None:
+        self.range_from = ""
+        self.hand_on("leave")
+
+    def do_zoom(self) -> None:
+        self.is_zoomed = not self.is_zoomed
+
+    def do_pause(self) -> None:
+        """Put the item off, or take it back."""
+        here = self._current()
+        if here is None:
+            return
+        put_off, name = self.session.put_off, here.worker
+
+        def toggle() -> None:
+            put_off.symmetric_difference_update({name})
+
+        toggle()
+        said = f"{name} is put off" if name in put_off else f"{name} is back"
+        self.session.remember(Undoable(said, toggle, toggle))
+        self.say(said)
+
+    def do_retry(self) -> None:
+        """Retry what failed: the item, or every failed one that is marked."""
+        for worker in self.does(Workers).targets("retry"):
+            if worker.phase is Phase.FAILED or not self.session.marks:
+                seen = self.seen(worker)
+                command = RetryWorker(worker=worker.worker, run=self.run_id, seen=seen)
+                self.send(command, f"{worker.worker} begins again")
+
+    def do_no_wide(self) -> None:
+        here = self._current()
+        if here and here.questions:
+            self.does(Deciding).deny_for_run(here)
+        else:
+            self.hand_on("no_wide")

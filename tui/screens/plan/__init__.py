@@ -1,0 +1,1 @@
+"""Show the steps of a run as a graph and in time."""

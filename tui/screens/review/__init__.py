@@ -1,0 +1,1 @@
+"""Decide conflicts, and land what is decided."""

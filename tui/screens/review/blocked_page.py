@@ -1,0 +1,117 @@
+"""A landing that met uncommitted edits of the user's: where they are, and the ways on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.messages.commands import Edits
+from engine.phases import Phase
+from tui.ink import (
+    BOLD,
+    KEY,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    blank,
+    fit,
+    words,
+)
+from tui.kit.meters import heading
+from tui.words.clean import clean_name
+from tui.words.cutting import cut_path, wrap
+from tui.words.figures import some
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.messages.results import WorkerView
+
+_MOST_FILES = 8
+
+
+class Way(NamedTuple):
+    """One way on. `idea` is its key's idea; no `edits` means onto another branch."""
+
+    idea: str
+    edits: Edits | None
+    label: str
+    effect: str
+
+
+_WAYS = (
+    Way(
+        "take_both",
+        Edits.CARRY,
+        "carry them",
+        "it lands under your edits; they lie on top again, uncommitted as before",
+    ),
+    Way(
+        "take_target",
+        Edits.COMMIT,
+        "commit them",
+        "your edits become a commit of yours first, and it lands on top of that",
+    ),
+    Way(
+        "pause",
+        Edits.WAIT,
+        "wait for me",
+        "it lands by itself as soon as you have committed, stashed or undone them",
+    ),
+    Way(
+        "take_incoming",
+        None,
+        "other branch",
+        "it lands on a branch that you name; your files and edits stay as they are",
+    ),
+)
+_NO_MORE = Way("pause", None, "wait no more", "it goes back to the review; nothing lands by itself")
+
+
+def is_blocked(worker: WorkerView | None) -> bool:
+    """Whether edits of the user's keep its change from landing."""
+    phases = {Phase.REVIEWING, Phase.LANDING}
+    return worker is not None and bool(worker.in_the_way) and worker.phase in phases
+
+
+def ways_of(worker: WorkerView | None) -> Sequence[Way]:
+    """What can be done now; nothing where no edits are in the way."""
+    if worker is None or not is_blocked(worker):
+        return ()
+    return (_NO_MORE,) if worker.phase is Phase.LANDING else _WAYS
+
+
+def blocked_page(worker: WorkerView, keys: Mapping[str, str], cells: int) -> list[Row]:
+    """The files, and each way on with its key and what it does."""
+    paths = worker.in_the_way
+    cells -= 2
+    title = heading("YOUR EDITS ARE IN THE WAY", cells, Role.LIMIT, figure=str(len(paths)))
+    rows: list[Row] = [(), title]
+    rows += [
+        words("  ", Span(cut_path(clean_name(path), cells - 4), TEXT))
+        for path in paths[:_MOST_FILES]
+    ]
+    if len(paths) > _MOST_FILES:
+        rows.append(words(f"  and {some(len(paths) - _MOST_FILES, 'file')} more"))
+    rows += [(), heading("HOW TO GO ON", cells)]
+    for way in ways_of(worker):
+        rows.append(words("  ", Span(f"{keys.get(way.idea, ''):<4}", KEY), Span(way.label, BOLD)))
+        rows += [(Span("      "), Span(text, MUTED)) for text in wrap(way.effect, cells - 8)]
+    return [(blank(1), *row) for row in rows]
+
+
+def blocked_subject(worker: WorkerView, target: str, cells: int) -> Row:
+    """Whose change cannot land where, and why."""
+    mark = Span(" ▲ ", Ink(Role.LIMIT, bold=True))
+    why = f"   {some(len(worker.in_the_way), 'file')} of yours in the way"
+    return fit(words(mark, Span(worker.worker, BOLD), f" → {target}", why), cells)
+
+
+def blocked_sentence(worker: WorkerView) -> Row:
+    """What is true of it."""
+    mark = Span("▲ ", Ink(Role.LIMIT, bold=True))
+    if worker.phase is Phase.LANDING:
+        return words(mark, Span("It waits until your edits are out of the way. ", TEXT))
+    return words(mark, Span("Nothing was written, and your edits are as you left them.", TEXT))

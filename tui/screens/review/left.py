@@ -1,0 +1,218 @@
+"""What stands left of a conflict: the files, what git merged, who and why, the queue, the check."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.messages.results import verdict_of
+from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, grounded, spread, words
+from tui.kit.meters import heading
+from tui.screens.review.rows import side_head
+from tui.words.cutting import cut_apart, cut_end, names_apart, wrap
+from tui.words.figures import age, some
+from tui.words.looks import glyph, look_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.api import (
+        CommitView,
+        ConflictFileView,
+        ConflictView,
+        MergedFileView,
+        PlannedLanding,
+    )
+    from engine.messages.results import RunView, WorkerView
+    from tui.screens.review.model import ReviewPane
+
+LEFT = 36
+_BOTH = "both"
+_LANDED = "LANDED"
+_MOST_MERGED = 8
+_MOST_COMMITS = 3
+_MOST_QUEUED = 6
+
+
+class Beside(NamedTuple):
+    """What is known beside the conflicts themselves."""
+
+    run: RunView
+    command: str
+    queue: Sequence[PlannedLanding]
+    now: float
+
+
+def left_pane(pane: ReviewPane, beside: Beside) -> tuple[list[Row], list[int]]:
+    """All of it; and at which row each file stands, merged ones behind conflicted ones."""
+    view = pane.shown
+    if view is None:
+        return [], []
+    rows: list[Row] = [heading("CONFLICTS", LEFT, Role.CLASH, figure=str(len(view.files)))]
+    places = []
+    left = Counter(matter.file for matter in pane.matters if matter.is_open)
+    told = [_state_of(file, left[index]) for index, file in enumerate(view.files)]
+    longest = max((len(state) for _, state in told), default=0)
+    names = names_apart([file.path for file in view.files], LEFT - longest - 6)
+    for index, file in enumerate(view.files):
+        places.append(len(rows))
+        is_here = bool(pane.matter and pane.matter.file == index)
+        rows.append(_file_row(file, names[index], told[index], is_here=is_here))
+    merged, where = _merged_rows(pane, view)
+    places += [len(rows) + at for at in where]
+    rows += [*merged, (), heading("WHO AND WHY", LEFT)]
+    rows += who_rows(view, beside.run, LEFT, now=beside.now, lines=3)
+    rows += _queue_rows(beside.run, view.worker, beside.queue)
+    return [*rows, (), *_check_rows(pane, view, beside.command)], places
+
+
+def _state_of(file: ConflictFileView, left: int) -> tuple[Span, str]:
+    """Return the mark of a file, and how far it is decided."""
+    kind = file.kind if file.needs_whole or file.whole or file.is_edited else ""
+    remembered = any(offer.remembered for hunk in file.hunks for offer in hunk.proposals)
+    mark, state = Span("≠ ", Ink(Role.CLASH, bold=True)), kind or f"{left} open"
+    if file.is_resolved:
+        mark, state = Span("✓ ", MUTED), f"done{f', {kind}' if kind else ''}"
+    elif remembered and not kind:
+        mark, state = Span("? ", Ink(Role.WAITING, bold=True)), "remembered"
+    return mark, state
+
+
+def _file_row(file: ConflictFileView, name: str, told: tuple[Span, str], *, is_here: bool) -> Row:
+    mark, state = told
+    ink = BOLD if is_here else MUTED if file.is_resolved else TEXT
+    row = spread((Span(" "), mark, Span(name, ink)), (Span(f"{state} ", MUTED),), LEFT)
+    return _here(row) if is_here else row
+
+
+def _here(row: Row) -> Row:
+    return grounded((Span("▌", MUTED), *row[1:]), Role.PANEL)
+
+
+def _merged_rows(pane: ReviewPane, view: ConflictView) -> tuple[list[Row], list[int]]:
+    """What git merged by itself: one row, or round the one that is looked at the list."""
+    count = len(view.merged) or view.clean
+    if not count:
+        return [], []
+    near = sum(bool(file.near) for file in view.merged)
+    at = pane.matter.file - len(view.files) if pane.merged and pane.matter else -1
+    note = Span(f"≈ {near} near ", Ink(Role.WAITING)) if near else Span("")
+    sign = "▼" if at >= 0 else "►"
+    head = spread((Span(f" {sign} {some(count, 'file')} merged by git", MUTED),), (note,), LEFT)
+    if at < 0:
+        return [head], [0] * len(view.merged)
+    top = max(min(at - _MOST_MERGED // 2, len(view.merged) - _MOST_MERGED), 0)
+    shown = view.merged[top : top + _MOST_MERGED]
+    names = names_apart([file.path for file in view.merged], LEFT - len(_BOTH) - 8)
+    rows = [
+        _merged_row(file, names[top + n], is_here=top + n == at) for n, file in enumerate(shown)
+    ]
+    places = [min(max(n - top + 1, 0), len(rows)) for n in range(len(view.merged))]
+    return [head, *rows], places
+
+
+def _merged_row(file: MergedFileView, name: str, *, is_here: bool) -> Row:
+    state = _BOTH if file.by == _BOTH else ""
+    mark = Span("≈ ", Ink(Role.WAITING, bold=True)) if file.near else Span("✓ ", MUTED)
+    ink = BOLD if is_here else MUTED
+    row = spread((Span("   "), mark, Span(name, ink)), (Span(f"{state} ", MUTED),), LEFT)
+    return _here(row) if is_here else row
+
+
+def who_rows(
+    view: ConflictView, run: RunView, cells: int, *, now: float, lines: int | None
+) -> list[Row]:
+    """Both sides: whose they are, what they were asked for, since when they stand there."""
+    by_name = {worker.worker: worker for worker in run.workers}
+    rows: list[Row] = []
+    for at, name in enumerate((view.target, view.incoming)):
+        if rows:
+            rows.append(())
+        rows.append(side_head("ti"[at], name, "", cells, is_target=not at))
+        said = [worker for part in name.split(" + ") if (worker := by_name.get(part))]
+        for worker in said:
+            rows += _worker_rows(worker, cells, lines)
+        if not said:
+            commits = view.incoming_commits if at else view.target_commits
+            rows += _branch_rows(run, name, cells, commits, now=now)
+    return rows
+
+
+def _worker_rows(worker: WorkerView, cells: int, lines: int | None) -> list[Row]:
+    who = f"{worker.agent}, attempt {worker.attempt}" if worker.agent else "no agent"
+    asked = wrap(f"“{worker.prompt}”", cells - 6, lines) if worker.prompt else []
+    return [
+        (Span("     "), Span(cut_end(who, cells - 6), TEXT)),
+        *((Span("     "), Span(text, MUTED)) for text in asked),
+    ]
+
+
+def _branch_rows(
+    run: RunView, name: str, cells: int, commits: Sequence[CommitView], *, now: float
+) -> list[Row]:
+    """What of this run stands on a branch already; else what was committed there since."""
+    landed = [w for w in run.workers if str(w.phase) == _LANDED and run.target == name]
+    rows: list[Row] = []
+    for worker in landed[-4:]:
+        said = f"{worker.worker}, landed {age(now - worker.phase_since)}"
+        rows.append((Span("     "), Span(cut_end(said, cells - 6), TEXT)))
+        if worker.prompt:
+            first = worker.prompt.split("\n")[0]
+            rows.append((Span("     "), Span(cut_end(f"“{first}”", cells - 6), MUTED)))
+    if rows:
+        return rows
+    for commit in commits[:_MOST_COMMITS]:
+        rows.append((Span("     "), Span(cut_end(commit.subject, cells - 6), TEXT)))
+        by = f"{commit.author}, {age(max(now - commit.at, 0))}"
+        rows.append((Span("     "), Span(cut_end(by, cells - 6), MUTED)))
+    more = len(commits) - _MOST_COMMITS
+    if more > 0:
+        rows.append(words(f"     and {some(more, 'commit')} before"))
+    return rows or [words("     nothing of this run landed on it")]
+
+
+def _queue_rows(run: RunView, here: str, queue: Sequence[PlannedLanding]) -> list[Row]:
+    """The order in which what is finished would land, and what each is expected to meet."""
+    if len(queue) < 2:  # noqa: PLR2004 - one alone is no queue
+        return []
+    by_name = {worker.worker: worker for worker in run.workers}
+    landed = sum(str(worker.phase) == _LANDED for worker in run.workers)
+    note = f"{landed} landed" if landed else ""
+    rows: list[Row] = [(), heading("LAND QUEUE", LEFT, figure=str(len(queue)), note=note)]
+    names = cut_apart([planned.worker for planned in queue], LEFT - len("99 conflicts") - 9)
+    for place, planned in enumerate(queue[:_MOST_QUEUED], 1):
+        worker = by_name.get(planned.worker)
+        is_here = planned.worker == here
+        state = some(planned.hunks, "conflict") if planned.hunks else "clean"
+        state = "this" if is_here else state
+        sign = glyph(look_of(worker)) if worker else Span("·")
+        left = (
+            Span(f" {place} ", MUTED),
+            sign,
+            Span(" "),
+            Span(names[place - 1], BOLD if is_here else TEXT),
+        )
+        rows.append(spread(left, (Span(f"{state} ", MUTED),), LEFT))
+    if len(queue) > _MOST_QUEUED:
+        rows.append(words(f"   and {len(queue) - _MOST_QUEUED} more"))
+    return rows
+
+
+def _check_rows(pane: ReviewPane, view: ConflictView, command: str) -> list[Row]:
+    if view.doing:
+        return []  # only steps of a run have a check
+    role, state = Role.MUTED, "not run"
+    if view.check is not None:
+        verdict = verdict_of(view.check, is_stale=False, has_claimed=False)
+        role, state = (Role.DONE, str(verdict)) if verdict else (Role.FAILED, "failed")
+    elif pane.was_checked:
+        role, state = Role.WAITING, "stale"
+    rows: list[Row] = [heading("CHECK", LEFT, role, note=state)]
+    rows.append((Span("  "), Span(cut_end(command or "this step has no check", LEFT - 3), TEXT)))
+    rows.append(words("  on exactly the tree to be landed" if command else ""))
+    if view.check is not None and not view.check.passed:
+        rows += [
+            (Span("  "), Span(cut_end(text, LEFT - 3), Ink(Role.FAILED)))
+            for text in view.check.summary.split("\n")[:6]
+        ]
+    return rows

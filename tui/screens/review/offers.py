@@ -1,0 +1,338 @@
+"""Conflicts under review: what is to be decided, and what can be chosen for it.
+
+A view comes in as the engine told it, and stays beside its cleaned twin: what is drawn is clean,
+what is sent back names paths and texts with the bytes they really have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.merge import combine
+from engine.messages.commands import (
+    ChooseHunk,
+    ChooseMode,
+    ChoosePlace,
+    ChooseWhole,
+    ResolutionAction,
+    WriteHunk,
+)
+from tui.words.clean import clean_code, clean_code_block, clean_tree
+
+if TYPE_CHECKING:
+    from engine.api import ConflictFileView, ConflictView, HunkView, LineView, ProposalView
+
+
+class What(StrEnum):
+    """What kind of thing is to be decided."""
+
+    HUNK = "hunk"
+    WHOLE = "whole"
+    MODE = "mode"
+    PLACE = "place"
+    EDITED = "edited"
+    MERGED = "merged"
+
+
+class Matter(NamedTuple):
+    """One thing to decide: a hunk, a whole path, its mode, or its place.
+
+    What git merged by itself is looked at like the rest, and is never open; its `file` counts on
+    behind the conflicted ones.
+    """
+
+    what: What
+    file: int
+    hunk: int
+    is_open: bool
+    decided: str
+    """The word of what was chosen; empty while it is open."""
+
+
+class Offer(NamedTuple):
+    """One thing that can be chosen. `idea` is the key's idea, empty for what has no key."""
+
+    idea: str
+    label: str
+    note: str
+    action: ResolutionAction
+    text: str | None = None
+    """What it makes of a hunk; None where it is no text."""
+    is_likely: bool = False
+    remembered: str = ""
+    reason: str = ""
+    """Why it cannot be chosen here; empty where it can."""
+
+
+SIDES = (
+    ("take_target", "target"),
+    ("take_incoming", "incoming"),
+    ("take_both", "both"),
+    ("take_both_reversed", "both_reversed"),
+    ("merge", "combined"),
+    ("take_base", "base"),
+    ("no", "neither"),
+)
+"""The ideas of the sides, and the engine's words for them."""
+LETTERS = {
+    "target": "t",
+    "incoming": "i",
+    "both": "b",
+    "both_reversed": "B",
+    "combined": "m",
+    "base": "g",
+    "neither": "x",
+    "own": "e",
+    "lines": "v",
+    "delete": "x",
+    "union": "b",
+}
+"""What was chosen, as one letter for the map."""
+_WHOLE_IDEAS = {
+    "target": "take_target",
+    "incoming": "take_incoming",
+    "base": "take_base",
+    "both": "take_both",
+    "union": "take_both",
+    "merged": "merge",
+    "merged, in the target's style": "merge",
+    "delete": "no",
+}
+_RULES = {
+    "alike": "the same on both sides",
+    "remembered": "as you chose before",
+    "asked": "as the agent proposes",
+    "renamed": "one side's edit, the other's names",
+    "whitespace": "without the change in blanks",
+    "contained": "the side that holds the other",
+    "newer": "the newer version",
+    "superseded": "the side that goes further",
+    "list": "both sides' items",
+    "words": "both, word by word",
+    "adjacent": "both, side by side",
+    "both": "both, one after the other",
+    "union": "both, shared lines once",
+    "favoured": "one side",
+}
+
+
+def rule_words(rule: str) -> str:
+    """What a proposal is called that came from a rule."""
+    return _RULES.get(rule, rule)
+
+
+def shown_view(view: ConflictView) -> ConflictView:
+    """The view fit to be shown, but for the files: of them only paths and kinds are.
+
+    A review may have thousands of hunks, and is made anew after every key: what is inside a file
+    becomes fit to be shown when it is looked at (`shown_file`).
+    """
+    files = tuple(
+        replace(file, path=clean_code_block(file.path), kind=clean_code_block(file.kind))
+        for file in view.files
+    )
+    bare = replace(view, files=(), looked_at=None)
+    return replace(clean_tree(bare, clean_code_block), files=files)
+
+
+def shown_file(file: ConflictFileView) -> ConflictFileView:
+    """One file with every text fit to be shown, its pieces as lines without their ends.
+
+    Marks are moved along with what grew before them. Only then may it be drawn.
+    """
+    pieces = tuple(
+        replace(
+            clean_tree(replace(piece, lines=(), old=()), clean_code_block),
+            lines=tuple(map(_shown_line, piece.lines)),
+            old=tuple(map(_shown_line, piece.old)),
+        )
+        for piece in file.pieces
+    )
+    bare = clean_tree(replace(file, hunks=(), pieces=(), change=(), text=None), clean_code_block)
+    change = tuple(map(_line, file.change))
+    return replace(bare, hunks=tuple(map(_hunk, file.hunks)), pieces=pieces, change=change)
+
+
+def _hunk(hunk: HunkView) -> HunkView:
+    bare = replace(hunk, target=(), incoming=(), base=(), before=(), after=())
+    return replace(
+        clean_tree(bare, clean_code_block),
+        target=tuple(map(_line, hunk.target)),
+        incoming=tuple(map(_line, hunk.incoming)),
+        base=tuple(map(_shown_line, hunk.base)),
+        before=tuple(map(_shown_line, hunk.before)),
+        after=tuple(map(_shown_line, hunk.after)),
+    )
+
+
+def _shown_line(text: str) -> str:
+    return clean_code(text.removesuffix("\n"))
+
+
+def _line(line: LineView) -> LineView:
+    bare = line.text.removesuffix("\n")
+    shown = clean_code(bare)
+    marks = tuple(
+        (len(clean_code(bare[:start])), len(clean_code(bare[:end]))) for start, end in line.marks
+    )
+    return replace(line, text=shown, marks=tuple((a, b) for a, b in marks if a < b))
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """A text as lines without their ends; none for an empty text."""
+    return tuple(text.removesuffix("\n").split("\n")) if text else ()
+
+
+def side_text(lines: tuple[LineView, ...]) -> str:
+    """The text of a side, from its lines against the base (with their ends)."""
+    return "".join(line.text for line in lines if line.sign != "-")
+
+
+def matters_of(view: ConflictView) -> list[Matter]:
+    """Everything to decide, in the order of the files."""
+    found: list[Matter] = []
+    for index, file in enumerate(view.files):
+        found += _matters(index, file)
+    first = len(view.files)
+    found += [
+        Matter(What.MERGED, first + at, -1, is_open=False, decided="merged")
+        for at in range(len(view.merged))
+    ]
+    return found
+
+
+def _matters(index: int, file: ConflictFileView) -> list[Matter]:
+    if file.is_edited:
+        return [Matter(What.EDITED, index, -1, is_open=False, decided="own")]
+    found: list[Matter] = []
+    if file.needs_whole or file.whole:
+        found.append(_matter(What.WHOLE, index, file.whole))
+    else:
+        found += [
+            Matter(What.HUNK, index, place, is_open=hunk.choice is None, decided=hunk.choice or "")
+            for place, hunk in enumerate(file.hunks)
+        ]
+    if file.needs_mode:
+        found.append(_matter(What.MODE, index, file.mode))
+    if file.needs_place:
+        found.append(_matter(What.PLACE, index, file.place))
+    return found or [_matter(What.WHOLE, index, file.whole)]
+
+
+def _matter(what: What, index: int, decided: str | None) -> Matter:
+    return Matter(what, index, -1, is_open=decided is None, decided=decided or "")
+
+
+def offers_of(raw: ConflictView, matter: Matter) -> list[Offer]:
+    """What can be chosen: proposals first, then what has a key of its own."""
+    if matter.what is What.MERGED:
+        return []
+    file = raw.files[matter.file]
+    match matter.what:
+        case What.HUNK:
+            return _hunk_offers(raw, file, file.hunks[matter.hunk])
+        case What.WHOLE:
+            return _whole_offers(file)
+        case What.MODE:
+            return _mode_offers(raw, file)
+        case What.PLACE:
+            return _place_offers(raw, file)
+        case _:
+            return []
+
+
+def _hunk_offers(raw: ConflictView, file: ConflictFileView, hunk: HunkView) -> list[Offer]:
+    target, incoming = side_text(hunk.target), side_text(hunk.incoming)
+    versions = ("".join(hunk.base), target, incoming)
+    words = combine(*(text.encode(errors="surrogateescape") for text in versions))
+    combined = None if words is None else words.decode(errors="surrogateescape")
+    texts: dict[str, str | None] = {
+        "target": target,
+        "incoming": incoming,
+        "both": target + incoming,
+        "both_reversed": incoming + target,
+        "combined": combined,
+        "base": "".join(hunk.base),
+        "neither": "",
+    }
+    labels = {
+        "target": f"{raw.target}'s",
+        "incoming": f"{raw.incoming}'s",
+        "both": f"both, {raw.target} first",
+        "both_reversed": f"both, {raw.incoming} first",
+        "combined": "both, word by word",
+        "base": "as it was before both",
+        "neither": "neither of them",
+    }
+    sides = [
+        Offer(
+            idea,
+            labels[choice],
+            "",
+            ChooseHunk(path=file.path, hunk=hunk.key, choice=choice),
+            texts[choice],
+            reason="" if texts[choice] is not None else "both sides changed the same words",
+        )
+        for idea, choice in SIDES
+    ]
+    return [*(_proposal(file, hunk, proposal) for proposal in hunk.proposals), *sides]
+
+
+def _proposal(file: ConflictFileView, hunk: HunkView, proposal: ProposalView) -> Offer:
+    action: ResolutionAction
+    if proposal.same_as:
+        action = ChooseHunk(path=file.path, hunk=hunk.key, choice=proposal.same_as)
+    else:
+        action = WriteHunk(path=file.path, hunk=hunk.key, text=proposal.text, source=proposal.rule)
+    return Offer(
+        "",
+        rule_words(proposal.rule),
+        proposal.reason,
+        action,
+        proposal.text,
+        is_likely=proposal.likely,
+        remembered=proposal.remembered or "",
+    )
+
+
+def _whole_offers(file: ConflictFileView) -> list[Offer]:
+    found: list[Offer] = []
+    taken: set[str] = set()
+    for option in file.options:
+        idea = _WHOLE_IDEAS.get(option.choice, "")
+        idea = "" if idea in taken else idea
+        taken.add(idea)
+        action = ChooseWhole(path=file.path, choice=option.choice)
+        found.append(Offer(idea, option.label, option.effect, action))
+    return found
+
+
+def _mode_offers(raw: ConflictView, file: ConflictFileView) -> list[Offer]:
+    sides = (
+        ("take_target", raw.target, file.target_mode),
+        ("take_incoming", raw.incoming, file.incoming_mode),
+    )
+    return [
+        Offer(
+            idea,
+            "executable" if mode == "100755" else "not executable",
+            f"{mode}, as {name} has it",
+            ChooseMode(path=file.path, mode=mode),
+        )
+        for idea, name, mode in sides
+        if mode is not None
+    ]
+
+
+def _place_offers(raw: ConflictView, file: ConflictFileView) -> list[Offer]:
+    sides = (
+        ("take_target", "target", f"{file.target_path}", f"as {raw.target} named it"),
+        ("take_incoming", "incoming", f"{file.incoming_path}", f"as {raw.incoming} named it"),
+        ("take_both", "both", "both names", "the same text lies in two places"),
+    )
+    return [
+        Offer(idea, label, note, ChoosePlace(path=file.path, place=place))
+        for idea, place, label, note in sides
+    ]

@@ -1,0 +1,112 @@
+"""The texts that a reviewer writes: a hunk in the box, a file in the user's editor."""
+
+from functools import partial
+
+from engine.messages.commands import EditFile, ResolutionAction, SetFile, WriteHunk
+from tui.ink import TEXT, Ink, Role, Span
+from tui.kit.outside import edit_text
+from tui.kit.textbox import Writing
+from tui.screens.review.acts import ReviewActs
+from tui.screens.review.offers import side_text
+from tui.words.clean import clean_name
+
+
+class ReviewTexts(ReviewActs):
+    """Own text in a conflict's place, and files of the result as a whole."""
+
+    def do_edit(self) -> None:
+        """This hunk in a box, beginning with what it comes to so far."""
+        pane, matter, hunk = self.pane, self.pane.matter, self.pane.raw_hunk
+        if pane.raw is None or matter is None or hunk is None:
+            return
+        offer = pane.offer.text if pane.offer else None
+        draft = hunk.result if hunk.result is not None else offer
+        draft = side_text(hunk.target) if draft is None else draft
+        if not _can_be_typed(draft):
+            self.say_refused(
+                self.key_of("edit"),
+                "it holds characters that cannot be typed",
+                "t, i and b keep them",
+            )
+            return
+        path, line = pane.raw.files[matter.file].path, hunk.line
+        writing = Writing(
+            f"{clean_name(path)}:{line}",
+            "this text stands in the conflict's place",
+            lambda text: self._write_hunk(path, hunk.key, text),
+            key=f"hunk {hunk.key}",
+            may_be_empty=True,
+            is_code=True,
+        )
+        self.write(writing, draft.removesuffix("\n"))
+
+    def _write_hunk(self, path: str, key: str, text: str) -> None:
+        if not _can_be_typed(text):
+            self.say_refused(self.key_of("edit"), "it holds characters that cannot be shown")
+            return
+        text = f"{text}\n" if text else ""
+        self.decide((WriteHunk(path=path, hunk=key, text=text),), "own text", goes_on=True)
+
+    def do_edit_all(self) -> None:
+        self.begin_outside(self._edit_file)
+
+    async def _edit_file(self) -> None:
+        """The file in the user's editor; markers that are left are left open."""
+        raw, matter = self.pane.raw, self.pane.matter
+        if raw is None or matter is None:
+            return
+        await self._edit_path(self.pane.raw_path)
+
+    async def _edit_path(self, path: str) -> None:
+        """Any file of the result: conflicted, merged by git, or changed by nobody."""
+        raw = self.pane.raw
+        if raw is None:
+            return
+        found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
+        file = None if isinstance(found, str) else found.looked_at
+        if file is None or file.text is None or not _is_utf8(file.text):
+            why = found if isinstance(found, str) else "it is no text that an editor could keep"
+            self.say_refused(self.key_of("edit_all"), why)
+            return
+        name = f"file {raw.run} {raw.worker} {path}"
+        drafts, key = self.session.drafts, self.key_of("edit_all")
+        begun = drafts.get(name, file.text)
+        edited, problem = await edit_text(self.app, begun)
+        if problem:
+            self.say_refused(key, problem)
+            return
+        if edited == begun:
+            begins_anew = drafts.pop(name, None) is not None
+            self.say("nothing was changed", f"; {key} begins anew" if begins_anew else "")
+            return
+        action: ResolutionAction = EditFile(path=path, text=edited)
+        if all(one.path != path for one in raw.files):
+            action = SetFile(path=path, text=edited, mode=file.mode or "100644")
+        drafts[name] = edited
+        refused = await self._decide((action,), "edited", goes_on=True, shows_changed=False)
+        if not refused:
+            drafts.pop(name, None)
+            return
+        mark = Span("✗ ", Ink(Role.FAILED, bold=True))
+        self.say(mark, Span(f"your text is kept, {key} opens it: {refused}", TEXT))
+
+    def do_edit_other(self) -> None:
+        """A file that has no conflict, by its path."""
+        note = "the path of any file of the result"
+        self.write(Writing("edit", note, self._edit_named, key="edit other"))
+
+    def _edit_named(self, path: str) -> None:
+        self.begin_outside(partial(self._edit_path, path.strip()))
+
+
+def _can_be_typed(text: str) -> bool:
+    """A box shows all of it, and gives the same back."""
+    return all(char.isprintable() or char in "\n\t" for char in text)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\r" not in text

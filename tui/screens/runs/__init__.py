@@ -1,0 +1,1 @@
+"""Show the runs of the past."""

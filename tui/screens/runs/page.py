@@ -1,0 +1,68 @@
+"""Runs: the history, newest first."""
+
+from engine.messages.results import RunView
+from tui.bridge import PastRun
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, words
+from tui.kit.lists import cursor_row
+from tui.words.figures import clock, cost_of, lasting
+from tui.words.scene import Scene
+
+_OUTCOMES = {
+    "success": ("✓", Role.DONE),
+    "failed": ("✗", Role.FAILED),
+    "cancelled": ("■", Role.MUTED),
+    "skipped": ("»", Role.MUTED),
+    "pending": ("●", Role.RUNNING),
+}
+
+
+def past_row(past: PastRun, scene: Scene, cells: int, *, is_focused: bool) -> Row:
+    """A run that is not open: when it was and how it came out."""
+    glyph, role = _OUTCOMES.get(past.verdict, ("·", Role.MUTED))
+    lasted = lasting(past.ended_at - past.started_at) if past.ended_at else ""
+    row = words(
+        Span(glyph, Ink(role, bold=True)),
+        " ",
+        *fit((Span(past.run, Ink(Role.MUTED, bold=True)),), 12),
+        *fit((Span(past.name, MUTED),), 18),
+        *fit((Span(clock(past.started_at, scene.now), MUTED),), 10),
+        *fit((Span(lasted, MUTED),), 10),
+        past.problem or past.standing,
+    )
+    return cursor_row(row, cells, is_focused=is_focused)
+
+
+def ordered(scene: Scene) -> list[RunView]:
+    """All runs, newest first."""
+    return sorted(scene.view.runs, key=lambda run: run.started_at, reverse=True)
+
+
+def run_rows(scene: Scene, focused: str, marks: frozenset[str], cells: int) -> list[Row]:
+    """One row per run."""
+    head = words("   RUN         NAME              BEGAN     LASTED    WORKERS          COST")
+    rows: list[Row] = [grounded(fit(head, cells), Role.SURFACE)]
+    for run in ordered(scene):
+        glyph, role = _OUTCOMES[run.outcome]
+        if run.is_waiting:
+            glyph, role = "?", Role.WAITING
+        ended = run.ended_at or scene.now
+        settled = sum(worker.phase.is_settled for worker in run.workers)
+        mark = Span("■" if run.run in marks else glyph, Ink(role, bold=True))
+        row = words(
+            mark,
+            " ",
+            *fit((Span(run.run, Ink(bold=True)),), 12),
+            *fit((Span(run.name, TEXT),), 18),
+            *fit((Span(clock(run.started_at, scene.now), MUTED),), 10),
+            *fit((Span(lasting(ended - run.started_at), TEXT),), 10),
+            *fit((Span(f"{settled} of {len(run.workers)} settled", MUTED),), 17),
+            Span(cost_of(run.workers), TEXT),
+        )
+        rows.append(cursor_row(row, cells, is_focused=run.run == focused))
+    return rows
+
+
+def no_run(said: str) -> list[Row]:
+    """What is true of a repository without runs, and what begins one."""
+    begins = words("  ", Span('plait run "Fix the bug"', KEY), " in a terminal begins one.")
+    return [words(Span(f"  {said}", BOLD)), begins]

@@ -1,0 +1,1 @@
+"""Show one worker: its log, its limits, what happened to it."""

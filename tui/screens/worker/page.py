@@ -1,0 +1,231 @@
+"""One worker in full: its head, its tabs, and the side with limits, change, clash and check."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.limits import KINDS, Dimension, Enforcement, Level, LimitKind
+from engine.messages.results import StepView, WorkerView
+from engine.phases import Phase
+from tui.ink import (
+    BOLD,
+    MUTED,
+    TEXT,
+    Ink,
+    Role,
+    Row,
+    Span,
+    blank,
+    fit,
+    row_width,
+    spread,
+    words,
+)
+from tui.kit.lists import cursor_row
+from tui.kit.meters import heading, is_nearly, meter, strip
+from tui.words.cutting import cut_path, wrap
+from tui.words.figures import UNKNOWN, cost, lasting, memory, some, tokens
+from tui.words.looks import WALLS, chip, glyph, look_of
+from tui.words.said import change_text, check_text, telling
+from tui.words.scene import Scene
+from tui.words.standing import candidate_of, clock_of, name_of
+
+SIDE = 38
+SIDE_FROM = 100
+_BAR = 11
+TABS = ("Log", "Events", "Prompt", "Limits", "Attempts")
+
+
+def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int) -> Row:
+    """Row 1: who it is, where it stands, and what it has cost."""
+    letter = candidate_of(worker, step)
+    left = [Span(" "), glyph(look_of(worker)), Span(" "), *name_of(worker, step), Span("   ")]
+    left += [chip(look_of(worker)), Span(f" {clock_of(worker, scene.now)}   ", BOLD)]
+    if letter:
+        left += words("candidate ", Span(f"{letter}   ", TEXT))
+    if cells >= SIDE_FROM:
+        left += words(
+            Span(f"{worker.agent}   ", TEXT),
+            f"attempt {worker.attempt} of {worker.attempts_allowed}",
+        )
+    usage = worker.usage
+    spent = usage.tokens
+    right = words(f"{tokens(spent)} tok   " if spent else "", Span(cost(usage.usd), BOLD), " ")
+    return spread(left, right, cells)
+
+
+def tab_row(current: int, cells: int, endings: Sequence[Row]) -> Row:
+    """The tabs, the current one underlined; at the right as much as fits of what the pane says."""
+    row: list[Span] = [Span(" ")]
+    for index, title in enumerate(TABS):
+        ink = Ink(bold=True, underline=True) if index == current else MUTED
+        row += [Span(title, ink), Span("   ")]
+    room = cells - row_width(row)
+    ending = next((known for known in endings if row_width(known) <= room), ())
+    return spread(row, ending, cells)
+
+
+def side(worker: WorkerView, scene: Scene, cells: int) -> list[Row]:
+    """Limits, cpu, change, clashes and check, one under the other."""
+    rows = [heading("LIMITS", cells), *_limit_rows(worker, scene)]
+    samples = scene.cpu.get(worker.worker, ())
+    if samples:
+        full = float(worker.limits.cpu_percent or 100)
+        rows += [(), heading("CPU", cells, figure=f"{samples[-1]:.0f}%")]
+        rows.append(strip(samples, cells - 1, full))
+    if worker.change:
+        rows += [(), heading("CHANGE", cells), words(*change_text(worker))]
+        rows += [
+            words("set aside: ", Span(cut_path(text, cells - 11), TEXT))
+            for text in worker.change.set_aside
+        ]
+    if worker.clashes:
+        rows += [(), heading("PREDICTED CLASH", cells, Role.CLASH, figure=str(len(worker.clashes)))]
+        for clash in worker.clashes:
+            rows.append(words(Span("≈ ", Ink(Role.CLASH)), Span(clash.other, TEXT)))
+            where = cut_path(clash.paths[0], cells - 14) if clash.paths else ""
+            rows.append(words(f"  {where}, {some(clash.hunks, 'hunk')}"))
+    rows += [(), heading("CHECK", cells, _check_role(worker)), *_wrapped(check_text(worker), cells)]
+    if worker.error:
+        rows += [(), heading("ERROR", cells, Role.FAILED)]
+        rows += [(Span(line, TEXT),) for line in wrap(telling(worker.error), cells, 6)]
+    return rows
+
+
+def _wrapped(row: Row, cells: int) -> list[Row]:
+    return [fit(row, cells)]
+
+
+def _check_role(worker: WorkerView) -> Role:
+    return Role.FAILED if worker.check and not worker.check.passed else Role.MUTED
+
+
+_SHOWN = sorted((kind for kind in KINDS.values() if kind.title), key=lambda kind: kind.row)
+_FIGURES: dict[str, Callable[[Any], str]] = {
+    "MB": memory,
+    "%": lambda percent: UNKNOWN if percent is None else f"{percent:.0f}%",
+    "s": lasting,
+    "USD": cost,
+    "tokens": tokens,
+}
+
+
+def _limit_rows(worker: WorkerView, scene: Scene) -> list[Row]:
+    rows = []
+    for kind in _SHOWN:
+        used, cap = _used(kind, worker, scene), getattr(worker.limits, kind.name)
+        figure = _FIGURES.get(kind.unit, _plainly)
+        level = _level(worker, kind)
+        share = used / cap if used is not None and cap else None
+        ink = Ink(Role.LIMIT, bold=True) if is_nearly(share) else TEXT
+        of = f" of {figure(cap)}" if cap else ""
+        weak = f" {level}" if cap and level in {Level.SAMPLED, Level.ADVISORY} else ""
+        bar = meter(share, _BAR, level if cap else Level.NONE)
+        row = words(f"{kind.title:<7}", *bar, " ", Span(figure(used), ink), of)
+        rows.append((*row, Span(weak, MUTED)) if row_width(row) + len(weak) <= SIDE else row)
+    return rows + _fence_rows(worker)
+
+
+def _used(kind: LimitKind, worker: WorkerView, scene: Scene) -> float | None:
+    if kind.used:
+        known: float | None = getattr(worker.own_usage, kind.used)
+        return known
+    if kind.dimension is Dimension.CPU:
+        samples = scene.cpu.get(worker.worker, ())
+        return samples[-1] if samples else None
+    if worker.attempt_since and worker.phase is Phase.RUNNING:
+        return scene.now - worker.attempt_since
+    return None
+
+
+def _plainly(amount: float | None) -> str:
+    return UNKNOWN if amount is None else str(amount)
+
+
+def _level(worker: WorkerView, kind: LimitKind) -> Level:
+    if kind.held is not None and kind.held.is_by_engine:
+        return kind.held.level
+    return next((h.level for h in worker.enforcement if h.dimension is kind.dimension), Level.NONE)
+
+
+def _fence_rows(worker: WorkerView) -> list[Row]:
+    """Return the rows of what is fenced in without a figure: files, git and the network."""
+    fences = {Dimension.FILES: "files", Dimension.GIT: "git", Dimension.NETWORK: "net"}
+    return [
+        words(
+            f"{fences[held.dimension]:<7}",
+            " " * _BAR,
+            Span(WALLS[held.level], TEXT),
+            " ",
+            Span(held.value or held.mechanism, TEXT),
+        )
+        for held in worker.enforcement
+        if held.dimension in fences
+    ]
+
+
+def limits_tab(worker: WorkerView, cells: int) -> list[Row]:
+    """Return how each dimension holds, by what, and why no better."""
+    if not worker.enforcement:
+        return [(), words(" Nothing is known yet of how its limits hold: it has not begun.")]
+    rows: list[Row] = [(), fit(_limit_line("DIMENSION", "LEVEL", "VALUE", "BY"), cells)]
+    for held in worker.enforcement:
+        rows += _held_rows(held, cells)
+    return rows
+
+
+def _limit_line(dimension: str, level: str, value: str, mechanism: str) -> Row:
+    return words(f" {dimension:<11}{level:<12}{value:<20}{mechanism}")
+
+
+def _held_rows(held: Enforcement, cells: int) -> list[Row]:
+    role = {Level.ENFORCED: Role.DONE, Level.SAMPLED: Role.LIMIT}.get(held.level, Role.MUTED)
+    row = words(
+        Span(f" {held.dimension:<11}", TEXT),
+        Span(f"{held.level:<12}", Ink(role, bold=True)),
+        Span(f"{held.value:<20}", TEXT),
+        held.mechanism,
+    )
+    rows: list[Row] = [fit(row, cells)]
+    for label, text in (("because", held.reason), ("better", held.fix)):
+        if text:
+            rows += [
+                words(" " * 12, f"{label}: {line}" if not i else f"         {line}")
+                for i, line in enumerate(wrap(text, max(cells - 24, 20)))
+            ]
+    return rows
+
+
+def prompt_tab(worker: WorkerView, cells: int) -> list[Row]:
+    """The prompt as the agent got it."""
+    if not worker.prompt:
+        return [(), words(" It has no prompt yet: it is filled in when the worker begins.")]
+    return [(), *((Span(f" {line}", TEXT),) for line in wrap(worker.prompt, cells - 2))]
+
+
+def attempts_tab(worker: WorkerView, scene: Scene, cursor: int, cells: int) -> list[Row]:
+    """The attempts so far; enter opens one's log."""
+    rows: list[Row] = [()]
+    for number in range(1, worker.attempt + 1):
+        is_last = number == worker.attempt
+        said = (
+            words(chip(look_of(worker)), f"  {clock_of(worker, scene.now)}")
+            if is_last
+            else words("ended")
+        )
+        row = words(Span(f" attempt {number}  ", BOLD), *said)
+        rows.append(cursor_row(row, cells, is_focused=number == cursor))
+    return rows if worker.attempt else [(), words(" It has not begun.")]
+
+
+def panes(
+    left: Sequence[Row], right: Sequence[Row], cells: int, height: int, *, side_cells: int
+) -> list[Row]:
+    """Two panes beside each other with one vertical line between."""
+    width = cells - side_cells - 4
+    bar = (blank(1), Span("│", Ink(Role.LINE)), blank(1))
+    rows = []
+    for index in range(height):
+        one = left[index] if index < len(left) else ()
+        two = right[index] if index < len(right) else ()
+        rows.append((*fit(one, width), *bar, *fit(two, side_cells), blank(1)))
+    return rows

@@ -1,0 +1,1 @@
+"""Turn views into words: sentences, figures, reasons, the names of what happened."""

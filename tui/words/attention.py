@@ -1,0 +1,55 @@
+"""When a human is needed who may look elsewhere: what has come up since the last look, in a line.
+
+It knows what a terminal can be told (a title, a notification) as text; sending it is the app's.
+"""
+
+from engine.messages.results import EngineView
+from tui.words.clean import clean
+from tui.words.standing import Band, bands_of
+
+_ESC, _BELL, _END = "\x1b", "\x07", "\x1b\\"
+Needs = frozenset[tuple[str, str]]
+"""What waits for a human: the run, and the worker, or nothing for a run that has ended."""
+
+
+def needs_of(view: EngineView) -> Needs:
+    """Every worker that waits for a human, and every run that has ended."""
+    waiting = {
+        (run.run, worker.worker) for run in view.runs for worker in bands_of(run)[Band.NEEDS_YOU]
+    }
+    return frozenset(waiting | {(run.run, "") for run in view.runs if run.ended_at is not None})
+
+
+def sentence_of_new(before: Needs, now: Needs) -> str:
+    """What has come up since, in one line; nothing where nothing has."""
+    new = sorted(now - before)
+    workers = [worker for _, worker in new if worker]
+    if workers:
+        more = len(workers) - 1
+        return clean(
+            f"{workers[0]} and {more} more need you" if more else f"{workers[0]} needs you"
+        )
+    return clean(f"run {new[0][0]} has ended") if new else ""
+
+
+def title_of_view(view: EngineView) -> str:
+    """The title of the terminal: how many wait, and in which repository."""
+    count = len({need for need in needs_of(view) if need[1]})
+    name = view.repository.rstrip("/").rpartition("/")[2]
+    return clean(f"{f'({count}) ' if count else ''}plait {name}".strip())
+
+
+KEEP_TITLE, PUT_TITLE_BACK = f"{_ESC}[22;2t", f"{_ESC}[23;2t"
+
+
+def set_title(text: str) -> str:
+    """What sets a terminal's title."""
+    return f"{_ESC}]2;{text}{_BELL}"
+
+
+def notification(text: str, *, is_in_tmux: bool) -> str:
+    """What makes a terminal notify; tmux hands it on only in an envelope."""
+    plain = f"{_ESC}]9;{text}{_BELL}"
+    if not is_in_tmux:
+        return plain
+    return f"{_ESC}Ptmux;{plain.replace(_ESC, _ESC * 2)}{_END}"

@@ -1,0 +1,81 @@
+"""What was told of a run, as rows: for the Events tab and for the rail beside Fleet."""
+
+from collections.abc import Sequence
+
+from engine.messages.events import Delivery, Event, Landed, Steered, Told, WorkerMoved
+from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, words
+from tui.words.figures import clock
+from tui.words.looks import PHASES
+
+
+def events_tab(told: Sequence[Told], worker: str, now: float, cells: int) -> list[Row]:
+    """What was told of this worker, newest first."""
+    own = [entry for entry in told if getattr(entry.event, "worker", "") == worker]
+    rows = [event_row(entry, now, cells, has_name=False) for entry in reversed(own)]
+    return (
+        [(), *rows] if rows else [(), words(" Nothing was told of it since this console is open.")]
+    )
+
+
+def event_row(told: Told, now: float, cells: int, *, has_name: bool = True) -> Row:
+    """An event as a row: when, what happened, to whom."""
+    name = getattr(told.event, "worker", getattr(told.event, "step", ""))
+    row = words(f" {clock(told.at, now):>8} ", *event_text(told.event))
+    if has_name and name:
+        row = words(f" {clock(told.at, now):>8} ", Span(f"{name}  ", TEXT), *event_text(told.event))
+    return fit(row, cells)
+
+
+def event_text(event: Event) -> Row:
+    """What an event says, in a few words."""
+    if isinstance(event, WorkerMoved):
+        look = PHASES[event.after]
+        why = f", {event.cause.lower()}" if event.cause else ""
+        return (Span(f"{look.glyph} ", Ink(look.role)), Span(f"{look.word.lower()}{why}", TEXT))
+    told = _TOLD.get(type(event).__name__)
+    if told is None:
+        return words(type(event).__name__)
+    glyph_, role, text = told
+    if isinstance(event, Steered):
+        text = _DELIVERIES[event.delivery]
+    extra = getattr(event, "text", "") or getattr(event, "path", "") or getattr(event, "answer", "")
+    extra = extra or (event.note if isinstance(event, Landed) else "")
+    return (
+        Span(f"{glyph_} ", Ink(role)),
+        Span(text, TEXT),
+        Span(f" {extra}" if extra else "", MUTED),
+    )
+
+
+_DELIVERIES = {
+    Delivery.QUEUED: "was told:",
+    Delivery.DELIVERED: "has heard:",
+    Delivery.REFUSED: "did not hear:",
+}
+_TOLD: dict[str, tuple[str, Role, str]] = {
+    "RunStarted": ("●", Role.RUNNING, "the run began"),
+    "Clamped": ("▲", Role.LIMIT, "a figure was cut to what is allowed"),
+    "LimitHitSeen": ("✗", Role.LIMIT, "a limit ended the attempt"),
+    "Asked": ("?", Role.WAITING, "asks you"),
+    "Answered": ("✓", Role.ACCENT, "answered:"),
+    "Steered": ("►", Role.ACCENT, "was told:"),
+    "ReviewWanted": ("◆", Role.WAITING, "wants review"),
+    "ChoiceWanted": ("◆", Role.WAITING, "a candidate is to be chosen"),
+    "ConflictsFound": ("≠", Role.CLASH, "conflicts"),
+    "LandingDelayed": ("▲", Role.LIMIT, "waits to land until your edits are out of the way"),
+    "LandingUndone": ("◆", Role.WAITING, "its landing was undone"),
+    "UndoRefused": ("▲", Role.LIMIT, "stays landed:"),
+    "CheckFinished": ("«", Role.RUNNING, "the check ended"),
+    "IsolationViolated": ("▲", Role.FAILED, "touched what is not its own:"),
+    "Landed": ("✓", Role.DONE, "landed"),
+    "WorkerSettled": ("■", Role.MUTED, "settled"),
+    "StepSettled": ("■", Role.MUTED, "the step settled"),
+    "RunWaiting": ("?", Role.WAITING, "the run waits for you"),
+    "RunFinished": ("■", Role.DONE, "the run is finished"),
+    "ToolUsed": ("·", Role.MUTED, "used a tool"),
+    "ProgressReported": ("·", Role.MUTED, "reported progress"),
+    "ClashPredicted": ("≈", Role.CLASH, "may clash"),
+    "ConflictsDecided": ("≠", Role.CLASH, "decides conflicts"),
+    "OutsideChanged": ("·", Role.MUTED, "worked while this changed:"),
+    "EgressDecided": ("·", Role.MUTED, "asked for the network"),
+}

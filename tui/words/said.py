@@ -1,0 +1,243 @@
+"""Sentences about one worker: on its card, in its row, on the message line."""
+
+from collections.abc import Callable, Sequence
+
+from engine.limits import KINDS, Dimension, Enforcement, Level
+from engine.messages.results import Badge, Change, StepView, Verdict, WorkerView
+from engine.phases import Phase, StopCause
+from tui.ink import TEXT, Ink, Role, Row, Span, words
+from tui.words.cutting import cut_command
+from tui.words.figures import MINUS, clock, lasting, memory, some
+
+_LIMITS = {kind.cause: kind.called for kind in KINDS.values()}
+_CAUSES = {
+    StopCause.USER: "by you",
+    StopCause.FAIL_FAST: "its step failed fast",
+    StopCause.RACE_LOST: "another one was faster",
+    StopCause.NOT_CHOSEN: "another one was chosen",
+    StopCause.BASE_GONE: "what it was built on is gone",
+    StopCause.SHUTDOWN: "the engine went down",
+    StopCause.STALLED: "no progress for too long",
+    StopCause.KEEPER_LOST: "its keeper was lost, its work was kept",
+    StopCause.HOST_LOST: "its host was lost",
+    StopCause.CHECK: "the check failed",
+    StopCause.NO_CHANGE: "it changed nothing",
+    StopCause.AGENT: "the agent reported an error",
+    StopCause.SETUP: "the workspace could not be set up",
+}
+
+
+def limit_name(cause: StopCause | None) -> str:
+    """The limit that a cause names; empty where it is none."""
+    return _LIMITS.get(cause, "") if cause else ""
+
+
+def cause_text(worker: WorkerView) -> str:
+    """Say why it was stopped or failed, in a few words."""
+    if worker.cause is None:
+        return worker.error or "no cause is known"
+    limit = limit_name(worker.cause)
+    return f"stopped at its {limit}" if limit else _CAUSES[worker.cause]
+
+
+def level_of(worker: WorkerView, dimension: Dimension) -> Enforcement | None:
+    """Return how a dimension holds for this worker, if its engine said so."""
+    return next((held for held in worker.enforcement if held.dimension is dimension), None)
+
+
+def wall_level(worker: WorkerView, dimension: Dimension) -> Level:
+    """The level of a dimension; none where nothing is known to hold."""
+    held = level_of(worker, dimension)
+    return held.level if held else Level.NONE
+
+
+def hit_figure(worker: WorkerView) -> str:
+    """The limit that was hit, as its figure: `1.0G`."""
+    hit = worker.limit_hit
+    if hit is None:
+        return ""
+    if hit.dimension in {Dimension.MEMORY, Dimension.DISK} and hit.unit.lower() in {"mb", "mib"}:
+        return memory(hit.allowed)
+    if hit.dimension is Dimension.TIME:
+        return lasting(hit.allowed)
+    return f"{hit.allowed:g} {hit.unit}".strip()
+
+
+def telling(text: str) -> str:
+    """A text without the lines that only decorate it."""
+    return "\n".join(line for line in text.split("\n") if any(map(str.isalnum, line)))
+
+
+def change_text(worker: WorkerView, *, is_shown: bool = False) -> Row:
+    """Say how much it changed, and what of it no diff shows: `8 files +88 -20 1 binary`.
+
+    Where the diff itself is shown, that says what it lacks.
+    """
+    change = worker.change
+    if change is None:
+        return ()
+    row: list[Span] = [Span(some(change.files, "file"), TEXT)]
+    if change.insertions:
+        row += [Span(" "), Span(f"+{change.insertions}", Ink(Role.ADDED))]
+    if change.deletions:
+        row += [Span(" "), Span(f"{MINUS}{change.deletions}", Ink(Role.REMOVED))]
+    if not is_shown and (unshown := unshown_in(change)):
+        row += [Span(" "), Span(unshown, Ink(Role.WAITING))]
+    return tuple(row)
+
+
+def unshown_in(change: Change) -> str:
+    """Say what of a change no diff shows, in a few words; nothing where all is shown."""
+    parts = [f"{change.binary} binary"] if change.binary else []
+    return ", ".join([*parts, "diff cut"] if change.is_cut else parts)
+
+
+def verdict_text(worker: WorkerView) -> str:
+    """Say how far its success is proved, in the words of the engine's verdicts."""
+    check = worker.check
+    if check is not None and not check.passed:
+        return "check failed on the exact tree" if check.is_exact else "check failed"
+    unproved = "check not run" if check is None else "check stale"
+    if worker.verdict is None or worker.verdict is Verdict.CLAIMED:
+        return f"{worker.verdict}, {unproved}" if worker.verdict else unproved
+    return str(worker.verdict)
+
+
+def check_text(worker: WorkerView) -> Row:
+    """Say what is proved of it, and what the check said."""
+    check = worker.check
+    verdict = verdict_text(worker)
+    if check is None:
+        return words(Span("· ", Ink(Role.MUTED)), verdict)
+    mark = Span("✓ ", Ink(Role.DONE)) if check.passed else Span("✗ ", Ink(Role.FAILED))
+    if check.passed and worker.is_check_stale:
+        mark = Span("· ", Ink(Role.WAITING))
+    row = [mark, Span(verdict, TEXT)]
+    if check.summary and check.summary not in {"passed", "failed"}:
+        row.append(Span(f"{',' if check.passed else ':'} {check.summary}", TEXT))
+    if worker.is_check_stale and not check.passed:
+        row += [Span(" "), Span("stale", Ink(Role.WAITING, bold=True))]
+    return tuple(row)
+
+
+def question_text(worker: WorkerView) -> str:
+    """The first line of what it asks."""
+    return worker.questions[0].text.split("\n")[0] if worker.questions else ""
+
+
+def now_text(worker: WorkerView, step: StepView, now: float, cells: int) -> str:
+    """Say what goes on, for a row of a table: one phrase without colors."""
+    if worker.questions and not worker.phase.is_settled:
+        return cut_command(question_text(worker), cells)
+    phrase = _PHRASES.get(worker.phase)
+    if phrase:
+        return phrase(worker, step)
+    doing = worker.tool or (worker.last_lines[-1] if worker.last_lines else "")
+    return badge_text(worker, now) or cut_command(doing, cells)
+
+
+def _failure_text(worker: WorkerView, _: StepView) -> str:
+    figure = hit_figure(worker)
+    return f"{limit_name(worker.cause)}, {figure}" if figure else cause_text(worker)
+
+
+def _settled_text(worker: WorkerView, _: StepView) -> str:
+    return cause_text(worker) if worker.cause else ""
+
+
+_PHRASES: dict[Phase, Callable[[WorkerView, StepView], str]] = {
+    Phase.FAILED: _failure_text,
+    Phase.CONFLICTED: lambda worker, _: conflict_text(worker),
+    Phase.REVIEWING: lambda worker, _: _review_text(worker),
+    Phase.BACKING_OFF: lambda worker, _: (
+        f"attempt {worker.attempt + 1} of {worker.attempts_allowed}"
+    ),
+    Phase.WAITING: lambda _, step: (
+        f"for {', '.join(step.dependencies)}" if step.dependencies else ""
+    ),
+    Phase.QUEUED: lambda _, __: "for a free slot",
+    Phase.CANCELLED: _settled_text,
+    Phase.DISCARDED: _settled_text,
+    Phase.SKIPPED: _settled_text,
+    Phase.FINISHED: lambda _, __: "nothing to merge",
+    Phase.LANDED: lambda worker, _: "".join(span.text for span in change_text(worker)),
+}
+
+
+def edits_text(worker: WorkerView) -> str:
+    """The files whose edits keep it from landing: the first one, and how many more."""
+    first, *more = worker.in_the_way
+    return f"{first} and {some(len(more), 'file')} more" if more else first
+
+
+def conflict_text(worker: WorkerView) -> str:
+    """Say where it conflicts: the file, or how many."""
+    files = some(len(worker.conflicts), "file")
+    return f"in {worker.conflicts[0]}" if len(worker.conflicts) == 1 else f"in {files}"
+
+
+def _review_text(worker: WorkerView) -> str:
+    verdict = verdict_text(worker)
+    if worker.is_check_stale and worker.check and not worker.check.passed:
+        verdict += " (stale)"
+    change = worker.change
+    if change and change.insertions:
+        verdict += f" +{change.insertions}"
+    if change and change.deletions:
+        verdict += f" {MINUS}{change.deletions}"
+    if change and (unshown := unshown_in(change)):
+        verdict += f" {unshown}"
+    return verdict
+
+
+_HEARD = {
+    "now": "it reads this between its tools",
+    "after_turn": "it reads this after its turn",
+    "by_resume": "it reads this when it is taken up again, after what it is at",
+    "no": "it hears nothing while it works: it is told at its next retry",
+}
+
+
+def how_heard(workers: Sequence[WorkerView]) -> str:
+    """Say when those who are told something hear it."""
+    ways = {_HEARD.get(worker.hears, "it is told as soon as it can hear") for worker in workers}
+    return ways.pop() if len(ways) == 1 else "each reads this as soon as it can"
+
+
+def badge_text(worker: WorkerView, now: float) -> str:
+    """The badge that matters most right now, as words; empty where there is none."""
+    if Badge.NEEDS_LOGIN in worker.badges:
+        return "needs a login"
+    if Badge.RATE_LIMITED in worker.badges:
+        until = worker.rate_limited_until
+        return f"rate limit until {clock(until, now)[:5]}" if until else "rate limit"
+    if Badge.STALLED in worker.badges:
+        since = worker.last_output_at
+        return f"stalled, no output for {lasting(now - since)}" if since else "stalled"
+    if Badge.BASE_OUTDATED in worker.badges:
+        return "base is outdated"
+    return ""
+
+
+def badge_row(worker: WorkerView, now: float) -> Row:
+    """The badge row of a tile: a badge, else a predicted clash; empty where there is neither."""
+    if Badge.VIOLATION in worker.badges:
+        path = worker.violations[0] if worker.violations else "something outside its worktree"
+        return (Span("▲ ", Ink(Role.FAILED, bold=True)), Span(f"touched {path}", Ink(Role.FAILED)))
+    text = badge_text(worker, now)
+    if text:
+        limited = Badge.RATE_LIMITED in worker.badges
+        mark, role = ("≤", Role.LIMIT) if limited else ("…", Role.WAITING)
+        return (Span(f"{mark} ", Ink(role, bold=True)), Span(text, Ink(role, bold=True)))
+    return clash_row(worker)
+
+
+def clash_row(worker: WorkerView) -> Row:
+    """A predicted conflict with another worker."""
+    if not worker.clashes:
+        return ()
+    clash = worker.clashes[0]
+    ink = Ink(Role.CLASH)
+    file = clash.paths[0].rpartition("/")[2] if clash.paths else ""
+    where = f" in {file}" if file else ""
+    return words(Span("≈ clash ", ink), Span(clash.other, TEXT), where)

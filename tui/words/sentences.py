@@ -1,0 +1,111 @@
+"""The message line: one sentence about the worker under the cursor, and what follows from it."""
+
+from collections.abc import Callable
+
+from engine.messages.results import Badge, StepView, WorkerView
+from engine.phases import Phase
+from tui.ink import BOLD, KEY, TEXT, Ink, Role, Row, Span, words
+from tui.words.figures import countdown
+from tui.words.said import badge_text, cause_text, conflict_text, edits_text, hit_figure
+from tui.words.scene import Scene
+from tui.words.standing import short_name
+
+_Said = tuple[str, str]
+"""The sentence itself, and in muted ink what follows from it."""
+
+
+def sentence_of(worker: WorkerView, step: StepView, now: float) -> Row:
+    """What is true of a worker, and what happens next."""
+    name = Span(f"{worker.step}/", TEXT), Span(short_name(worker, step), BOLD)
+    if worker.questions and not worker.phase.is_settled:
+        mark = Span("? ", Ink(Role.WAITING, bold=True))
+        asked = Span(" waits for your answer. ", TEXT)
+        return words(mark, *name, asked, "It keeps its slot; its time limit stands still.")
+    told = _TOLD.get(worker.phase, _running)
+    fact, follows = told(worker, step, now)
+    return words(*name, Span(f"{fact} ", TEXT), follows)
+
+
+def nothing_here(said: str, scene: Scene) -> list[Row]:
+    """An empty screen: why, and the key that leads on. A name keeps its own first letter."""
+    run = scene.run
+    names = {w.worker for w in run.workers} | {s.name for s in run.steps} if run else set()
+    is_named = said.partition(" ")[0] in names
+    whole = said if is_named else f"{said[:1].upper()}{said[1:]}"
+    leads = words("  ", Span(scene.key("go_fleet"), KEY), " goes back to Fleet.")
+    return [(), words(Span(f"  {whole}.", TEXT)), leads]
+
+
+def _failed(worker: WorkerView, _: StepView, __: float) -> _Said:
+    figure = f", {hit_figure(worker)}" if worker.limit_hit else ""
+    return f" failed: {cause_text(worker)}{figure}.", "Its work was kept."
+
+
+def _reviewing(worker: WorkerView, step: StepView, _: float) -> _Said:
+    if worker.in_the_way:
+        what = f"your edits in {edits_text(worker)} are in the way"
+        return f" could not land: {what}.", "m shows how to go on; nothing was written."
+    if Badge.LAND_REFUSED in worker.badges:
+        return (
+            f" could not land: {worker.error or 'the target refused it'}.",
+            "Nothing was written.",
+        )
+    if Badge.APPROVED in worker.badges:
+        return " is approved.", "L lands it."
+    if step.is_choice_due:
+        others = "The others are put away when you choose."
+        return f" is one of {len(step.workers)} candidates.", others
+    return " waits for your review.", "It holds no slot; d opens its diff."
+
+
+def _landing(worker: WorkerView, step: StepView, now: float) -> _Said:
+    if worker.in_the_way:
+        what = f"your edits in {edits_text(worker)} are out of the way"
+        return f" lands once {what}.", "m can take that back."
+    return _running(worker, step, now)
+
+
+def _conflicted(worker: WorkerView, _: StepView, __: float) -> _Said:
+    return f" conflicts {conflict_text(worker)}.", "Nothing was written to the target."
+
+
+def _backing_off(worker: WorkerView, _: StepView, now: float) -> _Said:
+    when = countdown(worker.retry_at - now) if worker.retry_at is not None else "soon"
+    return f" tries again {when}.", "r begins at once."
+
+
+def _waiting(_: WorkerView, step: StepView, __: float) -> _Said:
+    return f" waits for {', '.join(step.dependencies) or 'its turn'}.", ""
+
+
+def _put_away(worker: WorkerView, _: StepView, __: float) -> _Said:
+    why = f": {cause_text(worker)}" if worker.cause else ""
+    return f" is {worker.phase.lower()}{why}.", "r tries again."
+
+
+def _running(worker: WorkerView, _: StepView, now: float) -> _Said:
+    badge = badge_text(worker, now)
+    if badge:
+        return f": {badge}.", ""
+    where = f" on {worker.branch}" if worker.branch else ""
+    return f" is {worker.phase.lower().replace('_', ' ')}{where}.", ""
+
+
+_TOLD: dict[Phase, Callable[[WorkerView, StepView, float], _Said]] = {
+    Phase.FAILED: _failed,
+    Phase.REVIEWING: _reviewing,
+    Phase.CONFLICTED: _conflicted,
+    Phase.LANDING: _landing,
+    Phase.BACKING_OFF: _backing_off,
+    Phase.WAITING: _waiting,
+    Phase.QUEUED: lambda *_: (" waits for a free slot.", ""),
+    Phase.STOPPING: lambda *_: (
+        " was asked to stop.",
+        "x kills it now; its work is collected either way.",
+    ),
+    Phase.LANDED: lambda *_: (" is landed.", ""),
+    Phase.FINISHED: lambda *_: (" is finished; there is nothing to merge.", ""),
+    Phase.CANCELLED: _put_away,
+    Phase.DISCARDED: _put_away,
+    Phase.SKIPPED: _put_away,
+}
