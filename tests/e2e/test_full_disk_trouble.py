@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.needs import need
+from tests.support.needs import WITH_OWN_MOUNTS, need
 
 COLLECTED = """
 pipelines:
@@ -93,9 +93,8 @@ def tell(tmp_path: Path, where: str, manifest: str, *scenes: str) -> Path:
     disk.mkdir()
     out.mkdir()
     manifest = manifest.replace("%s", str(out))
-    alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "-r"]
     done = subprocess.run(
-        [*alone, "sh", "-c", "\n".join((SETTING, *scenes)), "story", disk, out, where],
+        [*WITH_OWN_MOUNTS, "sh", "-c", "\n".join((SETTING, *scenes)), "story", disk, out, where],
         env={**os.environ, "MANIFEST": manifest, "PYTHON": sys.executable},
         timeout=120,
         check=False,
