@@ -1,10 +1,18 @@
 """Fleet: what needs a human comes first; the form fits the room; every row fits its width."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from engine.messages.results import Badge, EngineView, Outcome, Question
+from engine.messages.results import (
+    Badge,
+    EngineView,
+    Outcome,
+    Question,
+    StepView,
+    WorkerView,
+)
 from engine.phases import Phase, StopCause
 from tests.support.consoles import NOW, changed, csvlite, many, worker
 from tui.ink import Role, row_width, text_of
@@ -15,6 +23,7 @@ from tui.kit.chrome import beads_of, run_line, top_bar
 from tui.kit.rail import CELLS, rail
 from tui.screens.fleet.page import Form, Wish, draw_fleet, form_of, move, visible
 from tui.screens.plan.timeline import timeline
+from tui.words import standing
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
@@ -180,6 +189,21 @@ def test_a_table_keeps_all_its_rows_before_it_shows_anybody_larger(height: int, 
     assert [place.worker for place in (page.close_up,) if place] == larger
     assert len(page.places) == 8
     assert len(page.rows) <= height
+
+
+def test_a_table_counts_its_widest_name_once_however_many_rows_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    counted: list[str] = []
+    real = standing.short_name
+
+    def counting(worker: WorkerView, step: StepView | None = None) -> str:
+        counted.append(worker.worker)
+        return real(worker, step)
+
+    monkeypatch.setattr(standing, "short_name", counting)
+    draw_fleet(_scene(many(100)), (80, 24), "port/worker_1")
+    assert max(Counter(counted).values()) <= 2  # for the width of all, and for its own row
 
 
 @pytest.mark.parametrize("cells", [100, 110, 120, 150])

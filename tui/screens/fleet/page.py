@@ -16,6 +16,7 @@ from tui.kit.lists import (
     emergency_head,
     emergency_row,
     line_of,
+    table_columns,
     table_head,
     table_row,
     widest_name,
@@ -135,12 +136,14 @@ def draw_fleet(
 def _table(
     scene: Scene, run: RunView, workers: Sequence[WorkerView], *, cells: int, focused: str
 ) -> FleetPage:
-    rows = [table_head(scene, cells)]
+    columns = table_columns(scene, cells)
+    rows = [table_head(columns)]
     places = []
     for worker in workers:
         places.append(Place(worker.worker, 0, len(rows), cells, 1))
         is_focused = worker.worker == focused
-        rows.append(table_row(worker, step_of(run, worker), scene, cells, is_focused=is_focused))
+        step = step_of(run, worker)
+        rows.append(table_row(worker, step, scene, columns, is_focused=is_focused))
     return FleetPage(form=Form.TABLE, rows=tuple(rows), places=tuple(places))
 
 
