@@ -3,6 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
+unexport PYTHONDONTWRITEBYTECODE  # else every worker compiles all tests anew, with their assertions
 
 .PHONY: attack demo test test-bare test-portable pages dist test-install test-thorough clients test-agents check format bench shots chaos clean-venv
 

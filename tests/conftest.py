@@ -95,15 +95,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport() -> Iterator[None]:
-    """With PLAIT_CI=1 a skip is a failure: CI has what the tests need, or says why it cannot."""
+    """Let no test be skipped that does not say how to run it; nor any with PLAIT_CI=1.
+
+    CI has what the tests need, or says why it cannot.
+    """
     outcome = yield
     report = outcome.get_result()
-    if not report.skipped or hasattr(report, "wasxfail") or os.environ.get("PLAIT_CI") != "1":
+    if not report.skipped or hasattr(report, "wasxfail"):
         return
     reason = _reason(report)
-    if not needs.is_excused(reason):
+    if not _SAYS_HOW.search(reason):
+        report.outcome = "failed"
+        report.longrepr = f"the reason does not end with how to get it, in brackets: {reason}"
+    elif os.environ.get("PLAIT_CI") == "1" and not needs.is_excused(reason):
         report.outcome = "failed"
         report.longrepr = f"skipped although PLAIT_CI=1 forbids it: {reason}"
+
+
+_SAYS_HOW = re.compile(r" \(.+\)$")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -24,7 +24,7 @@ from engine.git.embedded import Embedded, keep_embedded
 from engine.git.inside import (
     AgentRefs,
     InsideGit,
-    Site,
+    Source,
     Wrap,
     outside,
     read_refs,
@@ -125,7 +125,7 @@ async def collect(
     if workspace.git_dir is None:
         tree = await tree_of(repo, workspace.base)
         return CollectedChange(base=workspace.base, head=workspace.base, tree=tree, found_on="none")
-    site = Site(
+    source = Source(
         worktree=await to_thread.run_sync(_tree_to_read, workspace),
         agent_git=workspace.git_dir,
         folder=Path(workspace.collect_dir, "git"),
@@ -133,8 +133,8 @@ async def collect(
         start=Path(workspace.directory, "start"),
         attributes=await attributes_of(repo, workspace.base),
     )
-    await to_thread.run_sync(clear_objects, site.agent_git)
-    async with InsideGit.opened(repo, site, request.wrap) as git:
+    await to_thread.run_sync(clear_objects, source.agent_git)
+    async with InsideGit.opened(repo, source, request.wrap) as git:
         change, arrivals = await _gather(git, workspace, request)
         embedded = await keep_embedded(
             repo, workspace, request.wrap, found=change.embedded, author=request.author
@@ -148,7 +148,7 @@ async def collect(
                     reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
                 )
             change = flat
-    large = (site.agent_git, git.git_dir)
+    large = (source.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
     change, tip = await _arrived(repo, workspace, change, arrivals)
     note = await _settle(repo, workspace, change.head, tip=tip)
@@ -228,7 +228,7 @@ async def _gather(
     git: InsideGit, workspace: Workspace, request: CollectRequest
 ) -> tuple[CollectedChange, dict[str, str]]:
     """Commit what was left over; the change, and what is to be imported for it, by name."""
-    seen = await to_thread.run_sync(read_refs, Path(git.site.agent_git))
+    seen = await to_thread.run_sync(read_refs, Path(git.source.agent_git))
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
     own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
     kinds = await git.kinds([*({seen.head} if seen.head else ()), *own.values()])
@@ -292,7 +292,7 @@ async def _stock(
     Git and the search for what it stumbles over go on beside each other. Where something was in
     git's way, or was closed and can be opened, all is looked at once more.
     """
-    worktree = git.site.worktree
+    worktree = git.source.worktree
     work = partial(_stage, git, workspace.base, request, head)
     found, stock = await past_obstacles(worktree, work)
     notes = found.notes
@@ -329,12 +329,12 @@ async def _stage(git: InsideGit, base: str, request: CollectRequest, head: str |
     if start is None or had is None:
         start, had = base, await _loaded(git, base)
         notes = ("The agent's HEAD could not be used, so its files were put on the base.",)
-    if await to_thread.run_sync(_is_empty, git.site.worktree):
+    if await to_thread.run_sync(_is_empty, git.source.worktree):
         note = "The working tree was empty, so only what was committed is here."
         return _Stock(start, had, Staged(tree=had, notes=(*notes, note)))
     staged = await stage_all(
         git,
-        git.site.worktree,
+        git.source.worktree,
         big_file=request.big_file,
         most_new=request.most_new,
         conversions=git,

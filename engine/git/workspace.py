@@ -113,7 +113,7 @@ async def prepare(repo: Repo, wanted: WorkspaceRequest) -> Workspace:
         WorkspaceError: It cannot be made; nothing of it is left.
         BranchTaken: A branch of the user's is in the way.
     """
-    made = await to_thread.run_sync(_recall, wanted)
+    made = await to_thread.run_sync(recall, wanted.attempt, wanted.directory)
     if made is not None:
         return made
     if wanted.strategy is Strategy.DIRECTORY:
@@ -181,16 +181,17 @@ def _remember(workspace: Workspace) -> None:
     draft.replace(file)
 
 
-def _recall(wanted: WorkspaceRequest) -> Workspace | None:
-    private_folder(wanted.directory / "collect")
+def recall(attempt: AttemptId, directory: Path) -> Workspace | None:
+    """Return the workspace that was made for an attempt; None if it was never whole."""
+    private_folder(directory / "collect")
     try:
-        noted = json.loads((wanted.directory / NOTE).read_bytes())
+        noted = json.loads((directory / NOTE).read_bytes())
     except FileNotFoundError:
         return None
     included = tuple(Include(os.fsencode(path), why) for path, why in noted.pop("included"))
     noted["objects"] = tuple(noted["objects"])
     noted["strategy"] = Strategy(noted["strategy"])
-    return Workspace(attempt=wanted.attempt, included=included, **noted)
+    return Workspace(attempt=attempt, included=included, **noted)
 
 
 async def _directory(wanted: WorkspaceRequest) -> Workspace:

@@ -180,7 +180,7 @@ class Proof:
     def _noted(self, state: RunState, known: Known, question: _Question) -> TreeQuestion | Found:
         """Return how things were; for an attempt only if its note is still intact."""
         _, worker, before, note = question
-        tree = state.workers[worker].begun.workspace
+        tree = state.workers[worker].begun.tree
         if note is not None and tree is not None:  # from now on nobody has business there
             known.trees.add(worker, tree)
         try:

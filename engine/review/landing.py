@@ -156,7 +156,7 @@ class GitLandings:
         if isinstance(prepared, LandingRefused):
             return Refusal(reason=f"{prepared.reason} {prepared.detail}".strip())
         if isinstance(prepared, MergedTrees):
-            paths = tuple(one.path for one in prepared.conflicts)
+            paths = tuple(map(os.fsencode, conflict_paths(prepared)))
             names = _named(paths)
             return _blocked(f"your own edits conflict with the change in {names}", paths)
         return replace(prepared, note=composed.note)
@@ -176,6 +176,11 @@ class GitLandings:
             return Refusal(reason=f"{w.id} has nothing that could be landed")
         signature = self._repo.settings.sign(int(self._clock.now()))
         old = await read_ref(self._repo, f"refs/heads/{target}", change.head, change.base)
+        if old is None and effect.wish.to is None:
+            return Refusal(
+                reason=f"the branch {target} is not there any more. Land with `--to BRANCH`"
+                " on another one, or with the same name to make it anew."
+            )
         tree = await self._resolved(state, effect, target=target, old=old)
         if isinstance(tree, LandingConflicts):
             return tree

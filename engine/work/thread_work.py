@@ -1,7 +1,6 @@
 """Run Python functions as agents in threads of this process, if the execution mode says so."""
 
 from functools import partial
-from pathlib import Path
 
 import anyio.to_thread
 
@@ -26,7 +25,7 @@ async def run_in_thread(
     state = run.state
     w = state.workers[activity.effect.worker]
     attempt = AttemptId(state.run, w.id, w.attempt.number)
-    folder = Path(tools.starter.directory(attempt))
+    folder = tools.layout.attempt(attempt)
     # A function cannot outlive its process: one that another engine began is never adopted.
     if adopt or await anyio.to_thread.run_sync(was_begun, folder):
         run.feed(_gone(tools, w))

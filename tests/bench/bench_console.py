@@ -10,10 +10,6 @@ import time
 
 import psutil
 import pytest
-from tui.present.diff_pane import DiffPane
-from tui.present.fleet import Wish, draw_fleet, visible
-from tui.present.logs import LogPane
-from tui.present.scene import Scene
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from engine.messages.logs import LogKind, LogLine, LogLines
@@ -21,6 +17,10 @@ from tests.support.console_pty import FIRST_SCREEN, process_in_pty
 from tests.support.consoles import NOW, many
 from tests.support.measuring import cpu_seconds, read_for, said
 from tests.support.shells import Shell
+from tui.screens.diff.pane import DiffPane
+from tui.screens.fleet.page import Wish, draw_fleet, visible
+from tui.screens.worker.logs import LogPane
+from tui.words.scene import Scene
 
 pytestmark = pytest.mark.bench
 _SECONDS = 6.0

@@ -46,7 +46,7 @@ export GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b
 plait() { timeout -s KILL 60 "$PYTHON" -m tui.cli "$@"; }
 now() { date +%s.%N; }
 wait_for() { n=0; until eval "$1"; do n=$((n+1)); test $n -lt 400 || exit 9; sleep 0.1; done; }
-stands() { plait status 2>&1 | grep -q "stands still since"; }
+stands() { grep -qs '"TroubleSeen"' "$out/events"; }
 plait run plait.yaml --headless --json > "$out/events" 2> "$out/said" & host=$!
 """
 FILLED = """
@@ -113,7 +113,9 @@ def lasted(out: Path) -> float:
 
 def test_what_cannot_be_collected_is_said_and_collected_once_there_is_room(tmp_path: Path):
     out = tell(tmp_path, "repository", COLLECTED, SEEN, HOSTED, FREED, ENDED, KEPT)
-    assert f"{tmp_path / 'disk'} is full: " in (out / "status").read_text()
+    status = (out / "status").read_text()
+    assert "stands still since" in status
+    assert f"{tmp_path / 'disk'} is full: " in status
     seen = json.loads((out / "status.json").read_text())["trouble"]
     assert "Free some space there. Nothing is lost" in seen["help"]
     assert seen["since"] > 0
@@ -122,6 +124,16 @@ def test_what_cannot_be_collected_is_said_and_collected_once_there_is_room(tmp_p
     assert troubles[0]["since"] == seen["since"]
     assert told[-1]["type"] == "RunFinished"
     assert told[-1]["report"]["outcome"] == "success"
+    assert (out / "kept").read_text().split() == ["10", "6"]
+    assert (out / "code").read_text().strip() == "0"
+
+
+def test_nothing_stands_still_where_there_is_room(tmp_path: Path):
+    """The control: the same work, with the same small disk elsewhere."""
+    out = tell(tmp_path, "state", COLLECTED, ENDED, KEPT)
+    told = events(out)
+    assert told[-1]["type"] == "RunFinished"
+    assert [event for event in told if event["type"] == "TroubleSeen"] == []
     assert (out / "kept").read_text().split() == ["10", "6"]
     assert (out / "code").read_text().strip() == "0"
 

@@ -19,7 +19,7 @@ from engine.messages.results import WorkerView
 from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, words
 from tui.keys import ACTIONS, Action, shown
 from tui.kit.ahead import KeysFree
-from tui.kit.bars import Hint, footer, message
+from tui.kit.bars import Hint, ask_rows, footer, message
 from tui.kit.bindings import bindings_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
@@ -215,7 +215,8 @@ class Board(Screen[None]):
 
     def draw(self) -> None:
         """Draw everything anew; each widget paints what differs."""
-        if not self.is_mounted or not self.size or self not in self.app.screen_stack[-2:]:
+        is_seen = self in self.app.screen_stack[-2:]
+        if not is_seen or not self.size or not self.query("#top"):  # not composed yet, or leaving
             return
         scene, cells = self.session.scene(), self.size.width
         self._inked("#top").show(top_bar(scene, self.kind, cells))
@@ -241,16 +242,8 @@ class Board(Screen[None]):
         if self._chord_shown:
             return [message(self._chord_shown, cells)]
         if self.ask:
-            return self._ask_rows(self.ask, cells)
+            return ask_rows(self.ask.said, self.key_of(self.ask.idea), cells)
         return [message(self.notice or self.sentence(scene), cells)]
-
-    def _ask_rows(self, ask: Ask, cells: int) -> list[Row]:
-        key = self.key_of(ask.idea)
-        mark = Span("? ", Ink(Role.WAITING, bold=True))
-        answer = words(
-            Span("  ", TEXT), Span(key, KEY), " does it   ", Span("esc", KEY), " leaves it"
-        )
-        return [message((mark, *ask.said), cells), message(answer, cells)]
 
     def key_of(self, idea: str) -> str:
         keymap = self.session.keymap

@@ -74,7 +74,7 @@ class TextBox(TextArea):
         self.past: list[str] = []
         self.is_code = False
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    async def on_paste(self, event: events.Paste) -> None:
         """Clean pasted text: it is foreign."""
         event.stop()
         event.prevent_default()
