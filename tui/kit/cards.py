@@ -167,7 +167,7 @@ _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, lis
 
 def hints_of(worker: WorkerView, step: StepView, scene: Scene) -> list[Hint]:
     """The keys that answer what a card asks, without opening it."""
-    return [Hint(scene.key(idea), label) for idea, label in _answers(worker, step)]
+    return [Hint(scene.key(idea), label, idea) for idea, label in _answers(worker, step)]
 
 
 def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:
