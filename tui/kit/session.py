@@ -182,6 +182,12 @@ class Session:
         workers = run.workers if run else ()
         return next((worker for worker in workers if worker.worker == self.worker), None)
 
+    @property
+    def about(self) -> str:
+        """The run and the worker whose change is looked at; empty where there is none."""
+        run, worker = self.run, self.worker_view
+        return f"{run.run}/{worker.worker}" if run and worker else ""
+
     def seen_of(self, run: str, worker: str) -> Seen | None:
         """Return the identity of a worker's change as it is on screen, for an act on it."""
         runs = (*self.view.runs, *((self.past_run,) if self.past_run else ()))
