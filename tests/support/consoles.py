@@ -44,7 +44,6 @@ from tui.ink import Row
 from tui.keys import default_keymap
 from tui.kit.inked import Inked
 from tui.kit.screen import Board
-from tui.kit.scrolled import Scrolled
 
 NOW = 1_800_000_000.0
 """When every scripted view plays."""
@@ -571,10 +570,7 @@ class Console:
     def rows(self) -> list[Row]:
         """Every row of ink on the screens that are seen."""
         screens = {self.screen, self.app.screen}
-        panes = [
-            pane for seen in screens for kind in (Inked, Scrolled) for pane in seen.query(kind)
-        ]
-        return [row for pane in panes for row in pane.rows]
+        return [row for seen in screens for inked in seen.query(Inked) for row in inked.rows]
 
     @property
     def typed(self) -> str:

@@ -40,13 +40,6 @@ class Inked(Widget):
             self.target = target
             self.times = times
 
-    class Wheeled(Message):
-        """The wheel was turned: so many rows, downwards positive."""
-
-        def __init__(self, rows: int) -> None:
-            super().__init__()
-            self.rows = rows
-
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self._strips: dict[int, Strip] = {}
@@ -70,7 +63,7 @@ class Inked(Widget):
             self.refresh(layout=self.styles.is_auto_height)
             return
         changed = [
-            changed_cells(y, old, new)
+            _changed(y, old, new)
             for y, (old, new) in enumerate(zip(before, self.rows, strict=True))
             if old != new
         ]
@@ -109,24 +102,10 @@ class Inked(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Tell which zone was clicked."""
-        if target := zone_at(self.zones, event.x, event.y):
-            self.post_message(self.Clicked(target, event.chain))
-
-    def on_mouse_scroll_down(self) -> None:
-        """Tell that the wheel went three rows down."""
-        self.post_message(self.Wheeled(3))
-
-    def on_mouse_scroll_up(self) -> None:
-        """Tell that the wheel went three rows up."""
-        self.post_message(self.Wheeled(-3))
-
-
-def zone_at(zones: Sequence[Zone], x: int, y: int) -> str:
-    """Return what lies at a place, the topmost zone first; empty where nothing does."""
-    for zone in reversed(zones):
-        if zone.x <= x < zone.x + zone.width and zone.y <= y < zone.y + zone.height:
-            return zone.target
-    return ""
+        for zone in reversed(self.zones):
+            if zone.x <= event.x < zone.x + zone.width and zone.y <= event.y < zone.y + zone.height:
+                self.post_message(self.Clicked(zone.target, event.chain))
+                return
 
 
 def content_of(row: Row, palette: Palette) -> Content:
@@ -146,7 +125,7 @@ def _style(palette: Palette, ink: Ink) -> Style:
     )
 
 
-def changed_cells(y: int, old: Row, new: Row) -> Region:
+def _changed(y: int, old: Row, new: Row) -> Region:
     """Return the cells of a row that may differ, without what both begin and end with."""
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:

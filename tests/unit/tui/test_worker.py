@@ -3,25 +3,34 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from textual.geometry import Offset
 
-from engine.messages.logs import LogChunk, LogKind, LogLine, LogLines
+from engine.messages.logs import LogChunk, LogKind, LogLine
 from tests.support.consoles import NOW, Console, FakePort, csvlite, log_lines, opened
-from tui.bridge import LogGrew
 from tui.screens.worker.log_view import LogView
 
 pytestmark = pytest.mark.anyio
 RUNNING = "implement/worker_1"
 
 
+class CutPort(FakePort):
+    """A port that has lost the beginning of its logs."""
+
+    async def log(self, *of: Any, **more: Any) -> LogChunk:
+        return replace(await super().log(*of, **more), first=12_000)
+
+
 @asynccontextmanager
 async def reading(
-    lines: tuple[LogLine, ...], size: tuple[int, int] = (120, 36)
+    lines: tuple[LogLine, ...],
+    size: tuple[int, int] = (120, 36),
+    port: type[FakePort] = FakePort,
 ) -> AsyncIterator[Console]:
     """A console that shows a worker's log."""
-    async with opened(port=FakePort(csvlite(), logs={RUNNING: lines}), size=size) as console:
+    async with opened(port=port(csvlite(), logs={RUNNING: lines}), size=size) as console:
         console.app.session.worker = RUNNING
         await console.do("go_worker")
         await console.shows("FOLLOW", lines[-1].text[-6:])
@@ -128,11 +137,7 @@ async def test_the_cursor_is_on_screen_after_any_move():
 
 
 async def test_a_log_of_which_the_beginning_is_missing_says_how_much():
-    async with reading(said("hello there")) as console:
-        lines = LogLines.of(log_lines(50))
-        chunk = LogChunk(lines=lines, first=12_000, next_offset=12_050)
-        console.app.post_message(LogGrew(("2f1c", RUNNING, 1), chunk, is_new=True))
-        await console.shows("test_49")
+    async with reading(log_lines(50), port=CutPort) as console:
         await console.do("first")
         await console.shows("12,000 lines before these: `plait logs` has them")
         await console.do(*["down"] * 30)

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual import events
+from textual.geometry import Size
 from textual.message import Message
+from textual.scroll_view import ScrollView
 from textual.selection import Selection
+from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.ink import TEXT, Ink, Role, Row, Span, fit, grounded
+from tui.kit.inked import Inked
 from tui.kit.lists import cursor_row
-from tui.kit.scrolled import Scrolled, columns_of
+from tui.kit.readable import marked
 from tui.screens.worker.lines import FOLD, LINK, LogRow, Look
 from tui.screens.worker.logs import Log
 
@@ -27,8 +31,14 @@ class _Eye(NamedTuple):
     below_top: int = 0
 
 
-class LogView(Scrolled):
-    """The rows of a log on screen. Whatever moves the log's cursor is followed at the next draw."""
+class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
+    """The rows of a log on screen. Whatever moves the log's cursor is followed at the next draw.
+
+    Rows are counted for ever: a selection holds numbers of rows, and stays with its text while
+    lines come at the end and go at the beginning.
+    """
+
+    ALLOW_SELECT = True
 
     class Held(Message):
         """The log stands still now, or follows again: the mouse said so."""
@@ -36,68 +46,94 @@ class LogView(Scrolled):
     class Opened(Message):
         """A link or a fold was clicked."""
 
-    def __init__(self, log: Log, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
+    def __init__(self, log: Log) -> None:
+        super().__init__()
         self.log_lines = log
         self.instead: Sequence[Row] = ()
         self._eye = _Eye()
 
-    @property
-    def first(self) -> int:
-        """The number of the first row that is still there."""
-        return self.log_lines.base
-
     # Drawing.
+
+    @property
+    def top(self) -> int:
+        """Return the number of the row at the top of the screen."""
+        return self.log_lines.base + self.scroll_offset.y
+
+    @property
+    def room(self) -> int:
+        """Return the number of rows that scroll: where the log holds, the last one says so."""
+        return self.size.height - self._is_held
+
+    @property
+    def _is_held(self) -> bool:
+        return bool(self.log_lines.items) and not self.log_lines.is_following
+
+    @property
+    def _lead(self) -> int:
+        """Return the number of columns before the text: they are neither selected nor copied."""
+        return self.log_lines.look.indent + 1
+
+    def on_resize(self) -> None:
+        """Draw as many rows as there is room for now."""
+        super().on_resize()
+        self.update()
 
     def update(self) -> None:
         """Go to where the log is looked at, and paint what is new there."""
-        known = self.log_lines
-        if not self.cells:
+        known, cells = self.log_lines, self.size.width
+        if not cells:
             return
-        look = Look(
-            self.cells - 1, known.is_wrapped, known.has_times, known.started_at, known.query
-        )
-        known.lay(look)
-        self.lead = look.indent + 1
+        known.lay(Look(cells - 1, known.is_wrapped, known.has_times, known.started_at, known.query))
         if known.layouts != self._eye.layouts and self.text_selection:
             self.screen.clear_selection()
-        is_held = bool(known.items) and not known.is_following
-        self.foot = (_HOLD,) if is_held else ()
-        self.measure(known.row_count or len(self.instead))
+        self._measure(Size(cells, known.row_count + self._is_held))
         self._go_to(self._wanted_top())
-        self._look_at()
-        if is_held:
-            self.foot = self._foot()
-        super().update()
+        self._draw_seen()
+
+    def _measure(self, size: Size) -> None:
+        """Say how many rows there are; a size that is assigned would lay out the screen anew."""
+        self.set_reactive(Widget.virtual_size, size)
+        self.vertical_scrollbar.window_virtual_size = size.height
 
     def _wanted_top(self) -> int:
         """Return how many rows are scrolled away: following, under the cursor, or as before."""
-        known, high = self.log_lines, self.room
-        if known.is_following or not known.items:
-            return known.row_count - high
+        known, room = self.log_lines, self.room
+        if not self._is_held:
+            return known.row_count - room
         was, top = self._eye, self.scroll_offset.y
         begin, end = (row - known.base for row in known.rows_of(known.cursor))
         if was.layouts != known.layouts:
             top = begin - was.below_top
         elif was.base != known.base:
             top -= known.base - was.base
-        elif (was.cursor, was.room) == (known.cursor, high):
+        elif (was.cursor, was.room) == (known.cursor, room):
             return top  # scrolled by hand, perhaps into the middle of a long item
-        return max(min(top, begin), min(end - high, begin))
+        return max(min(top, begin), min(end - room, begin))
 
     def _go_to(self, top: int) -> None:
         """Scroll without its watchers, which would paint everything."""
         top = max(min(top, self.log_lines.row_count - self.room), 0)
-        if top == self.scroll_offset.y:
-            return
-        self.set_reactive(Widget.scroll_y, float(top))
-        self.set_reactive(Widget.scroll_target_y, float(top))
-        self.vertical_scrollbar.position = top
+        if top != self.scroll_offset.y:
+            self.set_reactive(Widget.scroll_y, float(top))
+            self.set_reactive(Widget.scroll_target_y, float(top))
+            self.vertical_scrollbar.position = top
 
-    def _look_at(self) -> None:
+    def _draw_seen(self) -> None:
         known = self.log_lines
         begin = known.rows_of(known.cursor)[0] if known.items else 0
         self._eye = _Eye(known.layouts, known.base, known.cursor, self.room, begin - self.top)
+        if not known.items:
+            self.show(self.instead)
+            return
+        here = known.cursor if self._is_held and not self.text_selection else -1
+        rows = [
+            cursor_row(drawn.row, self.size.width, is_focused=index == here)
+            for index, drawn in known.rows(self.top, self.top + self.room)
+        ]
+        if self._is_held:
+            rows += [()] * (self.room - len(rows))
+            rows.append(self._foot())
+        self.show(rows)
 
     def _foot(self) -> Row:
         """Say what has come in below since the log holds, or what is missing above."""
@@ -105,40 +141,55 @@ class LogView(Scrolled):
         news = f"{known.below} new lines below" if known.below else "nothing new below"
         if known.dropped and not self.scroll_offset.y:
             news = f"{known.dropped:,} lines before these: `plait logs` has them"
-        return grounded(fit((_HOLD, Span(news, TEXT)), self.cells), Role.PANEL)
+        return grounded(fit((_HOLD, Span(news, TEXT)), self.size.width), Role.PANEL)
 
-    def rows_at(self, number: int, count: int) -> Sequence[Row]:
-        """Return at most so many rows, from one on."""
-        known = self.log_lines
-        if not known.items:
-            return self.instead[number : number + count]
-        here = -1 if known.is_following else known.cursor
-        return [
-            cursor_row(drawn.row, self.cells, is_focused=index == here)
-            for index, drawn in known.rows(number, number + count)
-        ]
+    # Selecting.
+
+    def render_line(self, y: int) -> Strip:
+        """Return one row; the one under the mouse tells where its signs are."""
+        strip, number, selection = super().render_line(y), self.top + y, self.text_selection
+        if selection and y < min(self.room, len(self.rows)):
+            start, stop = self._columns(selection, number, self.rows[y])
+            if start < stop:
+                strip = self._strip(marked(self.rows[y], start, stop))
+        is_pointed = self.app.mouse_position.y - self.content_region.y == y
+        return strip.apply_offsets(0, number) if is_pointed else strip
+
+    def _columns(self, selection: Selection, number: int, row: Row) -> tuple[int, int]:
+        """Return the selected columns of a row."""
+        start, stop = selection.get_span(number) or (0, 0)
+        end = len("".join(span.text for span in row).rstrip())
+        return max(start, self._lead), end if stop < 0 else min(stop, end)
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint what is selected, without the cursor."""
+        super().selection_updated(selection)
+        self._draw_seen()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text without times and labels, its lines whole where they wrapped."""
+        known = self.log_lines
+        begin = known.base if selection.start is None else max(selection.start.y, known.base)
+        end = known.base + known.row_count
+        if selection.end is not None:
+            end = min(selection.end.y + 1, end)
         lines: list[str] = []
-        before = (-1, 0)
-        begin, end = self.chosen(selection)
-        for number, (_, drawn) in enumerate(self.log_lines.rows(begin, end), begin):
+        before, until = -1, 0
+        for number, (_, drawn) in enumerate(known.rows(begin, end), begin):
             text, start, stop = self._chosen_of(drawn, selection, number)
-            if drawn.number == before[0] and lines:
-                lines[-1] += drawn.text[before[1] : start] + text
+            if drawn.number == before:
+                lines[-1] += drawn.text[until:start] + text
             else:
                 lines.append(text)
-            before = drawn.number, stop
+            before, until = drawn.number, stop
         return "\n".join(lines), "\n"
 
     def _chosen_of(self, drawn: LogRow, selection: Selection, number: int) -> tuple[str, int, int]:
         """Return what is selected of a row, and where in its line that begins and ends."""
-        text = drawn.text[drawn.start : drawn.start + len(drawn.piece)]
         ending = f"  {drawn.result}" if drawn.result else ""
-        start, stop = columns_of(selection, number, " " * self.lead + text + ending, self.lead)
-        chosen = (text + ending)[start - self.lead : stop - self.lead]
-        return chosen, drawn.start + start - self.lead, drawn.start + stop - self.lead
+        row = (Span(" " * self._lead + drawn.piece + ending),)
+        start, stop = (x - self._lead for x in self._columns(selection, number, row))
+        return (drawn.piece + ending)[start:stop], drawn.start + start, drawn.start + stop
 
     # The mouse.
 
@@ -155,7 +206,7 @@ class LogView(Scrolled):
         if not known.is_following:  # the cursor stays on screen
             begin, end = known.item_at(self.top), known.item_at(self.top + self.room - 1)
             known.cursor = max(min(known.cursor, end), begin)
-        self._look_at()
+        self._draw_seen()
         self.post_message(self.Held())
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -163,8 +214,8 @@ class LogView(Scrolled):
         known = self.log_lines
         if known.items and event.button == 1 and event.y < self.room:
             known.hold()
-            known.cursor = known.item_at(self.top + min(event.y, self.high - 2))
-            self._look_at()
+            known.cursor = known.item_at(self.top + min(event.y, self.room - 1))
+            self._draw_seen()
             self.post_message(self.Held())
 
     def on_click(self, event: events.Click) -> None:

@@ -207,7 +207,7 @@ def prompt_tab(worker: WorkerView, cells: int) -> list[Row]:
     return [(), *((Span(f" {line}", TEXT),) for line in wrap(worker.prompt, cells - 2))]
 
 
-def attempts_tab(worker: WorkerView, scene: Scene, cursor: int, cells: int) -> Page:
+def attempts_tab(worker: WorkerView, scene: Scene, cursor: int, cells: int) -> list[Row]:
     """The attempts so far; enter opens one's log."""
     rows: list[Row] = [()]
     for number in range(1, worker.attempt + 1):
@@ -219,10 +219,7 @@ def attempts_tab(worker: WorkerView, scene: Scene, cursor: int, cells: int) -> P
         )
         row = words(Span(f" attempt {number}  ", BOLD), *said)
         rows.append(cursor_row(row, cells, is_focused=number == cursor))
-    if not worker.attempt:
-        rows.append(words(" It has not begun."))
-    zones = [Zone(0, n, cells, 1, f"attempt:{n}") for n in range(1, worker.attempt + 1)]
-    return Page(tuple(rows), tuple(zones))
+    return rows if worker.attempt else [(), words(" It has not begun.")]
 
 
 def panes(

@@ -7,8 +7,8 @@ from textual.message import Message
 from textual.widgets import Input
 
 from tui.controllers import Going
+from tui.kit.rowlist import RowList
 from tui.kit.screen import Board, Controller
-from tui.kit.scrolled import Rows
 from tui.screens.worker.logs import DETAILS, Log
 from tui.screens.worker.tabs import ATTEMPTS, LOG, TITLES
 
@@ -57,8 +57,8 @@ class Reading(Controller):
             self._pane.scroll_relative(y=by, animate=False)
 
     @property
-    def _pane(self) -> Rows:
-        return self.screen.query_one(f"#{self.tab}", Rows)
+    def _pane(self) -> RowList:
+        return self.screen.query_one(f"#{self.tab}", RowList)
 
     def do_down(self) -> None:
         self._move(1)
@@ -202,4 +202,4 @@ class Reading(Controller):
 
     def do_copy(self) -> None:
         item = self.log.here
-        self.screen.copy(self.screen.get_selected_text() or (item.line.text if item else ""))
+        self.screen.copy(item.line.text if item else "")

@@ -11,8 +11,9 @@ from tui.bridge import LogGrew, LogName
 from tui.controllers import ON_WORKERS
 from tui.ink import KEY, TEXT, Ink, Page, Role, Row, Span, Zone, row_width, words
 from tui.kit.inked import Inked
+from tui.kit.panes import Panes
+from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
-from tui.kit.scrolled import Rows, Scrolled
 from tui.kit.session import Session
 from tui.screens.worker.log_view import LogView
 from tui.screens.worker.page import side, tab_row, worker_subject
@@ -33,21 +34,20 @@ class WorkerScreen(Board):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.reading = self.does(Reading)
-        self.set_class(session.is_ascii, "-ascii")
         self._watched: LogName = ("", "", None)
 
     def compose_panes(self) -> ComposeResult:
         """Compose the tabs over the pane of one of them, and the side."""
-        with Horizontal(id="worker"):
-            with Vertical(id="main"):
+        with Horizontal(id="worker", classes="body"):
+            with Panes(id="main"):
                 yield Inked(id="tabs")
                 with ContentSwitcher(initial=self.reading.tab, id="tab"):
                     with Vertical(id=LOG):
                         yield LogView(self.reading.log)
                         yield SearchLine(placeholder="n and N go through the hits", compact=True)
                     for name in TABS:
-                        yield Rows(id=name)
-            yield Rows(id="side")
+                        yield RowList(id=name)
+            yield RowList(id="side")
 
     # Which log.
 
@@ -73,8 +73,8 @@ class WorkerScreen(Board):
     def point_at(self, worker: str) -> None:
         super().point_at(worker)
         self.reading.attempt = None
-        for pane in self.query(Rows):
-            pane.scroll_to(y=0, animate=False)
+        for pane in self.query(RowList):
+            pane.start_over()
         self._watch()
 
     def take_log(self, grew: LogGrew) -> None:
@@ -102,12 +102,14 @@ class WorkerScreen(Board):
         if self.reading.tab == LOG or worker is None:
             self._draw_log()
         else:
-            pane = self.query_one(f"#{self.reading.tab}", Rows)
+            pane = self.query_one(f"#{self.reading.tab}", RowList)
             attempt = self.reading.attempt or worker.attempt
-            pane.show(TABS[self.reading.tab].draw(Shown(worker, scene, attempt, pane.cells)))
-        beside = self.query_one("#side", Rows)
+            drawn = TABS[self.reading.tab].draw(Shown(worker, scene, attempt, pane.size.width))
+            pane.fill(drawn.targets or [""] * len(drawn.rows), drawn.rows.__getitem__)
+        beside = self.query_one("#side", RowList)
         if worker and beside.display:
-            beside.show(side(worker, scene, beside.cells))
+            known = side(worker, scene, beside.size.width)
+            beside.fill([""] * len(known), known.__getitem__)
 
     def _draw_log(self) -> None:
         view = self.query_one(LogView)
@@ -172,9 +174,6 @@ class WorkerScreen(Board):
             self.reading.attempt = int(name)
             if times > 1:
                 self.perform("open")
-
-    def on_scrolled_resized(self, _: Scrolled.Resized) -> None:
-        self.draw()
 
     def on_log_view_held(self, _: LogView.Held) -> None:
         self.draw()
