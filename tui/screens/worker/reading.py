@@ -10,7 +10,7 @@ from tui.controllers import Going
 from tui.kit.rowlist import RowList
 from tui.kit.screen import Board, Controller
 from tui.screens.worker.logs import DETAILS, Log
-from tui.screens.worker.tabs import ATTEMPTS, LOG, TITLES
+from tui.screens.worker.tabs import LOG, TITLES, Attempts
 
 
 class SearchLine(Input):
@@ -50,7 +50,7 @@ class Reading(Controller):
         here = self.session.worker_view
         if self.tab == LOG:
             self.log.move(by)
-        elif self.tab == ATTEMPTS and here and here.attempt:
+        elif self.tab == Attempts.name and here and here.attempt:
             now = self.attempt or here.attempt
             self.attempt = max(min(now + by, here.attempt), 1)
         else:
@@ -192,7 +192,7 @@ class Reading(Controller):
             self.screen.does(Going).do_leave()
 
     def do_open(self) -> None:
-        if self.tab == ATTEMPTS:
+        if self.tab == Attempts.name:
             self.show(LOG)
         elif self.log.link:
             self.session.diff_place = self.log.link

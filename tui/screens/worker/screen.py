@@ -18,7 +18,8 @@ from tui.kit.session import Session
 from tui.screens.worker.log_view import LogView
 from tui.screens.worker.page import side, tab_row, worker_subject
 from tui.screens.worker.reading import Reading, SearchLine
-from tui.screens.worker.tabs import LOG, TABS, TITLES, Shown
+from tui.screens.worker.tab import Shown
+from tui.screens.worker.tabs import LOG, TABS, TITLES
 from tui.words.figures import some
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
@@ -28,7 +29,7 @@ class WorkerScreen(Board):
     """The log follows its end; any move holds it."""
 
     CSS_PATH = Path(__file__).with_name("worker.tcss")
-    held = (Reading, *ON_WORKERS)
+    held = (Reading, *TABS, *ON_WORKERS)
     kind = "worker"
 
     def __init__(self, session: Session) -> None:
@@ -45,8 +46,8 @@ class WorkerScreen(Board):
                     with Vertical(id=LOG):
                         yield LogView(self.reading.log)
                         yield SearchLine(placeholder="n and N go through the hits", compact=True)
-                    for name in TABS:
-                        yield RowList(id=name)
+                    for tab in TABS:
+                        yield RowList(id=tab.name)
             yield RowList(id="side")
 
     # Which log.
@@ -102,10 +103,11 @@ class WorkerScreen(Board):
         if self.reading.tab == LOG or worker is None:
             self._draw_log()
         else:
-            pane = self.query_one(f"#{self.reading.tab}", RowList)
             attempt = self.reading.attempt or worker.attempt
-            drawn = TABS[self.reading.tab].draw(Shown(worker, scene, attempt, pane.size.width))
-            pane.fill(drawn.targets or [""] * len(drawn.rows), drawn.rows.__getitem__)
+            pane = self.query_one(f"#{self.reading.tab}", RowList)
+            tab = next(self.does(tab) for tab in TABS if tab.name == self.reading.tab)
+            rows = tab.draw(Shown(worker, scene, attempt, pane.size.width))
+            pane.fill(tab.targets(rows), rows.__getitem__)
         beside = self.query_one("#side", RowList)
         if worker and beside.display:
             known = side(worker, scene, beside.size.width)

@@ -1,53 +1,52 @@
-"""The tabs of a worker beside its log: each says which rows it shows."""
+"""The tabs of a worker beside its log."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from engine.messages.results import WorkerView
 from tui.ink import Row
 from tui.screens.worker.page import attempts_tab, limits_tab, prompt_tab
+from tui.screens.worker.tab import Shown, Tab
 from tui.words.happened import events_tab
-from tui.words.scene import Scene
-
-LOG, ATTEMPTS = "log", "attempts"
 
 
-class Shown(NamedTuple):
-    """Hold what a tab may draw from; `attempt` is the one that is looked at."""
+class Events(Tab):
+    """What was told of it."""
 
-    worker: WorkerView
-    scene: Scene
-    attempt: int
-    cells: int
+    name, title = "events", "Events"
 
-
-class Drawn(NamedTuple):
-    """Hold the rows of a tab, and what a click on each of them means, if anything."""
-
-    rows: Sequence[Row]
-    targets: Sequence[str] = ()
+    def draw(self, of: Shown) -> list[Row]:
+        return events_tab(of.scene.told, of.worker.worker, of.scene.now, of.cells)
 
 
-class Tab(NamedTuple):
-    """A tab: its title, and its rows."""
+class Prompt(Tab):
+    """The prompt as its agent got it."""
 
-    title: str
-    draw: Callable[[Shown], Drawn]
+    name, title = "prompt", "Prompt"
 
-
-def _events(of: Shown) -> Drawn:
-    return Drawn(events_tab(of.scene.told, of.worker.worker, of.scene.now, of.cells))
+    def draw(self, of: Shown) -> list[Row]:
+        return prompt_tab(of.worker, of.cells)
 
 
-def _attempts(of: Shown) -> Drawn:
-    rows = attempts_tab(of.worker, of.scene, of.attempt, of.cells)
-    return Drawn(rows, [f"attempt:{number}" if number else "" for number in range(len(rows))])
+class Limits(Tab):
+    """How each of its limits holds."""
+
+    name, title = "limits", "Limits"
+
+    def draw(self, of: Shown) -> list[Row]:
+        return limits_tab(of.worker, of.cells)
 
 
-TABS: Mapping[str, Tab] = {
-    "events": Tab("Events", _events),
-    "prompt": Tab("Prompt", lambda of: Drawn(prompt_tab(of.worker, of.cells))),
-    "limits": Tab("Limits", lambda of: Drawn(limits_tab(of.worker, of.cells))),
-    ATTEMPTS: Tab("Attempts", _attempts),
-}
-TITLES = {LOG: "Log"} | {name: tab.title for name, tab in TABS.items()}
+class Attempts(Tab):
+    """Its attempts; a click points at one, and a second one opens its log."""
+
+    name, title = "attempts", "Attempts"
+
+    def draw(self, of: Shown) -> list[Row]:
+        return attempts_tab(of.worker, of.scene, of.attempt, of.cells)
+
+    def targets(self, rows: list[Row]) -> Sequence[str]:
+        return [f"attempt:{number}" if number else "" for number in range(len(rows))]
+
+
+LOG = "log"
+TABS = (Events, Prompt, Limits, Attempts)
+TITLES = {LOG: "Log"} | {tab.name: tab.title for tab in TABS}
