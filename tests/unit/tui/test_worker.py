@@ -200,6 +200,12 @@ async def test_a_tab_is_clicked(title: str, shows: str):
         await console.shows("FOLLOW")
 
 
+async def test_a_tab_is_drawn_for_its_width_from_the_first():
+    async with reading(said("hello there")) as console:
+        await console.do("next_tab", "next_tab")
+        assert "Fix the quoted-field bug as planned." in console.text
+
+
 async def test_the_search_goes_to_hits_while_it_is_typed_and_escape_leads_back():
     async with reading(log_lines(200)) as console:
         await console.do("search")

@@ -56,13 +56,14 @@ def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int)
 
 def tab_row(tabs: Mapping[str, str], current: str, cells: int, endings: Sequence[Page]) -> Page:
     """The tabs, the current one underlined; at the right as much as fits of what the pane says."""
-    row: list[Span] = [Span(" ")]
+    row: list[Span] = []
     zones: list[Zone] = []
     for tab, title in tabs.items():
+        row.append(Span("  " if row else " "))
         ink = Ink(bold=True, underline=True) if tab == current else MUTED
         zones.append(Zone(row_width(row), 0, len(title), 1, f"tab:{tab}"))
-        row += [Span(title, ink), Span("   ")]
-    room = cells - row_width(row)
+        row.append(Span(title, ink))
+    room = cells - row_width(row) - 2
     ending = next((known for known in endings if row_width(known.rows[0]) <= room), Page(((),)))
     at = cells - row_width(ending.rows[0])
     zones += [zone._replace(x=zone.x + at) for zone in ending.zones]

@@ -98,7 +98,8 @@ class WorkerScreen(Board):
     def draw_panes(self, scene: Scene) -> None:
         worker, tabs = self.session.worker_view, self.query_one("#tabs", Inked)
         self._watch()
-        self.query_one(ContentSwitcher).current = self.reading.tab
+        switcher = self.query_one(ContentSwitcher)
+        switcher.current = self.reading.tab
         tabs.show(tab_row(TITLES, self.reading.tab, tabs.size.width, self._log_state()))
         if self.reading.tab == LOG or worker is None:
             self._draw_log()
@@ -106,7 +107,8 @@ class WorkerScreen(Board):
             attempt = self.reading.attempt or worker.attempt
             pane = self.query_one(f"#{self.reading.tab}", RowList)
             tab = next(self.does(tab) for tab in TABS if tab.name == self.reading.tab)
-            rows = tab.draw(Shown(worker, scene, attempt, pane.size.width))
+            cells = switcher.size.width - pane.styles.scrollbar_size_vertical
+            rows = tab.draw(Shown(worker, scene, attempt, cells))
             pane.fill(tab.targets(rows), rows.__getitem__)
         beside = self.query_one("#side", RowList)
         if worker and beside.display:
