@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tui.ink import Row
+from tui.screens.worker.environment import Environment
 from tui.screens.worker.page import attempts_tab, limits_tab, prompt_tab
 from tui.screens.worker.tab import Shown, Tab
 from tui.words.happened import events_tab
@@ -48,5 +49,5 @@ class Attempts(Tab):
 
 
 LOG = "log"
-TABS = (Events, Prompt, Limits, Attempts)
+TABS = (Events, Prompt, Limits, Attempts, Environment)
 TITLES = {LOG: "Log"} | {tab.name: tab.title for tab in TABS}
