@@ -274,7 +274,10 @@ class Performer:
         if activity is not None:
             await activity.end()
         await self._abandon(effect)  # only now: it may have been made whole, too late to be told
-        self._run.feed(f.ActivityEnded(**self._about(effect)))
+        now = self._worker(effect)
+        # Who is told to stop and then to stop at once is stopped twice, and ends once.
+        if now.phase is Phase.STOPPING and now.attempt.number == effect.attempt:
+            self._run.feed(f.ActivityEnded(**self._about(effect)))
 
     async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:
         if activity is None:
