@@ -211,9 +211,21 @@ async def test_the_search_goes_to_hits_while_it_is_typed_and_escape_leads_back()
         await console.do("search")
         await console.type("test_14")
         await console.shows("/test_14: 3", "test_149")
+        await console.press(*["backspace"] * 7)
+        await console.shows("FOLLOW", "test_199")
+        await console.type("test_14")
+        await console.shows("/test_14: 3", "test_149")
         await console.press("escape")
         await console.shows("FOLLOW", "test_199")
         assert "/test_14" not in console.text
+
+
+async def test_a_search_that_begins_on_another_tab_is_one_of_the_log():
+    async with reading(log_lines(200)) as console:
+        await console.do("next_tab")
+        await console.burst("/test_14")
+        await console.press("enter")
+        await console.shows("/test_14: 3", "test_149", "HOLD")
 
 
 async def test_what_is_beside_the_log_gives_way_where_it_is_narrow():

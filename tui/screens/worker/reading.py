@@ -135,7 +135,10 @@ class Reading(Controller):
 
     def seek(self, text: str) -> None:
         """Go to the hit nearest to where the search began."""
-        self.log.search(text, self._searched_from[0])
+        if text:
+            self.log.search(text, self._searched_from[0])
+        else:
+            self._go_back()
 
     def take_search(self, text: str) -> None:
         """End the typing, and keep what was found."""
@@ -146,6 +149,10 @@ class Reading(Controller):
     def drop_search(self) -> None:
         """End the search where it began."""
         self._end_search()
+        self._go_back()
+
+    def _go_back(self) -> None:
+        """Look where the search began."""
         self.log.query = ""
         self.log.cursor, is_following = self._searched_from
         if is_following:
