@@ -27,6 +27,7 @@ from tests.support.consoles import NOW, Console, FakePort, changed, csvlite, ope
 from tui.keys import SCREENS, actions_on, default_keymap
 from tui.kit import screen as base
 from tui.kit.dialogs import HelpPage, Picker
+from tui.screens.worker.reading import SearchLine
 
 pytestmark = pytest.mark.anyio
 ASKING, FAILED, REVIEW = "implement/worker_2", "port/worker_2", "port/worker_1"
@@ -189,6 +190,8 @@ async def _begin(console: Console, screen: str) -> None:
 def _open_box(console: Console) -> str:
     if console.screen.box.writing:
         return "box"
+    if isinstance(console.app.focused, SearchLine):
+        return "line"
     return "list" if isinstance(console.app.screen, Picker | HelpPage) else ""
 
 
@@ -196,7 +199,7 @@ async def _close(console: Console) -> None:
     console.screen.ask = None
     if console.screen.box.writing:
         console.screen.box.box_closed()
-    if console.app.screen is not console.screen:
+    if console.app.screen is not console.screen or _open_box(console) == "line":
         await console.press("escape")
     console.app.sequence = ""
 
