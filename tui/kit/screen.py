@@ -126,7 +126,7 @@ class Board(Screen[None]):
         super().__init_subclass__(**more)
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
+        super().__init__(classes="-ascii" if session.is_ascii else None)
         self.session = session
         self.box = WritingBox(self, session.drafts)
         self.notice: Row = ()
@@ -323,7 +323,13 @@ class Board(Screen[None]):
         return action != "idea" or not self.refusal(str(parameters[0])) or None
 
     def perform(self, idea: str) -> None:
-        """Do what an idea does here, or say why not."""
+        """Do what an idea does here, or say why not. Text that is selected is what is copied."""
+        if idea == "copy" and (chosen := self.get_selected_text()):
+            self.copy(chosen)
+            return
+        if idea == "leave" and self.selections:
+            self.clear_selection()
+            return
         reason = self.refusal(idea)
         if reason:
             self.refuse(idea, reason)
