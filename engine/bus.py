@@ -2,8 +2,7 @@
 
 A subscriber that must see everything reads at its own pace, so it can never be overrun and nobody
 waits for it: the newest events are in memory, those before them in the journals of their runs. Of
-the latest-wins events it gets the newest of a kind for each worker, and the count of those it
-missed.
+the latest-wins events it gets the newest of a kind for each worker.
 """
 
 from collections import deque
@@ -53,14 +52,11 @@ class Subscription:
     position: int = 0
     seen: dict[str, int] = field(default_factory=dict)
     latest: dict[tuple[str, str, str], Told] = field(default_factory=dict)
-    missed: int = 0
     wake: anyio.Event = field(default_factory=anyio.Event)
 
     def offer(self, told: Told) -> None:
         """Keep a latest-wins event until it is read; an older one of its kind gives way."""
-        key = _key(told)
-        self.missed += key in self.latest
-        self.latest[key] = told
+        self.latest[_key(told)] = told
         self.wake.set()
 
     @property
@@ -83,7 +79,7 @@ class Subscription:
                 yield told
 
     async def _from_journals(self) -> AsyncIterator[Told]:
-        """What is no longer in memory: run after run, each in its own order."""
+        """Return what is no longer in memory: run after run, each in its own order."""
         while self.position < self.bus.dropped:
             reached, gone = self.bus.dropped, dict(self.bus.gone)
             for run, until in gone.items():
@@ -132,7 +128,7 @@ class Bus:
 
     @property
     def count(self) -> int:
-        """How many events were ever told."""
+        """Count the events that were ever told."""
         return self.dropped + len(self.journalled)
 
     def tell(self, told: Iterable[Told]) -> None:

@@ -131,7 +131,7 @@ class Limits:
     )
     time_seconds: float | None = _of(
         LimitKind(
-            about="Wall-clock time. It stands still while a human is awaited.",
+            about="Wall-clock time, without idle waiting for a human.",
             unit="s",
             default=3600.0,
             dimension=Dimension.TIME,

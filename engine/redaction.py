@@ -103,7 +103,8 @@ _LEAST_BITS = 2.8
 
 def is_key_like(name: str) -> bool:
     """Return True if a variable or key of that name holds a secret."""
-    return bool(KEY_LIKE.search(name)) and not name.upper().endswith(("_SOCK", "_FILE", "_PATH"))
+    is_place = name == "PWD" or name.upper().endswith(("_SOCK", "_FILE", "_PATH"))
+    return bool(KEY_LIKE.search(name)) and not is_place
 
 
 def _is_random(text: str) -> bool:

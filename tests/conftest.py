@@ -1,5 +1,6 @@
 """What every test stands on: one async back end, an event loop nobody may block, counted skips."""
 
+import gc
 import os
 import re
 import signal
@@ -52,6 +53,12 @@ def pytest_configure() -> None:
         sys.addaudithook(_hide_proc)
 
 
+def pytest_collection_finish() -> None:
+    """Leave out of every search for garbage what is there to the end: modules and all tests."""
+    gc.collect()
+    gc.freeze()
+
+
 _PLAIN = re.compile(r"[\w./-]{1,40}")
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - pytest makes a folder of its own below
 
@@ -95,15 +102,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport() -> Iterator[None]:
-    """With PLAIT_CI=1 a skip is a failure: CI has what the tests need, or says why it cannot."""
+    """Let no test be skipped that does not say how to run it; nor any with PLAIT_CI=1.
+
+    CI has what the tests need, or says why it cannot.
+    """
     outcome = yield
     report = outcome.get_result()
-    if not report.skipped or hasattr(report, "wasxfail") or os.environ.get("PLAIT_CI") != "1":
+    if not report.skipped or hasattr(report, "wasxfail"):
         return
     reason = _reason(report)
-    if not needs.is_excused(reason):
+    if not _SAYS_HOW.search(reason):
+        report.outcome = "failed"
+        report.longrepr = f"the reason does not end with how to get it, in brackets: {reason}"
+    elif os.environ.get("PLAIT_CI") == "1" and not needs.is_excused(reason):
         report.outcome = "failed"
         report.longrepr = f"skipped although PLAIT_CI=1 forbids it: {reason}"
+
+
+_SAYS_HOW = re.compile(r" \(.+\)$")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

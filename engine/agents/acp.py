@@ -1,11 +1,29 @@
-"""Drives agents over the Agent Client Protocol: they ask, are cancelled, and resumed by id."""
+"""Drive agents over the Agent Client Protocol, version 1: JSON-RPC, one object a line.
 
+They ask, are cancelled, and resumed by id. No file system and no terminal is offered: an agent
+works on its own worktree. The end of a turn is an event here, so that version 2, where it is no
+longer the answer to a call, changes little.
+"""
+
+import json
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from engine.agents.acp_stream import AcpStream, initialize
-from engine.agents.claude import LOGIN_OF_CLAUDE, environment_of_claude
-from engine.agents.codex import LOGIN_OF_CODEX, files_of_codex, home_of_codex
+from engine.agents.agent_events import (
+    AgentEvent,
+    Asked,
+    Decided,
+    Heard,
+    Progressed,
+    ProtocolReply,
+    Thought,
+    ToolCalled,
+    ToolEnded,
+    TurnEnded,
+    Withdrawn,
+)
 from engine.agents.contract import (
     AgentLaunch,
     Capabilities,
@@ -18,10 +36,367 @@ from engine.agents.contract import (
 )
 from engine.agents.finding import LoginTraces, ProgramSearch, find_agent
 from engine.agents.options import folders_of, more_arguments, picked, program_of
-from engine.agents.prompting import system_text
+from engine.agents.permitting import decide, verdict_of
+from engine.agents.prompting import system_text, user_text, whole_text
+from engine.agents.reading import INTERRUPTED, Closing, Reading
+from engine.agents.records import (
+    Record,
+    at,
+    content_text,
+    count_of,
+    line_of,
+    number_of,
+    paths_of,
+    read_record,
+    tail_of,
+    text_of,
+    title_of,
+)
 from engine.agents.table_agent import fill
 from engine.agents.tables import AgentTable, shipped_table
 from engine.errors import AgentError
+
+_ANEW, _INITIALIZE, _SESSION, _FIRST_PROMPT = 0, 1, 2, 3
+_LOGIN_WANTED = -32000
+_NO_SUCH_METHOD = -32601
+_WELL = {"end_turn"}
+
+
+def call(identity: int, method: str, **params: object) -> bytes:
+    """A request of the client's, as one line."""
+    return line_of({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
+
+
+def initialize() -> bytes:
+    """The first line that a client says."""
+    return call(
+        _INITIALIZE,
+        "initialize",
+        protocolVersion=1,
+        clientInfo={"name": "plait", "version": "1"},
+        clientCapabilities={
+            "fs": {"readTextFile": False, "writeTextFile": False},
+            "terminal": False,
+        },
+    )
+
+
+def _response(identity: object, result: object) -> bytes:
+    return line_of({"jsonrpc": "2.0", "id": identity, "result": result})
+
+
+@dataclass(frozen=True)
+class _OpenPermission:
+    """A permission that has not been answered: the call's own id, and its options by kind."""
+
+    call: object
+    options: dict[str, str]
+
+
+class AcpStream(Reading):
+    """One attempt's conversation over the protocol: one session in one process."""
+
+    def __init__(self, request: LaunchRequest, *, has_system_file: bool = False) -> None:
+        """Expect one session.
+
+        Args:
+            request: What it is for.
+            has_system_file: Persona and hint stand in a file that the agent reads by itself.
+        """
+        super().__init__(request)
+        self._is_open = False
+        self._is_resumed = False
+        self._takes_system = False
+        self._has_system = has_system_file
+        self._prompts = _FIRST_PROMPT - 1
+        self._running: int | None = None
+        self._queue: deque[str] = deque()
+        # By the JSON of a call's id: 1 and "1" are different ids.
+        self._waiting: dict[str, _OpenPermission] = {}
+        self._message: object = None
+        self._is_broken = False
+        self._told = ""
+        self._updates: dict[str, Callable[[Record], list[AgentEvent]]] = {
+            "agent_message_chunk": self._chunk,
+            "agent_thought_chunk": lambda u: [Thought(content_text(u["content"]), is_delta=True)],
+            "tool_call": self._tool,
+            "tool_call_update": self._tool,
+            "plan": self._plan,
+            "usage_update": self._cost,
+            "session_info_update": self._session_info,
+        }
+
+    def record(self, record: Record) -> list[AgentEvent] | None:
+        """Return the events of one message of the protocol."""
+        if record.get("jsonrpc") != "2.0":
+            return None
+        method = record.get("method")
+        if method is None:
+            return self._response(record)
+        if method == "session/update":
+            update = record["params"]["update"]
+            reader = self._updates.get(text_of(update.get("sessionUpdate")))
+            # What comes before the session is open is the history of one that is taken up again.
+            return [*self._heard(), *reader(update)] if reader and self._is_open else []
+        if "id" not in record:
+            return []
+        if method == "session/request_permission":
+            return self._permission(record["id"], record["params"])
+        error = {"code": _NO_SUCH_METHOD, "message": "this client does not do that"}
+        return [self.reply(line_of({"jsonrpc": "2.0", "id": record["id"], "error": error}))]
+
+    # ------------------------------------------------------------------ talking to it
+
+    def answer(self, question: str, answer: str) -> bytes | None:
+        """Allowed or denied; the protocol carries no words, so a reason is the next prompt."""
+        waiting = self._waiting.pop(question, None)
+        if waiting is None:
+            return None
+        is_allowed, reason = verdict_of(answer)
+        if reason:
+            self._queue.append(f"The user denied this: {reason}")
+        return _verdict(waiting, is_allowed=is_allowed)
+
+    def steer(self, text: str) -> bytes | None:
+        """The next prompt: now if it waits for one, else when this turn has ended."""
+        if self._is_open and self._running is None:
+            return self._prompt(text)
+        self._queue.append(text)
+        return b""
+
+    def interrupt(self) -> bytes | None:
+        """The protocol's cancel; what it asked for is answered as the protocol wants it."""
+        if not self._is_open:
+            return None
+        cancel = {"method": "session/cancel", "params": {"sessionId": self.session}}
+        answers = [
+            _response(waiting.call, {"outcome": {"outcome": "cancelled"}})
+            for waiting in self._waiting.values()
+        ]
+        self._waiting.clear()
+        return b"".join([line_of({"jsonrpc": "2.0", **cancel}), *answers])
+
+    def sent(self, line: bytes) -> list[AgentEvent]:
+        """Return the events of what was sent: prompts that were begun, answers that were given."""
+        record = read_record(line) or {}
+        if record.get("method") == "session/prompt":
+            self._running = count_of(record.get("id"))
+            self._prompts = max(self._prompts, self._running or 0)
+            if self._running != _FIRST_PROMPT:
+                self._told = content_text(at(record, "params", "prompt"))
+        elif "method" not in record:
+            self._waiting.pop(json.dumps(record.get("id")), None)
+        return []
+
+    def _heard(self) -> list[AgentEvent]:
+        """Words that were a prompt have reached it as soon as it works on that prompt."""
+        text, self._told = self._told, ""
+        return [Heard(text)] if text else []
+
+    # ------------------------------------------------------------------ what it answers
+
+    def _response(self, record: Record) -> list[AgentEvent]:
+        identity = record.get("id")
+        if (error := record.get("error")) is not None:
+            return self._refused(identity, error)
+        result = record.get("result") or {}
+        if identity == _INITIALIZE:
+            return [self.reply(self._session_call(result.get("agentCapabilities") or {}))]
+        if identity in {_SESSION, _ANEW} and not self._is_open:
+            return self._opened(result)
+        if identity == self._running:
+            return self._turn_ended(result)
+        return []
+
+    def _session_call(self, able: Record) -> bytes:
+        """Open a session: a new one, or the one to be taken up again in a way that it knows."""
+        more = at(able, "sessionCapabilities") or {}
+        self._takes_system = "systemPrompt" in more
+        session = self.request.session
+        if session is None or not (way := self._way_back(able, more)):
+            return self._new_session(_SESSION)
+        self._is_resumed = True
+        cwd = self.request.workspace
+        return call(_SESSION, way, sessionId=session, cwd=cwd, mcpServers=[])
+
+    def _new_session(self, identity: int) -> bytes:
+        place: dict[str, object] = {"cwd": self.request.workspace, "mcpServers": []}
+        system = system_text(self.request)
+        if system and self._takes_system:
+            self._has_system = True
+            content = [{"type": "text", "text": system}]
+            place["systemPrompt"] = {"mode": "append", "content": content}
+        return call(identity, "session/new", **place)
+
+    def _way_back(self, able: Record, more: Record) -> str | None:
+        if self.request.is_fork:
+            return "session/fork" if "fork" in more else None
+        if "resume" in more:
+            return "session/resume"
+        return "session/load" if able.get("loadSession") is True else None
+
+    def _opened(self, result: Record) -> list[AgentEvent]:
+        self._is_open = True
+        taken_up = self.request.session if self._is_resumed else None
+        events = self.start(text_of(result.get("sessionId")) or taken_up or "")
+        words = user_text if self._has_system else whole_text
+        first = words(self.request, is_resumed=self._is_resumed)
+        return [*events, self.reply(self._prompt(first))]
+
+    def _prompt(self, text: str) -> bytes:
+        self._prompts += 1
+        self._running = self._prompts
+        self.closing = None
+        return call(
+            self._prompts,
+            "session/prompt",
+            sessionId=self.session,
+            prompt=[{"type": "text", "text": text}],
+        )
+
+    def _turn_ended(self, result: Record) -> list[AgentEvent]:
+        reason = text_of(result.get("stopReason"))
+        used = self._tokens(result)
+        error = "" if reason in _WELL else _fault(reason)
+        text = self.last_message
+        # Two agents report a refusal of their model as a good turn that says what was wrong.
+        if not error and not used and (self._is_broken or text.startswith("Error: ")):
+            error = _plain(text) or "the turn did no work"
+        return [*self._heard(), *used, *self._end_turn(error)]
+
+    def _refused(self, identity: object, error: object) -> list[AgentEvent]:
+        if identity not in {_INITIALIZE, _SESSION, _ANEW, self._running}:
+            return []
+        if identity == _SESSION and self._is_resumed and at(error, "code") != _LOGIN_WANTED:
+            self._is_resumed, self.session = False, None
+            note = "its session could not be taken up again: a new one begins"
+            return [Progressed(None, note), self.reply(self._new_session(_ANEW))]
+        details = at(error, "data", "details")
+        said = ": ".join(filter(None, (_plain(text_of(at(error, "message"))), text_of(details))))
+        needs_login = at(error, "code") == _LOGIN_WANTED
+        self._queue.clear()
+        return self._end_turn(said or "the agent refused the call", needs_login=needs_login)
+
+    def _end_turn(self, error: str, *, needs_login: bool = False) -> list[AgentEvent]:
+        events: list[AgentEvent] = [Withdrawn(name) for name in self._waiting]
+        self._waiting.clear()
+        self._running, self._message, self._is_broken = None, None, False
+        if self._queue:
+            return [*events, self.reply(self._prompt(self._queue.popleft()))]
+        self.closing = Closing(error=error, needs_login=needs_login)
+        return [*events, TurnEnded(not error, self.last_message, error == INTERRUPTED)]
+
+    def _tokens(self, result: Record) -> list[AgentEvent]:
+        """Tokens of this turn, added to those of the turns before it."""
+        usage, quota = result.get("usage"), at(result, "_meta", "quota", "token_count")
+        cached = count_of(at(usage, "cachedReadTokens")) or 0
+        told_in = count_of(at(usage, "inputTokens"))
+        if told_in is None:
+            told_in = count_of(at(quota, "input_tokens"))
+        told_out = count_of(at(usage, "outputTokens"))
+        if told_out is None:
+            told_out = count_of(at(quota, "output_tokens"))
+        if told_in is None and told_out is None:
+            return []
+        known = self.usage
+        self.usage = replace(
+            known,
+            input_tokens=(known.input_tokens or 0) + (told_in or 0) + cached,
+            output_tokens=(known.output_tokens or 0) + (told_out or 0),
+            cached_tokens=(known.cached_tokens or 0) + cached,
+        )
+        return [self.usage]
+
+    # ------------------------------------------------------------------ what it tells
+
+    def _chunk(self, update: Record) -> list[AgentEvent]:
+        """A piece of a message; another id, or a tool in between, begins another message."""
+        message = update.get("messageId") or "message"
+        is_delta = message == self._message
+        self._message = message
+        return [self.say(content_text(update["content"]), is_delta=is_delta)]
+
+    def _tool(self, update: Record) -> list[AgentEvent]:
+        self._message = None
+        identity, state = text_of(update["toolCallId"]), text_of(update.get("status"))
+        events: list[AgentEvent] = []
+        if update.get("title") or update["sessionUpdate"] == "tool_call":
+            events.append(_called(identity, update))
+        if state in {"completed", "failed"}:
+            output = content_text(update.get("content")) or content_text(update.get("rawOutput"))
+            ended = "done" if state == "completed" else "failed"
+            events.append(ToolEnded(identity, ended, tail_of(output)))
+        return events
+
+    def _plan(self, update: Record) -> list[AgentEvent]:
+        entries = [entry for entry in update["entries"] if isinstance(entry, dict)]
+        done = sum(entry.get("status") == "completed" for entry in entries)
+        now = [text_of(e.get("content")) for e in entries if e.get("status") == "in_progress"]
+        return [Progressed(done / len(entries), now[0] if now else "")] if entries else []
+
+    def _cost(self, update: Record) -> list[AgentEvent]:
+        usd = number_of(at(update, "cost", "amount"))
+        return [] if usd is None else [self.used(usd=usd)]
+
+    def _session_info(self, update: Record) -> list[AgentEvent]:
+        if at(update, "_meta", "codex", "threadStatus", "type") == "systemError":
+            self._is_broken = True
+        return []
+
+    # ------------------------------------------------------------------ what it asks
+
+    def _permission(self, identity: object, params: Record) -> list[AgentEvent]:
+        about = params["toolCall"]
+        tool = text_of(about.get("name")) or text_of(about.get("kind")) or "tool"
+        detail = title_of(about.get("rawInput")) or text_of(about.get("title"))
+        options = {
+            text_of(option.get("kind")): text_of(option.get("optionId"))
+            for option in reversed(params["options"])
+        }
+        waiting, name = _OpenPermission(identity, options), json.dumps(identity)
+        if (decision := decide(self.request, tool, detail)) is not None:
+            allowed, rule = decision
+            answer: ProtocolReply = self.reply(_verdict(waiting, is_allowed=allowed))
+            return [Decided(name, tool, detail, allowed, rule), answer]
+        self._waiting[name] = waiting
+        return [
+            Asked(
+                id=name,
+                text=text_of(about.get("title")) or f"{tool}: {detail}",
+                choices=("allow", "deny"),
+                is_permission=True,
+                tool=tool,
+                detail=detail,
+            )
+        ]
+
+
+def _verdict(waiting: _OpenPermission, *, is_allowed: bool) -> bytes:
+    kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
+    chosen = next((waiting.options[kind] for kind in kinds if kind in waiting.options), None)
+    outcome: dict[str, Any] = {"outcome": "cancelled"}
+    if chosen is not None:
+        outcome = {"outcome": "selected", "optionId": chosen}
+    return _response(waiting.call, {"outcome": outcome})
+
+
+def _called(identity: str, update: Record) -> ToolCalled:
+    given = update.get("rawInput")
+    places = [at(place, "path") for place in update.get("locations") or ()]
+    paths = tuple(dict.fromkeys(p for p in (*places, *paths_of(given)) if isinstance(p, str)))
+    name = text_of(update.get("name")) or text_of(update.get("kind")) or "tool"
+    return ToolCalled(identity, name, text_of(update.get("title")) or title_of(given), paths)
+
+
+def _fault(reason: str) -> str:
+    if reason == "cancelled":
+        return INTERRUPTED
+    return f"the agent stopped: {reason.replace('_', ' ') or 'it did not say why'}"
+
+
+def _plain(message: str) -> str:
+    found = read_record(message.encode("utf-8", "replace"))
+    return text_of(at(found, "error", "message")) or message.strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,59 +487,4 @@ def _files(table: AgentTable | None, request: LaunchRequest) -> tuple[LaunchFile
         LaunchFile(path=file.path, data=fill(file.text, values).encode())
         for file in (table.files if table else ())
         if values["system"] or "{system}" not in file.text
-    )
-
-
-def known_agents() -> tuple[AcpAdapter, ...]:
-    """The agents that were tried over the protocol."""
-    by_model = ("--model", "{model}")
-    in_file, in_session = HintChannel.CONFIG_FILE, HintChannel.SYSTEM_PROMPT
-    return (
-        AcpAdapter(
-            name="gemini-acp",
-            argv=("gemini", "--skip-trust", "--acp"),
-            model=by_model,
-            table="gemini",
-            hint=in_file,
-            install_hint="npm install -g @google/gemini-cli@latest",
-        ),
-        AcpAdapter(
-            name="opencode-acp",
-            argv=("opencode", "acp"),
-            table="opencode",
-            hint=in_file,
-            install_hint="npm install -g opencode-ai@latest",
-        ),
-        AcpAdapter(
-            name="copilot-acp",
-            argv=("copilot", "--acp"),
-            model=by_model,
-            table="copilot",
-            hint=in_file,
-            install_hint="npm install -g @github/copilot@latest",
-        ),
-        AcpAdapter(
-            name="qwen-acp",
-            argv=("qwen", "--acp"),
-            model=by_model,
-            table="qwen",
-            install_hint="npm install -g @qwen-code/qwen-code@latest",
-        ),
-        AcpAdapter(
-            name="claude-acp",
-            argv=("claude-agent-acp",),
-            env=environment_of_claude,
-            login=LOGIN_OF_CLAUDE,
-            hint=in_session,
-            install_hint="npm install -g @agentclientprotocol/claude-agent-acp@latest",
-        ),
-        AcpAdapter(
-            name="codex-acp",
-            argv=("codex-acp",),
-            env=home_of_codex,
-            files=files_of_codex,
-            login=LOGIN_OF_CODEX,
-            hint=in_session,
-            install_hint="npm install -g @agentclientprotocol/codex-acp@latest",
-        ),
     )

@@ -62,6 +62,21 @@ class Capabilities:
     two_way: bool = False
 
 
+ABLE_TO_ALL = Capabilities(
+    permission=True,
+    steer=Steering.NOW,
+    interrupt=True,
+    resume=True,
+    resume_elsewhere=True,
+    fork=True,
+    hint=HintChannel.SYSTEM_PROMPT,
+    usage=True,
+    cost=True,
+    session_id=SessionId.EARLY,
+    two_way=True,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LaunchRequest:
     """Everything an adapter may know about the attempt it is to launch.

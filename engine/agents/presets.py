@@ -1,9 +1,13 @@
-"""Agents that speak plain text only, as presets of the command adapter."""
+"""Agents as presets: those that speak plain text only, and those that were tried over ACP."""
 
 import sys
 from pathlib import Path
 
+from engine.agents.acp import AcpAdapter
+from engine.agents.claude import LOGIN_OF_CLAUDE, environment_of_claude
+from engine.agents.codex import LOGIN_OF_CODEX, files_of_codex, home_of_codex
 from engine.agents.command import CommandAdapter
+from engine.agents.contract import HintChannel
 from engine.agents.finding import LoginTraces
 
 _KEYS = (
@@ -59,3 +63,55 @@ MINI = CommandAdapter(
     login=LoginTraces(variables=_KEYS, files=(".config/mini-swe-agent/.env",)),
     install_hint="plait's extra `mini`, or: uv tool install --with mcp mini-swe-agent",
 )
+
+_BY_MODEL = ("--model", "{model}")
+OVER_ACP = (
+    AcpAdapter(
+        name="gemini-acp",
+        argv=("gemini", "--skip-trust", "--acp"),
+        model=_BY_MODEL,
+        table="gemini",
+        hint=HintChannel.CONFIG_FILE,
+        install_hint="npm install -g @google/gemini-cli@latest",
+    ),
+    AcpAdapter(
+        name="opencode-acp",
+        argv=("opencode", "acp"),
+        table="opencode",
+        hint=HintChannel.CONFIG_FILE,
+        install_hint="npm install -g opencode-ai@latest",
+    ),
+    AcpAdapter(
+        name="copilot-acp",
+        argv=("copilot", "--acp"),
+        model=_BY_MODEL,
+        table="copilot",
+        hint=HintChannel.CONFIG_FILE,
+        install_hint="npm install -g @github/copilot@latest",
+    ),
+    AcpAdapter(
+        name="qwen-acp",
+        argv=("qwen", "--acp"),
+        model=_BY_MODEL,
+        table="qwen",
+        install_hint="npm install -g @qwen-code/qwen-code@latest",
+    ),
+    AcpAdapter(
+        name="claude-acp",
+        argv=("claude-agent-acp",),
+        env=environment_of_claude,
+        login=LOGIN_OF_CLAUDE,
+        hint=HintChannel.SYSTEM_PROMPT,
+        install_hint="npm install -g @agentclientprotocol/claude-agent-acp@latest",
+    ),
+    AcpAdapter(
+        name="codex-acp",
+        argv=("codex-acp",),
+        env=home_of_codex,
+        files=files_of_codex,
+        login=LOGIN_OF_CODEX,
+        hint=HintChannel.SYSTEM_PROMPT,
+        install_hint="npm install -g @agentclientprotocol/codex-acp@latest",
+    ),
+)
+"""Agents that were tried over the Agent Client Protocol."""

@@ -5,7 +5,6 @@ cannot be written down (a lone surrogate), or a number that is none.
 """
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,14 +74,14 @@ def count_of(value: object) -> int | None:
 
 
 def number_of(value: object) -> float | None:
-    """The value as a number that is not negative, or None where it is none."""
+    """The value as a number that is neither negative nor absurd, or None where it is none."""
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     try:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) and number >= 0 else None
+    return number if 0 <= number < _HUGE else None
 
 
 def at(record: object, *keys: str) -> Any:

@@ -18,19 +18,19 @@ TABLES = ("gemini", "opencode", "copilot", "qwen", "pi", "cline")
 def adapters() -> Mapping[str, AgentAdapter]:
     """Every adapter by its name, in the order in which they are shown."""
     # Imported when first asked for: reading tables costs more than most commands want to pay.
-    from engine.agents.acp import AcpAdapter, known_agents  # noqa: PLC0415
+    from engine.agents.acp import AcpAdapter  # noqa: PLC0415
     from engine.agents.calling import CallableAdapter  # noqa: PLC0415
     from engine.agents.claude import ClaudeAdapter  # noqa: PLC0415
     from engine.agents.codex import CodexAdapter  # noqa: PLC0415
     from engine.agents.command import CommandAdapter  # noqa: PLC0415
-    from engine.agents.presets import AIDER, MINI  # noqa: PLC0415
+    from engine.agents.presets import AIDER, MINI, OVER_ACP  # noqa: PLC0415
     from engine.agents.scripted import ScriptedAdapter  # noqa: PLC0415
     from engine.agents.table_agent import JsonLinesAdapter, TableAdapter  # noqa: PLC0415
     from engine.agents.tables import shipped_table  # noqa: PLC0415
 
     known: list[AgentAdapter] = [ScriptedAdapter(), CommandAdapter(), ClaudeAdapter()]
     known += [CodexAdapter(), *(TableAdapter(table=shipped_table(name)) for name in TABLES)]
-    known += [AIDER, MINI, AcpAdapter(), *known_agents(), JsonLinesAdapter(), CallableAdapter()]
+    known += [AIDER, MINI, AcpAdapter(), *OVER_ACP, JsonLinesAdapter(), CallableAdapter()]
     return {adapter.name: adapter for adapter in known}
 
 

@@ -7,18 +7,16 @@ import json
 import sys
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.agents.contract import (
+    ABLE_TO_ALL,
     AgentLaunch,
     Capabilities,
     FoundAgent,
-    HintChannel,
     LaunchFile,
     LaunchRequest,
-    SessionId,
-    Steering,
 )
 from engine.agents.own_stream import OwnStream
 from engine.agents.prompting import hint_of, system_text, user_text
@@ -38,21 +36,7 @@ class ScriptedAdapter:
 
     name: str = "scripted"
     install_hint: str = "comes with plait"
-    capabilities: Capabilities = field(
-        default_factory=lambda: Capabilities(
-            permission=True,
-            steer=Steering.NOW,
-            interrupt=True,
-            resume=True,
-            resume_elsewhere=True,
-            fork=True,
-            hint=HintChannel.SYSTEM_PROMPT,
-            usage=True,
-            cost=True,
-            session_id=SessionId.EARLY,
-            two_way=True,
-        )
-    )
+    capabilities: Capabilities = ABLE_TO_ALL
 
     def launch(self, request: LaunchRequest) -> AgentLaunch:
         """The player with the steps of this worker's attempt, both written into its HOME."""

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
-    from engine.api.bundling import bundle_run
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
-    from engine.api.exporting import export_run
-    from engine.api.looking import machine_rows, make_repository, raw_output, used_today
+    from engine.api.exporting import bundle_run, export_run
+    from engine.api.looking import machine_rows, raw_output, used_today, weigh
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
     from engine.api.reaching import attach, engine_key, reach
-    from engine.api.replaying import Replay, open_replay
-    from engine.api.weighing import weigh
+    from engine.api.replaying import open_replay
+    from engine.git.sample import make_repository
     from engine.messages.merging import (
-        BatchCheck,
         CandidateHunkView,
         CandidateRow,
         CandidateTable,
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
         LandingOrder,
         LineView,
         MergedFileView,
-        OptionView,
         PieceView,
         PlannedLanding,
         ProposalView,
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
     from engine.plan.model import Plan, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
     from engine.port.port import EnginePort
-    from engine.port.public import event_json, report_json, view_json
+    from engine.port.public import event_json, view_json
     from engine.port.review_port import ReviewPort
     from engine.review.actions import side_actions
     from engine.review.local import MergeReview
@@ -55,19 +52,18 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
-    "engine.api.bundling": "bundle_run",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
     "engine.api.exported": "exported_file open_exported",
-    "engine.api.exporting": "export_run",
-    "engine.api.looking": "machine_rows make_repository raw_output used_today",
+    "engine.api.exporting": "bundle_run export_run",
+    "engine.api.looking": "machine_rows raw_output used_today weigh",
+    "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
     "engine.api.reaching": "attach engine_key reach",
-    "engine.api.replaying": "Replay open_replay",
-    "engine.api.weighing": "weigh",
-    "engine.messages.merging": "BatchCheck CandidateHunkView CandidateRow CandidateTable CommitView"
-    " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView OptionView"
+    "engine.api.replaying": "open_replay",
+    "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
+    " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
     " PieceView PlannedLanding ProposalView Wove",
     "engine.messages.questions": "RunSummary",
     "engine.plan.describe": "describe",
@@ -75,7 +71,7 @@ _HOMES = {
     "engine.plan.make": "PlanDefaults",
     "engine.plan.model": "Plan RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
-    "engine.port.public": "event_json report_json view_json",
+    "engine.port.public": "event_json view_json",
     "engine.review.actions": "side_actions",
     "engine.review.other_merges": "BranchMerge ToolFiles ToolMerge",
     "engine.review.local": "MergeReview",
@@ -88,7 +84,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
-    "BatchCheck",
     "BranchMerge",
     "CandidateHunkView",
     "CandidateRow",
@@ -105,7 +100,6 @@ __all__ = [
     "MergeReview",
     "MergedFileView",
     "OpenMerge",
-    "OptionView",
     "OwnMerge",
     "PieceView",
     "Plan",
@@ -114,7 +108,6 @@ __all__ = [
     "ProjectFacts",
     "ProposalView",
     "Publishing",
-    "Replay",
     "RetryMode",
     "ReviewPort",
     "Run",
@@ -150,7 +143,6 @@ __all__ = [
     "raw_output",
     "reach",
     "read_inside",
-    "report_json",
     "side_actions",
     "used_today",
     "view_json",

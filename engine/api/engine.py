@@ -46,10 +46,11 @@ from engine.run.journal import read_told
 from engine.run.live_run import LiveRun
 from engine.run.runs import Runs
 from engine.sandbox.probe import probe
-from engine.site.attempts import Starter
+from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
 from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
+from engine.site.spaces import spaces_at
 from engine.speaking import this_process
 from engine.store.files import EngineLock
 from engine.store.layout import make_state_home
@@ -149,18 +150,19 @@ class Engine:
         guests: set[RunId] = set()
         stack.push_async_callback(_close_host, host, detach=detach, stay=guests)
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
-        starter = Starter(
+        seeds = Seeds(place.workspaces / ".trusted-seeds", env)
+        site = LocalSite(
+            place,
             host=host,
             shelter=shelter,
-            layout=place.layout,
+            seeds=seeds,
+            spaces=spaces_at(place, shelter),
             tethers=lambda run: not detach and run not in guests,
         )
-        seeds = Seeds(place.workspaces / ".trusted-seeds", env)
         tools = Tools(
-            starter=starter,
-            workshops=Workshops(
-                place, layout=place.layout, shelter=shelter, clock=clock, seeds=seeds
-            ),
+            site=site,
+            near=site,
+            workshops=Workshops(place, site=site, clock=clock, seeds=seeds),
             layout=place.layout,
             store=place.store,
             bus=Bus(partial(read_told, place.store)),
@@ -172,7 +174,6 @@ class Engine:
             ledger=Ledger(env, folder=home / "logins", place=place.layout.root, clock=clock),
             repo=place.repo,
             proof=Proof(place, shelter),
-            seeds=seeds,
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         if place.repo is not None:

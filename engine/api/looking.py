@@ -1,8 +1,8 @@
-"""Answer questions without an engine: the machine, samples, raw recordings."""
+"""Answer without an engine: the machine, samples, raw recordings, warnings before a plan."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from os import PathLike, environ
+from os import PathLike, environ, fsencode
 from pathlib import Path
 
 import anyio
@@ -12,25 +12,21 @@ from engine.agents.registry import adapters
 from engine.api.reaching import reach
 from engine.clock import SystemClock
 from engine.errors import WorkspaceError
-from engine.git.sample import first_commit
+from engine.git.base import Base, dirty_paths
 from engine.ids import AttemptId, RunId, WorkerId, meant
-from engine.limits import Enforcement
+from engine.limits import Dimension, Enforcement, Level
 from engine.messages.questions import ReadRun
 from engine.messages.results import LoginUse
-from engine.plan.model import AgentChoice, Plan
+from engine.plan.model import AgentChoice, PermissionMode, Plan
+from engine.review.change import left_out_note
 from engine.sandbox.ladder import doctor, report
 from engine.sandbox.probe import probe
-from engine.site.place import find_place
+from engine.site.place import Place, find_place
 from engine.site.shelter import asked_by
 from engine.spec.nearest import unmeant
 from engine.store.layout import make_state_home, state_home
 from engine.work.ledger import Ledger
 from engine.work.replay import output_bytes
-
-
-async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
-    """Make a folder a git repository with everything in it as its first commit."""
-    await first_commit(folder, environment, message=message)
 
 
 async def machine_rows(
@@ -47,7 +43,7 @@ async def machine_rows(
     machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
     if plan is None:
         return doctor(machine)
-    rows = await anyio.to_thread.run_sync(report, machine, asked_by(plan, env), {})
+    rows = await anyio.to_thread.run_sync(report, machine, asked_by(plan.runtime, env), {})
     return tuple(replace(row, value="") for row in rows)
 
 
@@ -87,3 +83,52 @@ async def raw_output(
         raise WorkspaceError(f"{found[0]} has had no attempt {attempt}")
     wanted = AttemptId(RunId(view.run), found[0], number)
     return await anyio.to_thread.run_sync(output_bytes, place.layout.recording(wanted))
+
+
+async def weigh(
+    folder: str | PathLike[str], plan: Plan, environment: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """Return warnings to read before a plan starts in a folder, as sentences; often none.
+
+    Raises:
+        WorkspaceError: The folder cannot be worked in.
+    """
+    env = dict(environ if environment is None else environment)
+    place = await find_place(Path(folder), env)
+    return (*await _unseen(place, plan), *await _unheld(plan, env))
+
+
+async def _unseen(place: Place, plan: Plan) -> tuple[str, ...]:
+    """Return the user's edits that no worker will see; the plan's own file is none of them."""
+    is_from_head = plan.runtime.base in {None, "HEAD"}
+    if place.repo is None or not is_from_head:
+        return ()
+    own = _inside(place.project, Path(plan.source))
+    dirty = tuple(path for path in await dirty_paths(place.repo) if path != own)
+    return left_out_note(Base(commit="", tree="", left_out=dirty))
+
+
+def _inside(project: Path, source: Path) -> bytes:
+    """Return a file's path in a project, as git says it; empty if it lies elsewhere."""
+    path = source.resolve()
+    return fsencode(path.relative_to(project)) if path.is_relative_to(project) else b""
+
+
+async def _unheld(plan: Plan, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return agents that act without asking where nothing keeps them to their own files."""
+    free = {
+        planned.agent.name
+        for step in plan.steps
+        for planned in step.workers
+        if planned.agent and planned.permissions.mode is PermissionMode.AUTO
+    }
+    if not free:
+        return ()
+    rows = {row.dimension: row for row in await machine_rows(env, plan=plan)}
+    files = rows[Dimension.FILES]
+    if files.level is Level.ENFORCED:
+        return ()
+    acting = "acts" if len(free) == 1 else "act"
+    why = files.reason or f"{files.mechanism} is {files.level}"
+    who = f"{', '.join(sorted(free))} {acting} without asking"
+    return (f"{who}, and no file isolation is enforced here: {why}",)

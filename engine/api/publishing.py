@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import WorkspaceError
-from engine.git.ancestry import line_from
 from engine.git.objects import Wording, commit_of, sign_commit, tree_of
-from engine.git.ownership import CommitLine, is_own
+from engine.git.ownership import CommitLine, is_own, plain_line
 from engine.git.publishing import (
     PullRequest,
     ask,
@@ -110,7 +109,7 @@ async def _sent(repo: Repo, branch: str, wanted: Wanted, title: str) -> str:
     if not since:
         return wanted.head
     head = await commit_of(repo, wanted.head or f"refs/heads/{branch}")
-    line, prefix = await line_from(repo, since, head), branch.rsplit("/", _PARTS)[0]
+    line, prefix = await plain_line(repo, since, head), branch.rsplit("/", _PARTS)[0]
     if line is not None:
         own = CommitLine(base=since, commits=line, besides=since, prefix=prefix)
         if await is_own(repo, own):

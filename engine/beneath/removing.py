@@ -3,8 +3,10 @@
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from engine.beneath.opening import (
     FOLDER,
@@ -23,6 +25,7 @@ from engine.beneath.writing import put_aside
 _DEEP = 200
 _OTHER_END = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES = 3
+T = TypeVar("T")
 _Parts = tuple[bytes, ...]
 
 
@@ -48,25 +51,22 @@ def remove_tree(root: Name, name: Name = b"") -> tuple[PathRefused, ...]:
 
 def remove_file(root: Name, name: Name) -> PathRefused | None:
     """Remove a file or a link, never a folder; one that is not there is fine."""
-    try:
-        *folders, last = parts_of(name)
-        with root_folder(root) as top, folder_beneath(top, folders) as folder:
-            os.unlink(last, dir_fd=folder)
-    except FileNotFoundError:
-        return None
-    except RefusedError as error:
-        return None if error.refused.why is Why.GONE else error.refused
-    except OSError as error:
-        return refusal([os.fsencode(name)], error, is_write=True)
-    return None
+    return _done(root, name, lambda _, last, folder: os.unlink(last, dir_fd=folder))
 
 
 def move_aside(root: Name, name: Name) -> bytes | PathRefused | None:
     """Rename what stands under a name within its folder; return its new path, None without one."""
+    return _done(root, name, lambda on, last, to: b"/".join((*on, put_aside(last, to))))
+
+
+def _done(
+    root: Name, name: Name, act: Callable[[list[bytes], bytes, int], T]
+) -> T | PathRefused | None:
+    """Do something to a name in its folder; None where nothing has that name."""
     try:
         *folders, last = parts_of(name)
         with root_folder(root) as top, folder_beneath(top, folders) as folder:
-            return b"/".join((*folders, put_aside(last, folder)))
+            return act(folders, last, folder)
     except FileNotFoundError:
         return None
     except RefusedError as error:

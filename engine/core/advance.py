@@ -13,7 +13,7 @@ from engine.core.report import report, waits_for
 from engine.core.rules import RULES
 from engine.core.state import Hold, Reviewed, RunState, StepState, Stop, Worker
 from engine.core.stopping import lift_stop, stop
-from engine.core.turn import Turn
+from engine.core.turn import CoreTurn
 from engine.errors import IllegalTransition, InvariantBroken
 from engine.messages.events import (
     ChoiceWanted,
@@ -38,7 +38,7 @@ F = TypeVar("F", bound=f.WorkerFactBase)
 
 
 def _hears(
-    kind: type[F], hear: Callable[[Turn, Worker, F], None]
+    kind: type[F], hear: Callable[[CoreTurn, Worker, F], None]
 ) -> tuple[type[f.WorkerFactBase], Callable[..., None]]:
     """Pair a fact with the function that hears it, which is held to take this very fact."""
     return kind, hear
@@ -93,7 +93,7 @@ TELLERS: Mapping[type[f.WorkerFactBase], Callable[..., None]] = dict(
 def advance(state: RunState, fact: f.Fact) -> tuple[RunState, list[Effect]]:
     """Return the state after a fact, and what is to be done because of it."""
     now = max(state.now, fact.at)
-    turn = Turn(replace(state, now=now), type(fact).__name__)
+    turn = CoreTurn(replace(state, now=now), type(fact).__name__)
     if isinstance(fact, f.WorkerFact):
         _tell_worker(turn, fact)
     else:
@@ -104,7 +104,7 @@ def advance(state: RunState, fact: f.Fact) -> tuple[RunState, list[Effect]]:
     return turn.finish()
 
 
-def _tell_worker(turn: Turn, fact: f.WorkerFact) -> None:
+def _tell_worker(turn: CoreTurn, fact: f.WorkerFact) -> None:
     w = turn.state.workers.get(fact.worker)
     if w is None:
         raise IllegalTransition(f"{turn.fact} speaks of {fact.worker}, who is not in this run")
@@ -120,7 +120,7 @@ _MOVING = frozenset(name for told in TOLD.values() for name in told)
 """Facts that move workers: unlike badges and talk, they are illegal where no table lists them."""
 
 
-def _tell_run(turn: Turn, fact: f.RunFact) -> None:  # noqa: C901, PLR0912  one case for each fact
+def _tell_run(turn: CoreTurn, fact: f.RunFact) -> None:  # noqa: C901, PLR0912  one case for each fact
     match fact:
         case f.RunBegan():
             _begin(turn)
@@ -144,7 +144,7 @@ def _tell_run(turn: Turn, fact: f.RunFact) -> None:  # noqa: C901, PLR0912  one 
             turn.publish(Commanded(command=fact.command, worker=fact.worker, by=fact.by))
 
 
-def _begin(turn: Turn) -> None:
+def _begin(turn: CoreTurn) -> None:
     state = turn.state
     turn.state = replace(state, started_at=state.now, timed_since=state.now)
     turn.publish(
@@ -160,7 +160,7 @@ def _begin(turn: Turn) -> None:
         turn.publish(Clamped(clamp=clamp))
 
 
-def _stop_run(turn: Turn, fact: f.RunStopRequested) -> None:
+def _stop_run(turn: CoreTurn, fact: f.RunStopRequested) -> None:
     turn.state = replace(turn.state, stop=Stop(cause=fact.cause, is_kill=fact.is_kill))
     for w in list(turn.state.workers.values()):
         stoppable = w.phase in STOPPED_BY_POLICY_WHILE_COLLECTING or w.phase is Phase.STOPPING
@@ -168,13 +168,13 @@ def _stop_run(turn: Turn, fact: f.RunStopRequested) -> None:
             stop(turn, w, fact.cause, is_kill=fact.is_kill, move=turn.rule)
 
 
-def _pause(turn: Turn, *, is_paused: bool) -> None:
+def _pause(turn: CoreTurn, *, is_paused: bool) -> None:
     if turn.state.stop is not None and not is_paused:
         lift_stop(turn)
     turn.state = replace(turn.state, is_paused=is_paused)
 
 
-def _add_step(turn: Turn, fact: f.StepAdded) -> None:
+def _add_step(turn: CoreTurn, fact: f.StepAdded) -> None:
     state = turn.state
     plan = replace(state.plan, steps=(*state.plan.steps, fact.step))
     turn.state = replace(
@@ -185,7 +185,7 @@ def _add_step(turn: Turn, fact: f.StepAdded) -> None:
     )
 
 
-def _join(turn: Turn, planned: PlannedWorker, born: Worker) -> None:
+def _join(turn: CoreTurn, planned: PlannedWorker, born: Worker) -> None:
     """Let a worker join its step, after those that are there."""
     state = turn.state
     steps = tuple(
@@ -199,7 +199,7 @@ def _join(turn: Turn, planned: PlannedWorker, born: Worker) -> None:
     )
 
 
-def _weave(turn: Turn, fact: f.CompositeWoven) -> None:
+def _weave(turn: CoreTurn, fact: f.CompositeWoven) -> None:
     """Put the composite among the candidates, its check behind it; woven anew, it is another.
 
     It is born where finished work waits for review, and moves from there like any other.
@@ -225,7 +225,7 @@ def _weave(turn: Turn, fact: f.CompositeWoven) -> None:
     lifecycle.want_review(turn, turn.change(after))
 
 
-def _apply_rules(turn: Turn) -> None:
+def _apply_rules(turn: CoreTurn) -> None:
     if turn.state.started_at is None:  # that a run has started is the first thing told of it
         return
     for _ in range(_ROUNDS):
@@ -239,7 +239,7 @@ def _apply_rules(turn: Turn) -> None:
     raise InvariantBroken(f"{turn.state.run}: the joint rules never come to rest after {turn.fact}")
 
 
-def _tell_observers(turn: Turn) -> None:
+def _tell_observers(turn: CoreTurn) -> None:
     for step in turn.state.plan.steps:
         own = turn.state.steps[step.name]
         outcome = step_outcome(turn.state, step)
@@ -255,7 +255,7 @@ def _tell_observers(turn: Turn) -> None:
     _tell_end(turn)
 
 
-def _tell_end(turn: Turn) -> None:
+def _tell_end(turn: CoreTurn) -> None:
     state = turn.state
     if state.started_at is None:
         return
@@ -277,7 +277,7 @@ def _tell_end(turn: Turn) -> None:
         )
 
 
-def _count_time(turn: Turn, *, is_resting: bool) -> None:
+def _count_time(turn: CoreTurn, *, is_resting: bool) -> None:
     """Leave out of the run's time limit how long it rested."""
     state = turn.state
     if is_resting and state.idle_since is None:

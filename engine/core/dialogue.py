@@ -1,4 +1,4 @@
-"""What is said between a running agent and its human, and the badges a worker wears meanwhile."""
+"""Carry words between a running agent and its human, and set its badges meanwhile."""
 
 from dataclasses import replace
 
@@ -12,58 +12,46 @@ from engine.core.effects import (
     SendSteer,
     ThawAttempt,
 )
-from engine.core.state import Said, Worker
-from engine.core.turn import Turn
+from engine.core.state import HumanWords, Worker
+from engine.core.turn import CoreTurn
 from engine.messages.events import Answered, Asked, Delivery, IsolationViolated, Steered
 from engine.messages.results import Badge
 from engine.phases import Phase
 
 
-def agent_asked(turn: Turn, w: Worker, fact: f.AgentAsked) -> None:
+def agent_asked(turn: CoreTurn, w: Worker, fact: f.AgentAsked) -> None:
     """Await a human: the clocks stand still."""
     asked = w.attempt.questions
     known = {q.id for q in asked} | {said.question for said in w.attempt.said}
     if w.phase is not Phase.RUNNING or fact.question.id in known:
         return
     if not asked:
-        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt.number, is_held=True))
+        turn.effects.append(HoldClocks(**w.who, is_held=True))
     attempt = replace(w.attempt, questions=(*asked, fact.question))
     w = turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.ASKS}))
-    turn.publish(Asked(worker=str(w.id), attempt=w.attempt.number, question=fact.question))
+    turn.publish(Asked(**w.told, question=fact.question))
     standing = turn.state.standing.get(fact.question.text)
     if fact.question.is_permission and standing is not None:
         _answer_by_run(turn, w, fact.question.id, answer=standing, at=fact.at)
 
 
-def human_answered(turn: Turn, w: Worker, fact: f.HumanAnswered) -> None:
+def human_answered(turn: CoreTurn, w: Worker, fact: f.HumanAnswered) -> None:
     """Tell the agent, and let its clocks go on; others too, where the answer is for the run."""
     asked = next((q for q in w.attempt.questions if q.id == fact.question), None)
     if asked is None:
         return
     w = _withdraw(turn, w, fact.question)
-    answer = Said(text=fact.answer, question=fact.question)
+    answer = HumanWords(text=fact.answer, question=fact.question)
     turn.change(replace(w, attempt=replace(w.attempt, said=(*w.attempt.said, answer))))
-    turn.effects.append(
-        SendAnswer(
-            worker=w.id, attempt=w.attempt.number, question=fact.question, answer=fact.answer
-        )
-    )
-    turn.publish(
-        Answered(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            question=fact.question,
-            answer=fact.answer,
-            by=fact.by,
-        )
-    )
+    turn.effects.append(SendAnswer(**w.who, question=fact.question, answer=fact.answer))
+    turn.publish(Answered(**w.told, question=fact.question, answer=fact.answer, by=fact.by))
     if fact.is_for_run and asked.is_permission:
         standing = {**turn.state.standing, asked.text: fact.answer}
         turn.state = replace(turn.state, standing=standing)
         _answer_the_same(turn, asked.text, fact)
 
 
-def _answer_the_same(turn: Turn, text: str, fact: f.HumanAnswered) -> None:
+def _answer_the_same(turn: CoreTurn, text: str, fact: f.HumanAnswered) -> None:
     waiting = [
         (w.id, q.id)
         for w in turn.state.workers.values()
@@ -74,40 +62,40 @@ def _answer_the_same(turn: Turn, text: str, fact: f.HumanAnswered) -> None:
         _answer_by_run(turn, turn.worker(worker), question, answer=fact.answer, at=fact.at)
 
 
-def _answer_by_run(turn: Turn, w: Worker, question: str, *, answer: str, at: float) -> None:
+def _answer_by_run(turn: CoreTurn, w: Worker, question: str, *, answer: str, at: float) -> None:
     """Give the answer that a human once gave to this permission for the whole run."""
     fact = f.HumanAnswered(**w.about(at), question=question, answer=answer, by="run")
     human_answered(turn, w, fact)
 
 
-def question_withdrawn(turn: Turn, w: Worker, fact: f.QuestionWithdrawn) -> None:
+def question_withdrawn(turn: CoreTurn, w: Worker, fact: f.QuestionWithdrawn) -> None:
     """Drop a question that nobody needs to answer any more."""
     _withdraw(turn, w, fact.question)
 
 
-def _withdraw(turn: Turn, w: Worker, question: str) -> Worker:
+def _withdraw(turn: CoreTurn, w: Worker, question: str) -> Worker:
     left = tuple(q for q in w.attempt.questions if q.id != question)
     if len(left) == len(w.attempt.questions):
         return w
     badges = w.badges if left else w.badges - {Badge.ASKS}
     if not left:
-        turn.effects.append(HoldClocks(worker=w.id, attempt=w.attempt.number, is_held=False))
+        turn.effects.append(HoldClocks(**w.who, is_held=False))
     return turn.change(replace(w, attempt=replace(w.attempt, questions=left), badges=badges))
 
 
-def agent_steered(turn: Turn, w: Worker, fact: f.AgentSteered) -> None:
+def agent_steered(turn: CoreTurn, w: Worker, fact: f.AgentSteered) -> None:
     """Send the words to the agent while it runs."""
     if w.phase is not Phase.RUNNING:
         return
-    said = (*w.attempt.said, Said(text=fact.text))
+    said = (*w.attempt.said, HumanWords(text=fact.text))
     turn.change(replace(w, attempt=replace(w.attempt, said=said)))
-    turn.effects.append(SendSteer(worker=w.id, attempt=w.attempt.number, text=fact.text))
+    turn.effects.append(SendSteer(**w.who, text=fact.text))
     _tell_of(turn, w, fact.text, Delivery.QUEUED)
 
 
-def steer_heard(turn: Turn, w: Worker, fact: f.SteerHeard) -> None:
+def steer_heard(turn: CoreTurn, w: Worker, fact: f.SteerHeard) -> None:
     """Note that the words have reached the agent, at once or in what this attempt was told."""
-    delivered = Said(text=fact.text, delivery=Delivery.DELIVERED)
+    delivered = HumanWords(text=fact.text, delivery=Delivery.DELIVERED)
     if _replace(turn, w, delivered):
         _tell_of(turn, w, fact.text, Delivery.DELIVERED)
     elif fact.text in w.next.carried:
@@ -117,22 +105,22 @@ def steer_heard(turn: Turn, w: Worker, fact: f.SteerHeard) -> None:
         _tell_of(turn, w, fact.text, Delivery.DELIVERED)
 
 
-def steer_unheard(turn: Turn, w: Worker, fact: f.SteerUnheard) -> None:
+def steer_unheard(turn: CoreTurn, w: Worker, fact: f.SteerUnheard) -> None:
     """Keep the words for the next attempt."""
     delivery = Delivery.REFUSED if fact.is_refused else Delivery.QUEUED
-    lost = Said(text=fact.text, is_heard=False, delivery=delivery)
+    lost = HumanWords(text=fact.text, is_heard=False, delivery=delivery)
     if _replace(turn, w, lost) and fact.is_refused:
         _tell_of(turn, w, fact.text, delivery)
 
 
-def refuse_words(turn: Turn, w: Worker) -> None:
+def refuse_words(turn: CoreTurn, w: Worker) -> None:
     """Refuse the words that an attempt which is over did not hear: they are for a retry."""
     for said in w.attempt.said:
         if said.question is None and said.delivery is Delivery.QUEUED:
             _tell_of(turn, w, said.text, Delivery.REFUSED)
 
 
-def _replace(turn: Turn, w: Worker, by: Said) -> bool:
+def _replace(turn: CoreTurn, w: Worker, by: HumanWords) -> bool:
     """Change the state of the first of such words that wait; return whether there were any."""
     known = w.attempt.said
     for place, said in enumerate(known):
@@ -144,18 +132,17 @@ def _replace(turn: Turn, w: Worker, by: Said) -> bool:
     return False
 
 
-def _tell_of(turn: Turn, w: Worker, text: str, delivery: Delivery) -> None:
-    turn.publish(Steered(worker=str(w.id), attempt=w.attempt.number, text=text, delivery=delivery))
+def _tell_of(turn: CoreTurn, w: Worker, text: str, delivery: Delivery) -> None:
+    turn.publish(Steered(**w.told, text=text, delivery=delivery))
 
 
-def agent_interrupted(turn: Turn, w: Worker, fact: f.AgentInterrupted) -> None:
+def agent_interrupted(turn: CoreTurn, w: Worker, _fact: f.AgentInterrupted) -> None:
     """Break off its turn."""
-    del fact
     if w.phase is Phase.RUNNING:
-        turn.effects.append(SendInterrupt(worker=w.id, attempt=w.attempt.number))
+        turn.effects.append(SendInterrupt(**w.who))
 
 
-def rate_limit_seen(turn: Turn, w: Worker, fact: f.RateLimitSeen) -> None:
+def rate_limit_seen(turn: CoreTurn, w: Worker, fact: f.RateLimitSeen) -> None:
     """Show a badge as long as the vendor makes it wait."""
     badges = w.badges - {Badge.RATE_LIMITED}
     if fact.until is not None and w.phase is Phase.RUNNING:
@@ -164,38 +151,36 @@ def rate_limit_seen(turn: Turn, w: Worker, fact: f.RateLimitSeen) -> None:
     turn.change(replace(w, attempt=attempt, badges=badges))
 
 
-def stall_seen(turn: Turn, w: Worker, fact: f.StallSeen) -> None:
+def stall_seen(turn: CoreTurn, w: Worker, fact: f.StallSeen) -> None:
     """Show a badge as long as nothing moves."""
     is_shown = fact.is_stalled and w.phase is Phase.RUNNING
     badges = w.badges | {Badge.STALLED} if is_shown else w.badges - {Badge.STALLED}
     turn.change(replace(w, badges=badges))
 
 
-def violation_seen(turn: Turn, w: Worker, fact: f.ViolationSeen) -> None:
+def violation_seen(turn: CoreTurn, w: Worker, fact: f.ViolationSeen) -> None:
     """Tell it loudly, and remember it: such a change does not land by itself."""
     attempt = replace(w.attempt, violations=(*w.attempt.violations, fact.path))
     turn.change(replace(w, attempt=attempt, badges=w.badges | {Badge.VIOLATION}))
-    turn.publish(IsolationViolated(worker=str(w.id), attempt=w.attempt.number, path=fact.path))
+    turn.publish(IsolationViolated(**w.told, path=fact.path))
 
 
-def worker_paused(turn: Turn, w: Worker, fact: f.WorkerPaused) -> None:
+def worker_paused(turn: CoreTurn, w: Worker, _fact: f.WorkerPaused) -> None:
     """Freeze its tree."""
-    del fact
     if w.phase is Phase.RUNNING:
         turn.change(replace(w, badges=w.badges | {Badge.PAUSED}))
-        turn.effects.append(FreezeAttempt(worker=w.id, attempt=w.attempt.number))
+        turn.effects.append(FreezeAttempt(**w.who))
 
 
-def worker_resumed(turn: Turn, w: Worker, fact: f.WorkerResumed) -> None:
+def worker_resumed(turn: CoreTurn, w: Worker, _fact: f.WorkerResumed) -> None:
     """Let its tree go on."""
-    del fact
     turn.change(replace(w, badges=w.badges - {Badge.PAUSED}))
     if w.phase is Phase.RUNNING:
-        turn.effects.append(ThawAttempt(worker=w.id, attempt=w.attempt.number))
+        turn.effects.append(ThawAttempt(**w.who))
 
 
-def limits_set(turn: Turn, w: Worker, fact: f.LimitsSet) -> None:
+def limits_set(turn: CoreTurn, w: Worker, fact: f.LimitsSet) -> None:
     """Change the limits from now on, and for later attempts."""
     turn.change(replace(w, limits=fact.limits))
     if w.phase is Phase.RUNNING:
-        turn.effects.append(ChangeLimits(worker=w.id, attempt=w.attempt.number, limits=fact.limits))
+        turn.effects.append(ChangeLimits(**w.who, limits=fact.limits))

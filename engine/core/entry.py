@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from engine.core.effects import (
     Collect,
     EntryEffect,
-    Land,
+    PerformLanding,
     PrepareWorkspace,
     ReleaseWorkspace,
     RunCheck,
@@ -26,15 +26,14 @@ def entry_effect(state: RunState, worker: Worker) -> EntryEffect | None:
     if build is not None:
         return build(state, worker)
     if worker.phase.is_settled and worker.attempt.number:
-        return ReleaseWorkspace(worker=worker.id, attempt=worker.attempt.number)
+        return ReleaseWorkspace(**worker.who)
     return None
 
 
 def _prepare(_: RunState, worker: Worker) -> PrepareWorkspace:
     resolution = worker.review.resolution
     return PrepareWorkspace(
-        worker=worker.id,
-        attempt=worker.attempt.number,
+        **worker.who,
         bases=worker.attempt.bases,
         mode=worker.next.mode,
         previous=worker.next.previous,
@@ -46,17 +45,15 @@ def _prepare(_: RunState, worker: Worker) -> PrepareWorkspace:
 def _stop(_: RunState, worker: Worker) -> StopActivity:
     stop = worker.attempt.stop
     return StopActivity(
-        worker=worker.id,
-        attempt=worker.attempt.number,
+        **worker.who,
         cause=stop.cause if stop else StopCause.USER,
         is_kill=stop is not None and stop.is_kill,
     )
 
 
-def _land(_: RunState, worker: Worker) -> Land:
-    return Land(
-        worker=worker.id,
-        attempt=worker.attempt.number,
+def _land(_: RunState, worker: Worker) -> PerformLanding:
+    return PerformLanding(
+        **worker.who,
         wish=worker.landing.wish or LandWish(),
         resolution=worker.review.resolution,
         prepared=worker.landing.prepared,
@@ -66,17 +63,15 @@ def _land(_: RunState, worker: Worker) -> Land:
 def _timer(state: RunState, worker: Worker) -> StartTimer:
     until = state.now if worker.next.not_before is None else worker.next.not_before
     is_for_login = Badge.NEEDS_LOGIN in worker.badges
-    return StartTimer(
-        worker=worker.id, attempt=worker.attempt.number, until=until, is_for_login=is_for_login
-    )
+    return StartTimer(**worker.who, until=until, is_for_login=is_for_login)
 
 
 _ENTRY: Mapping[Phase, Callable[[RunState, Worker], EntryEffect]] = {
     Phase.PREPARING: _prepare,
-    Phase.RUNNING: lambda _, w: StartAgent(worker=w.id, attempt=w.attempt.number),
+    Phase.RUNNING: lambda _, w: StartAgent(**w.who),
     Phase.STOPPING: _stop,
-    Phase.COLLECTING: lambda _, w: Collect(worker=w.id, attempt=w.attempt.number),
-    Phase.CHECKING: lambda _, w: RunCheck(worker=w.id, attempt=w.attempt.number),
+    Phase.COLLECTING: lambda _, w: Collect(**w.who),
+    Phase.CHECKING: lambda _, w: RunCheck(**w.who),
     Phase.LANDING: _land,
     Phase.BACKING_OFF: _timer,
 }

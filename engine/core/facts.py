@@ -1,27 +1,39 @@
-"""What the world or a human did: the only input of the core. Past tense; `at` is wall-clock time.
+"""List what the world or a human did: the only input of the core. `at` is wall-clock time.
 
 A worker's fact names the attempt it speaks of; one that speaks of an older attempt is dropped.
 Facts stand in journals field by field: a new field has a default, and none is renamed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self, TypedDict
 
 from engine.ids import WorkerId
 from engine.limits import Enforcement, LimitHit, Limits, Usage
-from engine.messages.commands import Edits, LandWish
+from engine.messages.commands import LandWish
 from engine.messages.results import Change, CheckResult, Moment, Question
 from engine.messages.roles import Speaker
 from engine.phases import StopCause
 from engine.plan.model import AgentChoice, PlannedStep, PlannedWorker, RetryMode
 
 
-class About(TypedDict):
-    """The worker and attempt a fact speaks of, and its time: such facts begin with `**about`."""
+class Who(TypedDict):
+    """The worker and attempt an effect is for: such effects begin with `**who`."""
 
     worker: WorkerId
     attempt: int
+
+
+class About(Who):
+    """The worker and attempt a fact speaks of, and its time: such facts begin with `**about`."""
+
     at: float
+
+
+class Shown(TypedDict):
+    """The worker and attempt an event tells of: such events begin with `**told`."""
+
+    worker: str
+    attempt: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +50,13 @@ class WorkerFactBase:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceReady(WorkerFactBase):
-    """The workspace is filled, set up, and the prompt is final."""
+    """The workspace is filled, set up, and the prompt is final.
+
+    Attributes:
+        workspace: Its path at its site, for people and for that site.
+        made: The number of the attempt it was made for; 0 in older journals, where the path tells.
+        site: The name of its site; empty for the engine's own machine.
+    """
 
     workspace: str
     prompt: str
@@ -46,6 +64,8 @@ class WorkspaceReady(WorkerFactBase):
     branch: str | None = None
     base: str | None = None
     enforcement: tuple[Enforcement, ...] = ()
+    made: int = 0
+    site: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,37 +136,18 @@ class CheckFailed(WorkerFactBase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Approved(WorkerFactBase):
+class Approved(LandWish, WorkerFactBase):
     """A human wants the change landed; journals hold each part of the wish by itself."""
-
-    to: str | None = None
-    style: str | None = None
-    is_despite_check: bool = False
-    edits: Edits = Edits.REFUSE
-    result: str | None = None
 
     @classmethod
     def of(cls, wish: LandWish, about: About) -> Self:
         """Return the fact that a human has this wish."""
-        return cls(
-            **about,
-            to=wish.to,
-            style=wish.style,
-            is_despite_check=wish.is_despite_check,
-            edits=wish.edits,
-            result=wish.result,
-        )
+        return cls(**about, **vars(wish))
 
     @property
     def wish(self) -> LandWish:
         """Return how the human wants it landed."""
-        return LandWish(
-            to=self.to,
-            style=self.style,
-            is_despite_check=self.is_despite_check,
-            edits=self.edits,
-            result=self.result,
-        )
+        return LandWish(**{part.name: getattr(self, part.name) for part in fields(LandWish)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What must hold of a run after every turn; tests check it, and a recovery checks what it read."""
+"""Check what holds of a run after every turn: tests do, and a recovery does with what it read."""
 
 from collections.abc import Iterator
 

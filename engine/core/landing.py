@@ -1,13 +1,13 @@
-"""What the facts of a review and a landing do."""
+"""Apply the facts of a review and a landing."""
 
 from dataclasses import replace
 
 from engine.core import facts as f
-from engine.core.effects import UndoLanding
+from engine.core.effects import RevertLanding
 from engine.core.lifecycle import want_review
 from engine.core.outcome import is_despite_check
 from engine.core.state import Conflict, Landing, ResolvedTree, Reviewed, Worker
-from engine.core.turn import Turn
+from engine.core.turn import CoreTurn
 from engine.errors import IllegalTransition
 from engine.messages.commands import LandWish
 from engine.messages.events import (
@@ -22,37 +22,35 @@ from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
 
 
-def approved(turn: Turn, w: Worker, fact: f.Approved) -> None:
+def approved(turn: CoreTurn, w: Worker, fact: f.Approved) -> None:
     """Begin to land what a human wants on the target."""
     badges = (w.badges | {Badge.APPROVED}) - {Badge.CHECK_FAILED, Badge.LAND_REFUSED}
     after = replace(w, landing=Landing(wish=fact.wish), error=None, badges=badges)
     turn.tell(after, Phase.LANDING)
 
 
-def approval_noted(turn: Turn, w: Worker, fact: f.ApprovalNoted) -> None:
+def approval_noted(turn: CoreTurn, w: Worker, _fact: f.ApprovalNoted) -> None:
     """Show a badge until it lands."""
-    del fact
     if w.phase is Phase.REVIEWING:
         turn.change(replace(w, badges=w.badges | {Badge.APPROVED}))
 
 
-def rejected(turn: Turn, w: Worker, fact: f.Rejected) -> None:
+def rejected(turn: CoreTurn, w: Worker, _fact: f.Rejected) -> None:
     """Discard what a human gave up; the change stays on its ref."""
-    del fact
     after = replace(w, outcome=Outcome.CANCELLED, cause=StopCause.USER)
     turn.tell(after, Phase.DISCARDED)
 
 
-def chosen(turn: Turn, w: Worker, fact: f.Chosen) -> None:
+def chosen(turn: CoreTurn, w: Worker, _fact: f.Chosen) -> None:
     """Make it the step's choice; the joint rules see to the others."""
-    del fact
     if w.outcome is not Outcome.SUCCESS:
         raise IllegalTransition(turn.story(w.id))
     turn.change_step(w.id.step, replace(turn.state.steps[w.id.step], chosen=w.id))
-    turn.change(replace(w, badges=w.badges | {Badge.CHOSEN}))
+    landing = replace(w.landing, is_by_hand=False)
+    turn.change(replace(w, landing=landing, badges=w.badges | {Badge.CHOSEN}))
 
 
-def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
+def land_prepared(turn: CoreTurn, w: Worker, fact: f.LandPrepared) -> None:
     """Remember the landing: from here on it only goes forward."""
     if w.phase is Phase.LANDING:
         turn.change(replace(w, landing=replace(w.landing, prepared=fact.detail)))
@@ -60,14 +58,13 @@ def land_prepared(turn: Turn, w: Worker, fact: f.LandPrepared) -> None:
         turn.drop()
 
 
-def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
+def landed(turn: CoreTurn, w: Worker, fact: f.Landed) -> None:
     """Settle it as landed."""
-    landing = replace(w.landing, in_the_way=(), landed=fact.new)
+    landing = replace(w.landing, in_the_way=(), landed=fact.new, is_undone=False)
     turn.tell(replace(w, landing=landing), Phase.LANDED)
     turn.publish(
         Landed(
-            worker=str(w.id),
-            attempt=w.attempt.number,
+            **w.told,
             target=fact.target,
             old=fact.old,
             new=fact.new,
@@ -77,7 +74,7 @@ def landed(turn: Turn, w: Worker, fact: f.Landed) -> None:
     )
 
 
-def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
+def conflicts_found(turn: CoreTurn, w: Worker, fact: f.ConflictsFound) -> None:
     """Wait for a human to merge it with the target."""
     after = replace(
         w,
@@ -86,10 +83,10 @@ def conflicts_found(turn: Turn, w: Worker, fact: f.ConflictsFound) -> None:
         error=fact.reason or None,
     )
     turn.tell(after, Phase.CONFLICTED)
-    turn.publish(ConflictsFound(worker=str(w.id), attempt=w.attempt.number, paths=fact.paths))
+    turn.publish(ConflictsFound(**w.told, paths=fact.paths))
 
 
-def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
+def land_refused(turn: CoreTurn, w: Worker, fact: f.LandRefused) -> None:
     """Go back to review: nothing was moved, and a human sees why."""
     after = replace(
         w,
@@ -100,19 +97,17 @@ def land_refused(turn: Turn, w: Worker, fact: f.LandRefused) -> None:
     turn.tell(after, Phase.REVIEWING)
 
 
-def land_delayed(turn: Turn, w: Worker, fact: f.LandDelayed) -> None:
+def land_delayed(turn: CoreTurn, w: Worker, fact: f.LandDelayed) -> None:
     """Note the files in its way; it goes on by itself, and a human may stop it until then."""
     if w.phase is Phase.LANDING:
         turn.change(replace(w, landing=replace(w.landing, in_the_way=fact.in_the_way)))
-        told = LandingDelayed(
-            worker=str(w.id), attempt=w.attempt.number, in_the_way=fact.in_the_way
-        )
+        told = LandingDelayed(**w.told, in_the_way=fact.in_the_way)
         turn.publish(told)
     else:
         turn.drop()
 
 
-def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
+def resolved(turn: CoreTurn, w: Worker, fact: f.Resolved) -> None:
     """Go back to where the conflict was met; work on a base waits for a slot again.
 
     A check that was overruled before was another tree's: what counts is what is said of this one.
@@ -133,7 +128,7 @@ def resolved(turn: Turn, w: Worker, fact: f.Resolved) -> None:
     turn.tell(after, Phase.QUEUED if is_of_base else Phase.LANDING)
 
 
-def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
+def rechecked(turn: CoreTurn, w: Worker, fact: f.Rechecked) -> None:
     """Keep the newest result of a check on the tree under review or about to land."""
     if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING}:
         return
@@ -141,17 +136,10 @@ def rechecked(turn: Turn, w: Worker, fact: f.Rechecked) -> None:
     badges = passed if fact.check.passed else passed | {Badge.CHECK_FAILED}
     review = replace(w.review, check=fact.check, is_check_stale=False)
     turn.change(replace(w, review=review, badges=badges))
-    turn.publish(
-        CheckFinished(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            check=fact.check,
-            is_for_landing=fact.is_for_landing,
-        )
-    )
+    turn.publish(CheckFinished(**w.told, check=fact.check, is_for_landing=fact.is_for_landing))
 
 
-def hunks_left_out(turn: Turn, w: Worker, fact: f.HunksLeftOut) -> None:
+def hunks_left_out(turn: CoreTurn, w: Worker, fact: f.HunksLeftOut) -> None:
     """Review another change now: nothing that was said of the last one holds."""
     if w.phase is not Phase.REVIEWING:
         turn.drop()
@@ -167,44 +155,35 @@ def hunks_left_out(turn: Turn, w: Worker, fact: f.HunksLeftOut) -> None:
         w,
         change=fact.change,
         review=review,
-        landing=replace(w.landing, wish=None),
+        landing=replace(w.landing, wish=None, is_by_hand=True),
         error=None,
         badges=w.badges - {Badge.APPROVED, Badge.CHECK_FAILED, Badge.LAND_REFUSED},
     )
     want_review(turn, turn.change(after))
 
 
-def undo_requested(turn: Turn, w: Worker, fact: f.UndoRequested) -> None:
+def undo_requested(turn: CoreTurn, w: Worker, _fact: f.UndoRequested) -> None:
     """Move the target back; the worker follows once it has been."""
-    del fact
     prepared = w.landing.prepared
     if w.phase is Phase.LANDED and prepared is not None:
         turn.change(replace(w, error=None))
-        undo = UndoLanding(worker=w.id, attempt=w.attempt.number, prepared=prepared)
+        undo = RevertLanding(**w.who, prepared=prepared)
         turn.effects.append(undo)
 
 
-def landing_undone(turn: Turn, w: Worker, fact: f.LandingUndone) -> None:
+def landing_undone(turn: CoreTurn, w: Worker, fact: f.LandingUndone) -> None:
     """Go back to review, and stay there until a human lands it again."""
     after = replace(
         w,
-        landing=Landing(is_undone=True),
+        landing=Landing(is_undone=True, is_by_hand=True),
         error=f"its landing on {fact.target} was undone",
         badges=(w.badges | {Badge.LAND_REFUSED}) - {Badge.APPROVED},
     )
     turn.tell(after, Phase.REVIEWING)
-    turn.publish(
-        LandingUndone(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            target=fact.target,
-            new=fact.new,
-            is_added=fact.is_added,
-        )
-    )
+    turn.publish(LandingUndone(**w.told, target=fact.target, new=fact.new, is_added=fact.is_added))
 
 
-def undo_refused(turn: Turn, w: Worker, fact: f.UndoRefused) -> None:
+def undo_refused(turn: CoreTurn, w: Worker, fact: f.UndoRefused) -> None:
     """Say why it stays landed."""
     turn.change(replace(w, error=fact.reason))
-    turn.publish(UndoRefused(worker=str(w.id), attempt=w.attempt.number, reason=fact.reason))
+    turn.publish(UndoRefused(**w.told, reason=fact.reason))

@@ -1,4 +1,4 @@
-"""What the facts of an attempt's own life do: prepared, ended, collected, checked."""
+"""Apply the facts of an attempt's own life: prepared, ended, collected, checked."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from engine.core import facts as f
 from engine.core.dialogue import refuse_words
 from engine.core.outcome import LOST, has_commit
 from engine.core.state import Begun, Conflict, Hold, RunState, Session, Worker
-from engine.core.turn import Turn, requeued
+from engine.core.turn import CoreTurn, requeued
 from engine.errors import IllegalTransition
 from engine.limits import Usage, summed
 from engine.messages.events import CheckFinished, ConflictsFound, LimitHitSeen, ReviewWanted
@@ -18,7 +18,7 @@ _UNTIL_NETWORK_S = 10.0
 """How long a machine that just woke is given to find its network again."""
 
 
-def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
+def workspace_ready(turn: CoreTurn, w: Worker, fact: f.WorkspaceReady) -> None:
     """Start the agent."""
     begun = Begun(
         at=fact.at,
@@ -28,32 +28,36 @@ def workspace_ready(turn: Turn, w: Worker, fact: f.WorkspaceReady) -> None:
         prompt=fact.prompt,
         feedback=fact.feedback,
         enforcement=fact.enforcement,
+        made=fact.made or _made(fact),
+        site=fact.site,
     )
     history = replace(w.history, ran=w.attempt.number)
     review = replace(w.review, resolution=None)
     turn.tell(replace(w, begun=begun, history=history, review=review), Phase.RUNNING)
 
 
-def base_conflicted(turn: Turn, w: Worker, fact: f.BaseConflicted) -> None:
+def _made(fact: f.WorkspaceReady) -> int:
+    """Return which attempt a workspace was made for, as its path tells in an older journal."""
+    number = fact.workspace.rpartition("/attempt_")[2]
+    return int(number) if number.isdigit() else fact.attempt
+
+
+def base_conflicted(turn: CoreTurn, w: Worker, fact: f.BaseConflicted) -> None:
     """Wait for a human to merge the changes that this worker builds on."""
     conflict = Conflict(paths=fact.paths, is_of_base=True)
     turn.tell(replace(w, review=replace(w.review, conflict=conflict)), Phase.CONFLICTED)
-    turn.publish(
-        ConflictsFound(
-            worker=str(w.id), attempt=w.attempt.number, paths=fact.paths, is_of_base=True
-        )
-    )
+    turn.publish(ConflictsFound(**w.told, paths=fact.paths, is_of_base=True))
 
 
-def prepare_failed(turn: Turn, w: Worker, fact: f.PrepareFailed) -> None:
+def prepare_failed(turn: CoreTurn, w: Worker, fact: f.PrepareFailed) -> None:
     """Count the try, although no agent ran."""
     _failed(turn, w, StopCause.SETUP, fact.error)
 
 
-def attempt_ended(turn: Turn, w: Worker, fact: f.AttemptEnded) -> None:
+def attempt_ended(turn: CoreTurn, w: Worker, fact: f.AttemptEnded) -> None:
     """Collect its work, however it ended."""
     if fact.limit is not None:
-        turn.publish(LimitHitSeen(worker=str(w.id), attempt=w.attempt.number, hit=fact.limit))
+        turn.publish(LimitHitSeen(**w.told, hit=fact.limit))
     since, used = w.begun.at, w.history.used
     worked = fact.at - since if since is not None else 0.0
     after = replace(
@@ -87,15 +91,14 @@ def _session_usage(w: Worker, fact: f.AttemptEnded) -> Usage | None:
     return summed((known, fact.usage))
 
 
-def activity_ended(turn: Turn, w: Worker, fact: f.ActivityEnded) -> None:
+def activity_ended(turn: CoreTurn, w: Worker, _fact: f.ActivityEnded) -> None:
     """Bring a worker to rest whose preparation or check has stopped."""
-    del fact
     stop = w.attempt.stop
     cause = stop.cause if stop else StopCause.USER
     turn.tell(replace(w, cause=cause), cause.settles_as)
 
 
-def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
+def collected(turn: CoreTurn, w: Worker, fact: f.Collected) -> None:
     """Decide what becomes of a worker whose work is kept."""
     history = replace(w.history, collected=w.attempt.number)
     w = turn.change(replace(w, change=fact.change, history=history))
@@ -118,7 +121,7 @@ def collected(turn: Turn, w: Worker, fact: f.Collected) -> None:
         _ended_well(turn, w, ended)
 
 
-def _waiting(turn: Turn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool) -> Worker | None:
+def _waiting(turn: CoreTurn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool) -> Worker | None:
     """Return it as one that waits to be taken up where it stopped; None if it is not.
 
     None of this is the agent's failure, so no try is counted.
@@ -140,7 +143,7 @@ def _waiting(turn: Turn, w: Worker, ended: f.AttemptEnded, *, is_kept: bool) -> 
     return None
 
 
-def _hold_login(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
+def _hold_login(turn: CoreTurn, w: Worker, ended: f.AttemptEnded) -> None:
     """Hold everybody who works by the login whose limit was met."""
     agent = turn.state.agent_of(w.id)
     if ended.retry_at is not None and agent is not None:
@@ -154,21 +157,21 @@ def _has_unheard_words(w: Worker) -> bool:
     return w.session.id is not None and any(not said.is_heard for said in w.attempt.said)
 
 
-def _stopped(turn: Turn, w: Worker, cause: StopCause, ended: f.AttemptEnded) -> None:
+def _stopped(turn: CoreTurn, w: Worker, cause: StopCause, ended: f.AttemptEnded) -> None:
     if cause.settles_as is Phase.FAILED:
         _failed(turn, w, cause, ended.error or str(ended.limit or cause))
     else:
         turn.tell(replace(w, cause=cause), Phase.CANCELLED)
 
 
-def _failed(turn: Turn, w: Worker, cause: StopCause, error: str) -> None:
+def _failed(turn: CoreTurn, w: Worker, cause: StopCause, error: str) -> None:
     history = w.history
     if cause not in LOST:
         history = replace(history, tries=history.tries + 1)
     turn.tell(replace(w, cause=cause, error=error, history=history), Phase.FAILED)
 
 
-def _ended_well(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
+def _ended_well(turn: CoreTurn, w: Worker, ended: f.AttemptEnded) -> None:
     step = turn.state.plan.step(w.id.step)
     if step.check is not None and step.run is None:
         turn.tell(w, Phase.CHECKING)
@@ -178,24 +181,17 @@ def _ended_well(turn: Turn, w: Worker, ended: f.AttemptEnded) -> None:
         review_or_finish(turn, w)
 
 
-def check_passed(turn: Turn, w: Worker, fact: f.CheckPassed) -> None:
+def check_passed(turn: CoreTurn, w: Worker, fact: f.CheckPassed) -> None:
     """Go on to review with proved work, or finish where there is nothing to merge."""
-    turn.publish(CheckFinished(worker=str(w.id), attempt=w.attempt.number, check=fact.check))
+    turn.publish(CheckFinished(**w.told, check=fact.check))
     review = replace(w.review, check=fact.check)
     review_or_finish(turn, turn.change(replace(w, review=review)))
 
 
-def check_failed(turn: Turn, w: Worker, fact: f.CheckFailed) -> None:
+def check_failed(turn: CoreTurn, w: Worker, fact: f.CheckFailed) -> None:
     """Fail the worker for its own tree; show a badge for the tree to be landed."""
     is_landing = w.phase is Phase.LANDING
-    turn.publish(
-        CheckFinished(
-            worker=str(w.id),
-            attempt=w.attempt.number,
-            check=fact.check,
-            is_for_landing=is_landing,
-        )
-    )
+    turn.publish(CheckFinished(**w.told, check=fact.check, is_for_landing=is_landing))
     review = replace(w.review, check=fact.check)
     if is_landing:
         after = replace(
@@ -228,7 +224,7 @@ def _why_not_landed(w: Worker, found: CheckResult) -> str:
     return " ".join(said)
 
 
-def review_or_finish(turn: Turn, w: Worker) -> None:
+def review_or_finish(turn: CoreTurn, w: Worker) -> None:
     """Wait for review if there is a commit that is meant to be merged, else finish."""
     if not is_mergeable(turn.state, w):
         turn.tell(w, Phase.FINISHED)
@@ -237,14 +233,13 @@ def review_or_finish(turn: Turn, w: Worker) -> None:
     want_review(turn, w)
 
 
-def want_review(turn: Turn, w: Worker) -> None:
+def want_review(turn: CoreTurn, w: Worker) -> None:
     """Tell observers what waits for review."""
     change = w.change
     if change is not None:
         turn.publish(
             ReviewWanted(
-                worker=str(w.id),
-                attempt=w.attempt.number,
+                **w.told,
                 files=change.files,
                 insertions=change.insertions,
                 deletions=change.deletions,

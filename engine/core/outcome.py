@@ -1,4 +1,4 @@
-"""What a step has come to: its outcome, its candidates, its choice, and what it offers others."""
+"""Judge a step: its outcome, its candidates, its choice, and what it offers to others."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Which phase may follow which: two literal tables, and nothing else changes a phase.
+"""List the moves between phases: two literal tables, and nothing else changes a phase.
 
 `TOLD` lists what facts may do, `RULED` what the joint rules may do afterwards. A move that stands
 in neither is a bug of ours. ARCHITECTURE.md's diagram is drawn from these tables.

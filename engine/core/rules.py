@@ -24,7 +24,7 @@ from engine.core.outcome import (
 from engine.core.phase import STOPPED_BY_POLICY_WHILE_COLLECTING
 from engine.core.state import Bases, Worker
 from engine.core.stopping import stop
-from engine.core.turn import Turn, requeued
+from engine.core.turn import CoreTurn, requeued
 from engine.messages.commands import LandWish
 from engine.messages.results import Badge, Outcome
 from engine.phases import HOLDING, SETTLED, Phase, StopCause
@@ -39,7 +39,7 @@ _WITHOUT_BASE = (Phase.WAITING, Phase.SKIPPED, Phase.CANCELLED)
 _STANDS_ON_BASE = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDED, Phase.FINISHED})
 
 
-def retry_failed(turn: Turn) -> None:
+def retry_failed(turn: CoreTurn) -> None:
     """Follow rule 1: try a failed attempt with attempts left again, after a wait."""
     for w in turn.state.crew.standing(MAY_BE_RETRIED):
         if w.cause is StopCause.BASE_GONE:
@@ -53,7 +53,7 @@ def retry_failed(turn: Turn) -> None:
             _try_again(turn, w)
 
 
-def _begin_again(turn: Turn, w: Worker) -> None:
+def _begin_again(turn: CoreTurn, w: Worker) -> None:
     """Begin a lost attempt again at once, where it stood, and count no try.
 
     Its session is taken up; an agent without one is told what it had done before. A command has
@@ -69,7 +69,7 @@ def _begin_again(turn: Turn, w: Worker) -> None:
     turn.rule(replace(again, history=history), Phase.BACKING_OFF)
 
 
-def _try_again(turn: Turn, w: Worker) -> None:
+def _try_again(turn: CoreTurn, w: Worker) -> None:
     rule = turn.state.plan.step(w.id.step).retry
     own = turn.state.steps[w.id.step]
     turn.change_step(w.id.step, replace(own, restarts=(*own.restarts, turn.state.now)))
@@ -87,7 +87,7 @@ def delay_s(rule: RetryRule, w: Worker, *, seed: str) -> float:
     return min(wait, rule.longest_s) * (0.9 + 0.2 * spread)
 
 
-def apply_policies(turn: Turn) -> None:
+def apply_policies(turn: CoreTurn) -> None:
     """Follow rule 2: fail-fast stops the rest; enough successes make the rest needless."""
     for step in turn.state.plan.steps:
         own = turn.state.steps[step.name]
@@ -102,16 +102,16 @@ def apply_policies(turn: Turn) -> None:
             _stop_all(turn, step, StopCause.RACE_LOST)
 
 
-def _successes(turn: Turn, step: PlannedStep) -> int:
+def _successes(turn: CoreTurn, step: PlannedStep) -> int:
     return turn.state.crew.outcomes(step.name).get(Outcome.SUCCESS, 0)
 
 
-def _has_failed_now(turn: Turn, step: PlannedStep) -> bool:
+def _has_failed_now(turn: CoreTurn, step: PlannedStep) -> bool:
     moved = (turn.worker(worker) for worker in turn.moved if worker.step == step.name)
     return any(w.phase is Phase.FAILED and not is_to_be_retried(turn.state, w) for w in moved)
 
 
-def _stop_all(turn: Turn, step: PlannedStep, cause: StopCause) -> None:
+def _stop_all(turn: CoreTurn, step: PlannedStep, cause: StopCause) -> None:
     for w in turn.state.crew.standing(STOPPED_BY_POLICY_WHILE_COLLECTING, step.name):
         if w.history.is_by_hand and cause is StopCause.FAIL_FAST:
             continue  # the human has seen that others failed
@@ -119,7 +119,7 @@ def _stop_all(turn: Turn, step: PlannedStep, cause: StopCause) -> None:
             stop(turn, turn.worker(w.id), cause, is_kill=False, move=turn.rule)
 
 
-def settle_choices(turn: Turn) -> None:
+def settle_choices(turn: CoreTurn) -> None:
     """Follow rule 3: a choice, by a human or by policy, stops or discards all siblings."""
     for step in turn.state.plan.steps:
         if not step.has_candidates:
@@ -133,7 +133,7 @@ def settle_choices(turn: Turn) -> None:
             _drop_siblings(turn, step)
 
 
-def _drop_siblings(turn: Turn, step: PlannedStep) -> None:
+def _drop_siblings(turn: CoreTurn, step: PlannedStep) -> None:
     chosen = turn.state.steps[step.name].chosen
     for w in turn.state.workers_of(step.name):
         if w.id == chosen:
@@ -146,7 +146,7 @@ def _drop_siblings(turn: Turn, step: PlannedStep) -> None:
             stop(turn, w, StopCause.NOT_CHOSEN, is_kill=False, move=turn.rule)
 
 
-def follow_upstream(turn: Turn) -> None:
+def follow_upstream(turn: CoreTurn) -> None:
     """Follow rules 4 to 6: what its bases have become starts, stops or badges a worker."""
     for step in turn.state.plan.steps:
         # What depends on nothing keeps its bases: only where it stands can ask for a move.
@@ -160,7 +160,7 @@ def follow_upstream(turn: Turn) -> None:
             _follow(turn, w, bases=bases, impossible=impossible)
 
 
-def _follow(turn: Turn, w: Worker, *, bases: Bases | None, impossible: bool) -> None:
+def _follow(turn: CoreTurn, w: Worker, *, bases: Bases | None, impossible: bool) -> None:
     if w.phase is Phase.WAITING and impossible:
         why = "a step it depends on has no change to build on"
         turn.rule(replace(w, error=why), Phase.SKIPPED)
@@ -178,12 +178,12 @@ def _follow(turn: Turn, w: Worker, *, bases: Bases | None, impossible: bool) -> 
         _badge_base(turn, w, is_outdated=w.attempt.bases != bases)
 
 
-def _badge_base(turn: Turn, w: Worker, *, is_outdated: bool) -> None:
+def _badge_base(turn: CoreTurn, w: Worker, *, is_outdated: bool) -> None:
     if is_outdated != (Badge.BASE_OUTDATED in w.badges):
         turn.change(replace(w, badges=w.badges ^ {Badge.BASE_OUTDATED}))
 
 
-def rearm_failed_fast(turn: Turn) -> None:
+def rearm_failed_fast(turn: CoreTurn) -> None:
     """Follow rule 6 within a step: what fail-fast stopped begins again once all is mended.
 
     Not earlier: a sibling that fails again must not stop what a human retries, and nobody pays for
@@ -204,13 +204,13 @@ def rearm_failed_fast(turn: Turn) -> None:
                 turn.rule(replace(again, history=history), Phase.WAITING)
 
 
-def _is_mended(turn: Turn, step: PlannedStep) -> bool:
+def _is_mended(turn: CoreTurn, step: PlannedStep) -> bool:
     """Return whether all that failed has been retried by a human, and has succeeded."""
     came_to = turn.state.crew.outcomes(step.name)
     return not came_to.get(Outcome.PENDING, 0) and may_be_mended(turn.state, step)
 
 
-def hold_logins(turn: Turn) -> None:
+def hold_logins(turn: CoreTurn) -> None:
     """Hold all workers of a login that met a limit, not only the one that met it."""
     now = turn.state.now
     holds = {login: hold for login, hold in turn.state.holds.items() if hold.until > now}
@@ -230,7 +230,7 @@ def hold_logins(turn: Turn) -> None:
         turn.rule(after, Phase.BACKING_OFF)
 
 
-def dispatch(turn: Turn) -> None:
+def dispatch(turn: CoreTurn) -> None:
     """Follow rule 7: queued workers begin while slots allow, in plan order."""
     if turn.state.is_paused or turn.state.stop is not None or turn.state.started_at is None:
         return
@@ -261,13 +261,13 @@ def _beginning(w: Worker, bases: Bases) -> Worker:
     return replace(w, attempt=attempt, review=review, next=told)
 
 
-def _room(turn: Turn, step: PlannedStep) -> int:
+def _room(turn: CoreTurn, step: PlannedStep) -> int:
     if step.max_parallel is None:
         return turn.state.cap
     return step.max_parallel - turn.state.crew.count(HOLDING, step.name)
 
 
-def land_by_itself(turn: Turn) -> None:
+def land_by_itself(turn: CoreTurn) -> None:
     """Follow rule 8: with auto_merge, reviewed-by-check changes land in plan order."""
     if not turn.state.plan.runtime.auto_merge or turn.state.stop is not None:
         return
@@ -280,19 +280,20 @@ def land_by_itself(turn: Turn) -> None:
             return
 
 
-def _may_land_by_itself(turn: Turn, step: PlannedStep, w: Worker) -> bool:
+def _may_land_by_itself(turn: CoreTurn, step: PlannedStep, w: Worker) -> bool:
     held = {Badge.CHECK_FAILED, Badge.LAND_REFUSED, Badge.VIOLATION, Badge.BASE_OUTDATED}
     return (
         w.phase is Phase.REVIEWING
         and is_mergeable(turn.state, w)
         and not (w.badges & held)
+        and not w.landing.is_by_hand
         and step_outcome(turn.state, step) is Outcome.SUCCESS
         and (not step.has_candidates or chosen_of(turn.state, step) == w.id)
         and not must_land_first(turn.state, w.id)
     )
 
 
-RULES: tuple[Callable[[Turn], None], ...] = (
+RULES: tuple[Callable[[CoreTurn], None], ...] = (
     retry_failed,
     apply_policies,
     settle_choices,

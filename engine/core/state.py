@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.core.crew import Crew
-from engine.core.facts import About, AttemptEnded
+from engine.core.facts import About, AttemptEnded, Shown, Who
 from engine.ids import RunId, WorkerId
 from engine.limits import Enforcement, Limits, Usage
 from engine.messages.commands import LandWish
@@ -56,7 +56,7 @@ class Stop:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class HumanWords:
     """Something a human said to the running attempt: an answer, or, without a question, a steer."""
 
     text: str
@@ -82,7 +82,7 @@ class Attempt:
     bases: Bases = ()
     stop: Stop | None = None
     questions: tuple[Question, ...] = ()
-    said: tuple[Said, ...] = ()
+    said: tuple[HumanWords, ...] = ()
     violations: tuple[str, ...] = ()
     rate_limited_until: float | None = None
     ended: AttemptEnded | None = None
@@ -94,6 +94,9 @@ class Begun:
 
     Attributes:
         at: When it was ready.
+        workspace: Its path at its site.
+        made: The number of the attempt that the workspace was made for.
+        site: The name of the workspace's site; empty for the engine's own machine.
         prompt: What its agent is asked.
         feedback: What its agent is told of the attempt before.
     """
@@ -105,6 +108,13 @@ class Begun:
     prompt: str = ""
     feedback: str = ""
     enforcement: tuple[Enforcement, ...] = ()
+    made: int = 0
+    site: str = ""
+
+    @property
+    def tree(self) -> str | None:
+        """Return the path of the workspace where it lies on the engine's own machine."""
+        return None if self.site else self.workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +210,8 @@ class Landing:
         prepared: The journalled detail of a landing that can only be rolled forward.
         landed: The commit that the target came to by it.
         is_undone: Its last landing was taken back, and it has not been landed since.
+        is_by_hand: A human took the landing back, or hunks of the change in hand: nothing lands it
+            by itself any more.
         in_the_way: The user's own files that its last landing met with edits in them.
     """
 
@@ -207,6 +219,7 @@ class Landing:
     prepared: str | None = None
     landed: str | None = None
     is_undone: bool = False
+    is_by_hand: bool = False
     in_the_way: tuple[str, ...] = ()
 
 
@@ -240,6 +253,16 @@ class Worker:
     session: Session = Session()
     limits: Limits | None = None
     agent: AgentChoice | None = None
+
+    @property
+    def who(self) -> Who:
+        """Return the beginning of an effect for its newest attempt."""
+        return Who(worker=self.id, attempt=self.attempt.number)
+
+    @property
+    def told(self) -> Shown:
+        """Return the beginning of an event about its newest attempt."""
+        return Shown(worker=str(self.id), attempt=self.attempt.number)
 
     def about(self, at: float) -> About:
         """Return the beginning of a fact about its newest attempt."""

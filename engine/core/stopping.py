@@ -1,4 +1,4 @@
-"""What stops and retries do, asked by a human or wanted by a rule."""
+"""Apply stops and retries, asked by a human or wanted by a rule."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,20 +7,20 @@ from engine.core import facts as f
 from engine.core.effects import StopActivity
 from engine.core.phase import FINDS_ACTIVITY
 from engine.core.state import StepState, Worker
-from engine.core.turn import Turn, requeued, under_stop
+from engine.core.turn import CoreTurn, requeued, under_stop
 from engine.messages.results import Badge, Outcome
 from engine.phases import Phase, StopCause
 
 Move = Callable[[Worker, Phase], None]
-"""`Turn.tell` for a fact, `Turn.rule` for a rule."""
+"""`CoreTurn.tell` for a fact, `CoreTurn.rule` for a rule."""
 
 
-def stop_requested(turn: Turn, w: Worker, fact: f.StopRequested) -> None:
+def stop_requested(turn: CoreTurn, w: Worker, fact: f.StopRequested) -> None:
     """Stop a worker wherever it stands: this is never illegal."""
     stop(turn, w, fact.cause, is_kill=fact.is_kill, move=turn.tell)
 
 
-def stop(turn: Turn, w: Worker, cause: StopCause, *, is_kill: bool, move: Move) -> None:
+def stop(turn: CoreTurn, w: Worker, cause: StopCause, *, is_kill: bool, move: Move) -> None:
     """Stop a worker wherever it stands; one that has come to rest stays as it is."""
     if w.phase.is_settled:
         return
@@ -40,7 +40,7 @@ def stop(turn: Turn, w: Worker, cause: StopCause, *, is_kill: bool, move: Move) 
         move(replace(w, cause=cause), Phase.CANCELLED)
 
 
-def _stop_landing(turn: Turn, w: Worker, cause: StopCause, move: Move) -> None:
+def _stop_landing(turn: CoreTurn, w: Worker, cause: StopCause, move: Move) -> None:
     if w.landing.prepared is not None:
         return
     after = replace(
@@ -50,12 +50,10 @@ def _stop_landing(turn: Turn, w: Worker, cause: StopCause, move: Move) -> None:
         error="its landing was stopped",
     )
     move(after, Phase.REVIEWING)
-    turn.effects.append(
-        StopActivity(worker=w.id, attempt=w.attempt.number, cause=cause, is_kill=False)
-    )
+    turn.effects.append(StopActivity(**w.who, cause=cause, is_kill=False))
 
 
-def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
+def retry_requested(turn: CoreTurn, w: Worker, fact: f.RetryRequested) -> None:
     """Queue another attempt for a human, and count the tries anew.
 
     Who wants one of a login that its vendor refuses knows more than we do: it is tried.
@@ -90,14 +88,14 @@ def retry_requested(turn: Turn, w: Worker, fact: f.RetryRequested) -> None:
     turn.tell(again, Phase.QUEUED)
 
 
-def lift_stop(turn: Turn) -> None:
+def lift_stop(turn: CoreTurn) -> None:
     """Let a stopped run go on, with its whole time limit before it."""
     now = turn.state.now
     idle_since = None if turn.state.idle_since is None else now
     turn.state = replace(turn.state, stop=None, timed_since=now, idle_since=idle_since)
 
 
-def _is_choice_dead(turn: Turn, own: StepState) -> bool:
+def _is_choice_dead(turn: CoreTurn, own: StepState) -> bool:
     """Return whether the chosen candidate failed: who is retried may be chosen instead."""
     return own.chosen is not None and turn.worker(own.chosen).outcome in {
         Outcome.FAILED,
@@ -106,9 +104,8 @@ def _is_choice_dead(turn: Turn, own: StepState) -> bool:
     }
 
 
-def backoff_elapsed(turn: Turn, w: Worker, fact: f.BackoffElapsed) -> None:
+def backoff_elapsed(turn: CoreTurn, w: Worker, _fact: f.BackoffElapsed) -> None:
     """Queue it: the wait is over."""
-    del fact
     after = replace(
         w,
         attempt=replace(w.attempt, rate_limited_until=None),

@@ -1,7 +1,7 @@
 """One turn of the core: the working copy that `advance` changes and then freezes.
 
-Every move of a worker goes through `Turn.tell` or `Turn.rule`, which hold it against the tables of
-`phase`. A move is given the worker as it will be, and sets its phase and what follows from that.
+Every move of a worker goes through `CoreTurn.tell` or `CoreTurn.rule`, which hold it against the
+tables of `phase`. A move is given the worker as it will be, and sets its phase and what follows.
 """
 
 from dataclasses import dataclass, field, replace
@@ -49,7 +49,7 @@ _TOLD_TEXT = 4096
 
 
 @dataclass
-class Turn:
+class CoreTurn:
     """The working copy of a state, and what this turn wants done.
 
     Its workers are copied once, at the first change, and then changed in place until the turn ends.

@@ -90,7 +90,7 @@ async def _commits(
     """Write a commit for each group of parents, by one git."""
     wording = Wording(message="Refs of an attempt, kept together\n", author=author)
     contents = [commit_bytes(tree, parents, wording) for parents in groups]
-    names = await to_thread.run_sync(_put, git.site.folder / "together", contents)
+    names = await to_thread.run_sync(_put, git.source.folder / "together", contents)
     made = await git("hash-object", "-t", "commit", "-w", "--stdin-paths", stdin=names)
     return made.decode().split()
 

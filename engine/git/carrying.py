@@ -3,9 +3,9 @@
 Either way they are kept in a commit, pinned, before any file is written.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from engine.errors import WorkspaceError
+from engine.errors import DirtyTarget, WorkspaceError
 from engine.git.base import stage_place
 from engine.git.composition import Composed
 from engine.git.landing import LandingRefused, LandPrepared, checkout_of, prove
@@ -65,6 +65,10 @@ async def prepare_committing(
     old = composed.old or repo.empty_tree
     staged = await stage_place(repo, old, _where(place))
     tree = await _known_part(repo, place, (old, staged.tree), paths)
+    # What such a commit cannot hold would be in the way of the landing after it, for ever.
+    left = await _unlike(repo, place, tree, frozenset(paths))
+    if left:
+        raise DirtyTarget(sorted(left))
     edits = await sign_commit(repo, tree, [composed.old] if composed.old else [], wording)
     await _pin(repo, edits)
     plan = LandPrepared(
@@ -85,15 +89,22 @@ async def edited_paths(repo: Repo, target: str, paths: Sequence[bytes]) -> froze
     if not isinstance(place, Checkout) or at is None:
         return frozenset()
     wanted = frozenset(paths)
-    listing = await repo.read("ls-tree", "-r", "-z", "--full-tree", at, "--", *_words(paths))
+    dirty = await _unlike(repo, place, at, wanted)
+    return (dirty | await staged_paths(repo, place, at)) & wanted
+
+
+async def _unlike(
+    repo: Repo, place: Checkout, tree: str, paths: frozenset[bytes]
+) -> frozenset[bytes]:
+    """Those of some paths at which the working tree holds something else than a tree."""
+    listing = await repo.read("ls-tree", "-r", "-z", "--full-tree", tree, "--", *_words(paths))
     versions: dict[bytes, FileVersion] = {}
     for record in listing.split(b"\0"):
         if record:
             head, path = record.split(b"\t", 1)
             mode, _, oid = head.decode().split(" ")
             versions[path] = FileVersion(mode, oid)
-    dirty = await differing(repo, place, [(path, versions.get(path)) for path in wanted])
-    return (dirty | await staged_paths(repo, place, at)) & wanted
+    return await differing(repo, place, [(path, versions.get(path)) for path in paths])
 
 
 async def _place(repo: Repo, composed: Composed) -> Checkout | LandingRefused:
@@ -111,7 +122,7 @@ async def _pin(repo: Repo, edits: str) -> None:
     await set_refs(repo, [(f"refs/plait/edits/{edits[:16]}", edits)], say="plait: keep edits")
 
 
-def _words(paths: Sequence[bytes]) -> list[str]:
+def _words(paths: Iterable[bytes]) -> list[str]:
     return [path.decode(errors="surrogateescape") for path in paths]
 
 

@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from engine.beneath import remove_tree
 from engine.errors import GitFailed
-from engine.git.inside import InsideGit, Site, Wrap, outside
+from engine.git.inside import InsideGit, Source, Wrap, outside
 from engine.git.objects import commit_of, tree_of
 from engine.git.private import PrivateClone, make_private
 from engine.git.runner import Repo
@@ -65,7 +65,7 @@ async def fill_check_tree(
     """Bring a check tree to a commit; nothing else stays, ignored or not, but what is kept."""
     commit = await commit_of(repo, commit)
     await to_thread.run_sync(_make_ready, place)
-    async with InsideGit.opened(repo, _site(place), wrap) as git:
+    async with InsideGit.opened(repo, _source(place), wrap) as git:
         await git("read-tree", "--reset", "-u", "--no-recurse-submodules", commit)
         kept = await _untracked(git, keep)
         spared = (word for path in kept for word in ("-e", _pattern(path)))
@@ -95,7 +95,7 @@ def _pattern(path: str) -> str:
 
 async def holds(repo: Repo, place: CheckTree, commit: str, *, wrap: Wrap = outside) -> bool:
     """The tree still is the commit's: the check changed nothing that git tracks or would add."""
-    async with InsideGit.opened(repo, _site(place), wrap) as git:
+    async with InsideGit.opened(repo, _source(place), wrap) as git:
         tree = await tree_of(repo, commit)
         found, is_same = await past_obstacles(str(place.path), partial(_is_same, git, tree))
     return is_same and not found.moved
@@ -112,8 +112,8 @@ async def _is_same(git: InsideGit, tree: str) -> bool:
     return (await git("write-tree")).decode().strip() == tree
 
 
-def _site(place: CheckTree) -> Site:
-    return Site(
+def _source(place: CheckTree) -> Source:
+    return Source(
         worktree=str(place.path),
         agent_git=str(place.folder / "none"),
         folder=place.folder / "git",

@@ -2,12 +2,15 @@
 
 Whatever reads the agent's files runs inside its sandbox (`engine.git.inside`). What arrives is
 imported by a fetch that checks every object, under refs of the attempt's own, before anything is
-said about it. Collecting twice gives the same commits.
+said about it. Collecting twice gives the same commits. Of files kept by LFS the contents behind the
+pointers are taken in too: no fetch of commits brings them along.
 """
 
+import hashlib
 import os
 import re
-from collections.abc import Container, Mapping, Sequence
+import secrets
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +19,7 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
-from engine.beneath import Why, open_up
+from engine.beneath import EntryKind, WalkEntry, Why, copy_as, list_tree, open_up
 from engine.errors import GitFailed
 from engine.git.arrivals import ARRIVING, LOST, MOST_REFS, name_arrivals
 from engine.git.conversion import attributes_of
@@ -24,13 +27,12 @@ from engine.git.embedded import Embedded, keep_embedded
 from engine.git.inside import (
     AgentRefs,
     InsideGit,
-    Site,
+    Source,
     Wrap,
     outside,
     read_refs,
     require_room,
 )
-from engine.git.large import take_large_files
 from engine.git.nested import point_to
 from engine.git.objects import (
     Wording,
@@ -53,6 +55,8 @@ from engine.private import private_folder
 _MOST_REFUSALS = 8
 _MOST_SINGLE = 30
 """So many refs are fetched one by one where fetching all of them is refused."""
+_NAME = re.compile(rb"[0-9a-f]{64}")
+_FOLDER = "lfs/objects"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +129,7 @@ async def collect(
     if workspace.git_dir is None:
         tree = await tree_of(repo, workspace.base)
         return CollectedChange(base=workspace.base, head=workspace.base, tree=tree, found_on="none")
-    site = Site(
+    source = Source(
         worktree=await to_thread.run_sync(_tree_to_read, workspace),
         agent_git=workspace.git_dir,
         folder=Path(workspace.collect_dir, "git"),
@@ -133,8 +137,8 @@ async def collect(
         start=Path(workspace.directory, "start"),
         attributes=await attributes_of(repo, workspace.base),
     )
-    await to_thread.run_sync(clear_objects, site.agent_git)
-    async with InsideGit.opened(repo, site, request.wrap) as git:
+    await to_thread.run_sync(clear_objects, source.agent_git)
+    async with InsideGit.opened(repo, source, request.wrap) as git:
         change, arrivals = await _gather(git, workspace, request)
         embedded = await keep_embedded(
             repo, workspace, request.wrap, found=change.embedded, author=request.author
@@ -148,7 +152,7 @@ async def collect(
                     reason=refused, workspace=workspace.path, git_dir=workspace.git_dir
                 )
             change = flat
-    large = (site.agent_git, git.git_dir)
+    large = (source.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
     change, tip = await _arrived(repo, workspace, change, arrivals)
     note = await _settle(repo, workspace, change.head, tip=tip)
@@ -228,7 +232,7 @@ async def _gather(
     git: InsideGit, workspace: Workspace, request: CollectRequest
 ) -> tuple[CollectedChange, dict[str, str]]:
     """Commit what was left over; the change, and what is to be imported for it, by name."""
-    seen = await to_thread.run_sync(read_refs, Path(git.site.agent_git))
+    seen = await to_thread.run_sync(read_refs, Path(git.source.agent_git))
     before = await to_thread.run_sync(read_refs, Path(workspace.directory, "start"))
     own = {ref: oid for ref, oid in seen.refs.items() if before.refs.get(ref) != oid}
     kinds = await git.kinds([*({seen.head} if seen.head else ()), *own.values()])
@@ -292,7 +296,7 @@ async def _stock(
     Git and the search for what it stumbles over go on beside each other. Where something was in
     git's way, or was closed and can be opened, all is looked at once more.
     """
-    worktree = git.site.worktree
+    worktree = git.source.worktree
     work = partial(_stage, git, workspace.base, request, head)
     found, stock = await past_obstacles(worktree, work)
     notes = found.notes
@@ -329,12 +333,12 @@ async def _stage(git: InsideGit, base: str, request: CollectRequest, head: str |
     if start is None or had is None:
         start, had = base, await _loaded(git, base)
         notes = ("The agent's HEAD could not be used, so its files were put on the base.",)
-    if await to_thread.run_sync(_is_empty, git.site.worktree):
+    if await to_thread.run_sync(_is_empty, git.source.worktree):
         note = "The working tree was empty, so only what was committed is here."
         return _Stock(start, had, Staged(tree=had, notes=(*notes, note)))
     staged = await stage_all(
         git,
-        git.site.worktree,
+        git.source.worktree,
         big_file=request.big_file,
         most_new=request.most_new,
         conversions=git,
@@ -479,3 +483,44 @@ def lead_inside(workspace: Workspace) -> None:
     """
     if workspace.admin is not None and workspace.gitfile is None and workspace.git_dir is not None:
         point_to(workspace.path, workspace.git_dir)
+
+
+def take_large_files(sources: Iterable[str], common_dir: str) -> int:
+    """Copy LFS contents from git directories into the user's, each proved by its name; how many."""
+    taken = 0
+    for source in sources:
+        for entry in list_tree(source, is_entered=_may_hold):
+            if (
+                isinstance(entry, WalkEntry)
+                and entry.kind is EntryKind.FILE
+                and _is_content(entry.path)
+            ):
+                taken += _take(source, entry.path, common_dir)
+    return taken
+
+
+def _may_hold(path: bytes) -> bool:
+    return b"lfs/objects".startswith(path) or path.startswith(b"lfs/objects/")
+
+
+def _is_content(path: bytes) -> bool:
+    return path.startswith(b"lfs/objects/") and bool(_NAME.fullmatch(path.rpartition(b"/")[2]))
+
+
+def _take(source: str, path: bytes, common_dir: str) -> bool:
+    name = os.fsdecode(path.rpartition(b"/")[2])
+    target = Path(common_dir, _FOLDER, name[:2], name[2:4], name)
+    if target.exists():
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{name}.{secrets.token_hex(6)}")
+    if not copy_as(source, path, target.parent, draft.name).files:
+        return False
+    with draft.open("rb") as written:
+        is_genuine = hashlib.file_digest(written, "sha256").hexdigest() == name
+        os.fsync(written.fileno())
+    if is_genuine:
+        draft.replace(target)
+    else:
+        draft.unlink()
+    return is_genuine

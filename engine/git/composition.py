@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from engine.errors import GitFailed, WorkspaceError
-from engine.git.ancestry import holds, line_from
+from engine.git.ancestry import holds
 from engine.git.merge3 import MergedTrees, Merger
 from engine.git.names import PREFIX
 from engine.git.objects import Wording, read_ref, sign_commit, tree_of
-from engine.git.ownership import CommitLine, is_own
+from engine.git.ownership import CommitLine, is_own, plain_line
 from engine.git.runner import Repo
 from engine.git.settings import Signature
 
 _NO_LINE = (
-    "It is one commit: its own history is not a line of commits on its base."
-    " That history stays on the refs of the attempt."
+    "It is one commit: its own history is not a line of commits on its base, or a message there"
+    " speaks in plait's name. That history stays on the refs of the attempt."
 )
 _NOT_ITS_OWN = (
     "It is one commit: its own history holds commits that stand on a branch or tag already."
@@ -111,7 +111,7 @@ async def _onto_nothing(repo: Repo, request: LandRequest) -> Composed:
     done = Composed(target=request.target, old=None, new=request.head, tree=tree)
     start, note = await _start(repo, request), ""
     if request.style is not LandingStyle.SQUASH and request.tree is None:
-        line = await line_from(repo, start, request.head) if start == request.base else None
+        line = await plain_line(repo, start, request.head) if start == request.base else None
         note = await _why_not_kept(repo, request, line, (start, start))
         if not note:
             return done
@@ -125,7 +125,7 @@ async def _start(repo: Repo, request: LandRequest) -> str:
     What a change builds on is the work of other agents; their history has to be a line as well.
     """
     root = request.root or request.base
-    line = await line_from(repo, root, request.base)
+    line = await plain_line(repo, root, request.base)
     return root if await _why_not_kept(repo, request, line, (root, root)) else request.base
 
 
@@ -143,7 +143,7 @@ async def _history(
     wording = _wording(request, request.message)
     parents, note = [old], ""
     if request.style is not LandingStyle.SQUASH:
-        line = await line_from(repo, request.base, request.head)
+        line = await plain_line(repo, request.base, request.head)
         is_merge = request.style is LandingStyle.MERGE
         if line is None:
             note = _NO_LINE

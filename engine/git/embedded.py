@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from engine.beneath import PathRefused, read_file
 from engine.errors import GitFailed
-from engine.git.inside import AgentRefs, InsideGit, Site, Wrap, read_refs, sane_name
+from engine.git.inside import AgentRefs, InsideGit, Source, Wrap, read_refs, sane_name
 from engine.git.objects import Wording, commit_bytes
 from engine.git.runner import Repo
 from engine.git.settings import Signature
@@ -78,14 +78,14 @@ async def _keep(
     agent_git = await to_thread.run_sync(_git_dir_of, workspace, worktree)
     if agent_git is None:
         return replace(one, note="Its git directory lies outside the workspace.")
-    site = Site(
+    source = Source(
         worktree=worktree,
         agent_git=agent_git,
         folder=Path(workspace.collect_dir, f"embedded-{number}"),
         attributes=b"",
     )
     await to_thread.run_sync(clear_objects, agent_git)
-    async with InsideGit.opened(repo, site, wrap) as git:
+    async with InsideGit.opened(repo, source, wrap) as git:
         seen = await to_thread.run_sync(read_refs, Path(agent_git))
         refs = await _refs(git, seen, author)
         if one.link and refs.get(_HEAD) == one.link:
@@ -109,7 +109,7 @@ async def _refs(git: InsideGit, seen: AgentRefs, author: Signature) -> dict[str,
     had = None
     if head is not None:
         had = (await git("rev-parse", f"{head}^{{tree}}")).decode().strip()
-    place = git.site.worktree
+    place = git.source.worktree
     stage = partial(stage_all, git, place, onto=head, big_file=BIG_FILE, conversions=git)
     _, staged = await past_obstacles(place, stage)
     is_empty = head is None and not await git("ls-tree", staged.tree)

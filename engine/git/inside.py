@@ -11,6 +11,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -46,6 +47,7 @@ _MOST_PACKED = 64 << 20
 _BOUNDS = Bounds(entries=100_000, depth=64)
 _MOST_LOGGED = 500
 _TIMEOUT_S = 900.0
+_KILLED = 128
 
 
 def outside(argv: Sequence[str]) -> Sequence[str]:
@@ -148,8 +150,8 @@ def _logged(git_dir: Path) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
-    """The place of a collection.
+class Source:
+    """The places that one reading of a worker's files uses.
 
     Attributes:
         worktree: The worker's files.
@@ -180,30 +182,30 @@ async def require_room(words: Sequence[str], said: str, folder: Path) -> None:
 
 
 class InsideGit:
-    """Git for one site: `await git("ls-files", …)` runs inside the sandbox."""
+    """Git for one reading: `await git("ls-files", …)` runs inside the sandbox."""
 
-    def __init__(self, repo: Repo, site: Site, wrap: Wrap) -> None:
-        self._repo, self.site, self._wrap = repo, site, wrap
+    def __init__(self, repo: Repo, source: Source, wrap: Wrap) -> None:
+        self._repo, self.source, self._wrap = repo, source, wrap
         self._shell: Shell
         self._is_overruled = False
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, repo: Repo, site: Site, wrap: Wrap) -> AsyncIterator["InsideGit"]:
-        """A fresh git directory for a site; one from an earlier try is thrown away.
+    async def opened(cls, repo: Repo, source: Source, wrap: Wrap) -> AsyncIterator["InsideGit"]:
+        """A fresh git directory for a reading; one from an earlier try is thrown away.
 
         The sandbox is entered once, and left at the end of the block.
         """
-        await to_thread.run_sync(_lay_out, repo, site)
-        git = cls(repo, site, wrap)
+        await to_thread.run_sync(_lay_out, repo, source)
+        git = cls(repo, source, wrap)
         env = {"PATH": repo.program_path}
-        async with Shell.opened(git._inside("sh"), env=env, folder=site.folder) as git._shell:
+        async with Shell.opened(git._inside("sh"), env=env, folder=source.folder) as git._shell:
             yield git
 
     @property
     def git_dir(self) -> str:
         """Our git directory."""
-        return str(self.site.folder)
+        return str(self.source.folder)
 
     def _inside(self, *words: str) -> list[str]:
         """Return the words that run these in the sandbox, with git's variables and no others."""
@@ -211,8 +213,8 @@ class InsideGit:
             self._repo.program_path,
             {
                 "GIT_DIR": self.git_dir,
-                "GIT_WORK_TREE": self.site.worktree,
-                "GIT_CEILING_DIRECTORIES": str(Path(self.site.worktree).parent),
+                "GIT_WORK_TREE": self.source.worktree,
+                "GIT_CEILING_DIRECTORIES": str(Path(self.source.worktree).parent),
             },
         )
         given = [f"{key}={value}" for key, value in variables.items()]
@@ -220,7 +222,12 @@ class InsideGit:
 
     def _argv(self, *words: str) -> list[str]:
         settings = (*self._repo.settings.flags, *self._repo.settings.lfs_flags)
-        own = ["-c", f"safe.directory={self.git_dir}", "-c", f"safe.directory={self.site.worktree}"]
+        own = [
+            "-c",
+            f"safe.directory={self.git_dir}",
+            "-c",
+            f"safe.directory={self.source.worktree}",
+        ]
         return [self._repo.program, *hardening.FLAGS, *settings, *own, *words]
 
     @property
@@ -237,9 +244,12 @@ class InsideGit:
             OutOfRoom: It did so because it could not write; no other way of asking helps.
         """
         done = await self._shell.run(self._argv(*words), stdin=stdin, timeout_s=_TIMEOUT_S)
+        if done.exit_code > _KILLED:  # by a signal: of its lock nobody else takes care
+            lock = Path(self.git_dir, "index.lock")
+            await to_thread.run_sync(partial(lock.unlink, missing_ok=True))
         if done.exit_code:
             said = done.stderr.decode(errors="replace")
-            await require_room(words, said, self.site.folder)
+            await require_room(words, said, self.source.folder)
             raise GitFailed(["git", *words], done.exit_code, said)
         return done.stdout
 
@@ -250,9 +260,9 @@ class InsideGit:
 
     async def follow_base(self) -> bool:
         """Let the attributes of the base alone be in force; tell if there is such a base."""
-        if self.site.attributes is None:
+        if self.source.attributes is None:
             return False
-        await to_thread.run_sync(self._follow, RESET + self.site.attributes)
+        await to_thread.run_sync(self._follow, RESET + self.source.attributes)
         return True
 
     async def follow_none(self) -> None:
@@ -261,8 +271,8 @@ class InsideGit:
 
     def _follow(self, rules: bytes) -> None:
         self._is_overruled = bool(rules)
-        info = self.site.folder / "info"
-        own = self.site.start / "info/attributes" if self.site.start else None
+        info = self.source.folder / "info"
+        own = self.source.start / "info/attributes" if self.source.start else None
         if own is not None and own.is_file() and rules is not RAW:
             rules += own.read_bytes()
         (info / "attributes").write_bytes(rules)
@@ -277,8 +287,8 @@ class InsideGit:
         return {oid: kind for oid, kind in pairs if kind != "missing"}
 
 
-def _lay_out(repo: Repo, site: Site) -> None:
-    folder, common = site.folder, Path(repo.common_dir)
+def _lay_out(repo: Repo, source: Source) -> None:
+    folder, common = source.folder, Path(repo.common_dir)
     if folder.exists():
         shutil.rmtree(folder)
     for name in ("objects/info", "objects/pack", "refs", "info"):
@@ -289,15 +299,15 @@ def _lay_out(repo: Repo, site: Site) -> None:
     if repo.settings.promisor is not None:
         lines += ['[extensions]\n\tpartialClone = elsewhere\n[remote "elsewhere"]\n\turl = .\n']
     (folder / "config").write_text("".join(lines), encoding="utf-8")
-    borrowed = [f"{common}/objects", f"{site.agent_git}/objects"]
+    borrowed = [f"{common}/objects", f"{source.agent_git}/objects"]
     (folder / "objects/info/alternates").write_bytes(
         b"".join(os.fsencode(path) + b"\n" for path in borrowed)
     )
     if (common / "shallow").is_file():
         shutil.copyfile(common / "shallow", folder / "shallow")
-    if site.index is not None and site.index.is_file():
-        copy_index(site.index, folder / "index")
-    for file in sorted((site.start / "info").glob("*")) if site.start else ():
+    if source.index is not None and source.index.is_file():
+        copy_index(source.index, folder / "index")
+    for file in sorted((source.start / "info").glob("*")) if source.start else ():
         shutil.copyfile(file, folder / "info" / file.name)
 
 

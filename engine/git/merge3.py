@@ -179,7 +179,7 @@ class Merger:
             folder = self._folder
             await to_thread.run_sync(private_folder, folder)
         every = dict.fromkeys(n for q in questions for n in (q.base, q.ours, q.theirs))
-        trees = {name: tree for name in every if (tree := self._repo.cache.tree(name))}
+        trees = {name: tree for name in every if (tree := self._repo.cache.trees.get(name))}
         names = [name for name in every if name not in trees]
         trees.update(zip(names, await self._asked(names), strict=True))
         return [Sides(trees[q.base], trees[q.ours], trees[q.theirs]) for q in questions]

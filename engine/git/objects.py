@@ -90,7 +90,7 @@ async def tree_of(repo: Repo, revision: str) -> str:
     Raises:
         WorkspaceError: It names none.
     """
-    found = repo.cache.tree(revision) or await resolve(repo, revision, "tree")
+    found = repo.cache.trees.get(revision) or await resolve(repo, revision, "tree")
     if found is None:
         raise WorkspaceError(f"{revision!r} names no tree of this repository")
     if is_id(revision):
@@ -194,9 +194,9 @@ async def read_ref(repo: Repo, ref: str, *commits: str) -> str | None:
     By the same process its tree becomes known, and those of some more commits, for what is asked
     next. The tree is read from the commit itself: asked apart, the ref may have moved in between.
     """
-    unknown = [commit for commit in commits if repo.cache.tree(commit) is None]
+    unknown = [commit for commit in commits if repo.cache.trees.get(commit) is None]
     said = await to_thread.run_sync(own_file, repo, ref)
-    if not unknown and repo.cache.tree(said) is not None:
+    if not unknown and repo.cache.trees.get(said) is not None:
         return said
     found = await read_objects(repo, [f"{name}^{{commit}}" for name in (ref, *unknown)])
     for one in found:
@@ -215,7 +215,7 @@ def learn_commit(repo: Repo, oid: str, content: bytes) -> tuple[str, ...]:
 
 async def parents_at_once(repo: Repo, commits: Sequence[str]) -> dict[str, tuple[str, ...]] | None:
     """Return the parents of commits without starting a git; None where that cannot be done."""
-    known = {commit: repo.cache.parents(commit) for commit in commits}
+    known = {commit: repo.cache.parents.get(commit) for commit in commits}
     unknown = [commit for commit, parents in known.items() if parents is None]
     read = await asking.objects(repo.standing, unknown, HERE) if unknown else []
     if read is None or None in read:

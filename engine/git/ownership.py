@@ -1,10 +1,13 @@
 """Whose commits a worker's line is made of: its own, or some that the user has on a branch as well.
 
+A line that speaks in plait's name is none: its messages would say on the target what nobody proved.
+
 What the user's refs reach above a base is asked of git once for as long as these refs stand still;
 that they do is read from their files. In doubt git is asked again.
 """
 
 import os
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,13 +17,15 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from engine.git.ancestry import above
+from engine.git.ancestry import above, line_from
+from engine.git.objects import read_objects
 from engine.git.plumbing.cache import stamp
 from engine.git.runner import Repo
 
 _MOST_COMMITS = 4096
 _MOST_FILES = 4096
 _OWN = "refs/plait"
+_IN_OUR_NAME = re.compile(r"^[ \t]*plait-[\w-]*[ \t]*:", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,27 @@ class CommitLine:
         """Patterns of refs that are not the user's."""
         mine = (f"refs/heads/{self.prefix}", f"refs/remotes/*/{self.prefix}")
         return tuple(f"{one}/*" for one in (_OWN, *mine))
+
+
+async def plain_line(repo: Repo, base: str, head: str) -> tuple[str, ...] | None:
+    """Return the commits of the line from a base to a head, if none speaks in plait's name.
+
+    Such a line cannot become history as it is: `Plait-Check: passed` there is a claim of the agent.
+    """
+    line = await line_from(repo, base, head)
+    read = await read_objects(repo, line or ())
+    return None if any(one is None or _speaks_for_us(one[1]) for one in read) else line
+
+
+def _speaks_for_us(commit: bytes) -> bool:
+    """Tell whether the message of a commit, as git shows it, has one of plait's trailers."""
+    headers, _, message = commit.partition(b"\n\n")
+    coded = re.search(rb"^encoding (.+)$", headers, re.MULTILINE)
+    try:
+        text = message.decode(coded[1].decode() if coded else "utf-8", errors="replace")
+    except (LookupError, UnicodeError):
+        return True  # a code that git may know
+    return _IN_OUR_NAME.search(text) is not None
 
 
 async def is_own(repo: Repo, line: CommitLine) -> bool:

@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from engine.git.collection import CollectRequest, commit_inside, fetch_from
 from engine.git.conversion import attributes_of
-from engine.git.inside import InsideGit, Site, read_refs
+from engine.git.inside import InsideGit, Source, read_refs
 from engine.git.runner import Repo, Where
 from engine.git.staging import copy_index, stage_all
 from engine.git.stumbling import past_obstacles
@@ -38,7 +38,7 @@ async def snapshot(
         return None
     directory = Path(workspace.directory)
     warm = directory / "radar.index"
-    site = Site(
+    source = Source(
         worktree=workspace.path,
         agent_git=workspace.git_dir,
         folder=Path(workspace.collect_dir, "radar"),
@@ -46,7 +46,7 @@ async def snapshot(
         start=directory / "start",
         attributes=await attributes_of(repo, workspace.base),
     )
-    async with InsideGit.opened(repo, site, request.wrap) as git:
+    async with InsideGit.opened(repo, source, request.wrap) as git:
         seen = await to_thread.run_sync(read_refs, Path(workspace.git_dir))
         kinds = await git.kinds([seen.head] if seen.head else [])
         head = seen.head if seen.head in kinds else None

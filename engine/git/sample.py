@@ -12,7 +12,7 @@ from engine.git.runner import TIMEOUT_S
 _IDENTITY = ("-c", "user.name=plait demo", "-c", "user.email=demo@localhost")
 
 
-async def first_commit(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
+async def make_repository(folder: Path, environment: Mapping[str, str], *, message: str) -> None:
     """Make a folder a repository on the branch `main`, with all its files in one commit.
 
     Raises:

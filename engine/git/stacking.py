@@ -100,7 +100,7 @@ async def _under(repo: Repo, record: Record, commit: str) -> set[str]:
 
 
 async def _parents(repo: Repo, commit: str) -> tuple[str, ...]:
-    known = repo.cache.parents(commit)
+    known = repo.cache.parents.get(commit)
     if known is not None:
         return known
     (read,) = await read_objects(repo, [commit])

@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from engine.errors import EngineError
 from engine.git.conversion import attributes_of
-from engine.git.inside import InsideGit, Site
+from engine.git.inside import InsideGit, Source
 from engine.git.names import PREFIX, RefNames
 from engine.git.objects import resolve, scratch_folder, tree_of
 from engine.git.removal import RemovalVerdict, processes_in
@@ -65,13 +65,13 @@ def _why_not_looked_at(path: Path) -> str:
 async def _unkept(repo: Repo, path: Path, head: str, base: str | None) -> str:
     """Return what of a tree is not in a commit; nothing if all of it is."""
     async with scratch_folder(repo) as scratch:
-        site = Site(
+        source = Source(
             worktree=str(path),
             agent_git=str(scratch / "none"),
             folder=scratch / "git",
             attributes=await attributes_of(repo, base) if base else None,
         )
-        async with InsideGit.opened(repo, site, list) as git:
+        async with InsideGit.opened(repo, source, list) as git:
             stage = partial(
                 stage_all, git, str(path), onto=head, big_file=BIG_FILE, conversions=git
             )

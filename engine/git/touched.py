@@ -75,7 +75,7 @@ class IndexMove:
 
 async def touched_paths(repo: Repo, old: str, new: str, where: Where = HERE) -> tuple[Touched, ...]:
     """Every path that differs between two commits or trees, by their ids."""
-    trees = [repo.cache.tree(one) or one for one in (old, new)]
+    trees = [repo.cache.trees.get(one) or one for one in (old, new)]
 
     async def ask() -> tuple[Touched, ...]:
         answer = await tree_difference(repo, trees[0], trees[1], where)

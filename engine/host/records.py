@@ -23,34 +23,16 @@ LIMIT_KINDS = {
 
 def request_of(spec: AttemptSpec) -> dict[str, Any]:
     """Return the request that a keeper is given for an attempt."""
-    profile = spec.profile
+    profile = {**vars(spec.profile), "cgroups": [asdict(each) for each in spec.profile.cgroups]}
+    del profile["report"]  # for people
     return {
+        **vars(spec),
         "v": wire.VERSION,
         "attempt": str(spec.attempt),
-        "directory": spec.directory,
-        "argv": spec.argv,
-        "env": spec.env,
-        "cwd": spec.cwd,
-        "mark": spec.mark,
         "first_input": wire.as_text(spec.first_input),
-        "keeps_stdin": spec.keeps_stdin,
-        "terminal": spec.terminal,
         "limits": asdict(spec.limits),
         "kinds": LIMIT_KINDS,
-        "grace_s": spec.grace_s,
-        "is_held": spec.is_held,
-        "is_tethered": spec.is_tethered,
-        "profile": {
-            "wrapper": profile.wrapper,
-            "landlock_rules": profile.landlock_rules,
-            "landlock_is_scoped": profile.landlock_is_scoped,
-            "seccomp": profile.seccomp,
-            "has_pid_namespace": profile.has_pid_namespace,
-            "rlimits": profile.rlimits,
-            "cgroups": [asdict(each) for each in profile.cgroups],
-            "disk_paths": profile.disk_paths,
-            "oom_score_adj": profile.oom_score_adj,
-        },
+        "profile": profile,
     }
 
 

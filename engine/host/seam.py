@@ -129,10 +129,10 @@ class WatchedHost(Protocol):
         """Write to its stdin the n-th message (repeats are dropped); None closes stdin."""
 
     async def interrupt(self, attempt: AttemptId) -> None:
-        """Break its turn off."""
+        """Send SIGINT to the leader once."""
 
     async def freeze(self, attempt: AttemptId) -> None:
-        """Stop it where it stands; its clocks stop too."""
+        """Stop the whole tree where it stands; its clocks stop too."""
 
     async def thaw(self, attempt: AttemptId) -> None:
         """Let it go on."""
@@ -141,15 +141,15 @@ class WatchedHost(Protocol):
         """Stop or restart the time limit without freezing: a human is awaited."""
 
     async def set_limits(self, attempt: AttemptId, limits: Limits) -> None:
-        """Change its limits while it runs."""
+        """Change the limits of a running attempt."""
 
     async def cancel(
         self, attempt: AttemptId, cause: StopCause, *, grace_s: float | None = None
     ) -> None:
-        """End it: gracefully, or at once with a grace of 0; the first cause is kept."""
+        """End the whole tree: gracefully, or at once with a grace of 0; the first cause is kept."""
 
 
-class Host(Protocol):
+class Host(WatchedHost, Protocol):
     """A place where attempts run."""
 
     async def start(self, spec: AttemptSpec) -> None:
@@ -158,36 +158,8 @@ class Host(Protocol):
     async def go(self, attempt: AttemptId) -> None:
         """Let a held attempt begin."""
 
-    async def read(
-        self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
-    ) -> Chunk:
-        """Return what was recorded after an offset; wait for more unless told not to."""
-
-    async def send(self, attempt: AttemptId, n: int, data: bytes | None) -> None:
-        """Write to its stdin the n-th message (repeats are dropped); None closes stdin."""
-
-    async def interrupt(self, attempt: AttemptId) -> None:
-        """Send SIGINT to the leader once."""
-
-    async def freeze(self, attempt: AttemptId) -> None:
-        """Stop the whole tree where it stands; its clocks stop too."""
-
-    async def thaw(self, attempt: AttemptId) -> None:
-        """Let a frozen tree go on."""
-
-    async def hold_clock(self, attempt: AttemptId, *, held: bool) -> None:
-        """Stop or restart the time limit without freezing: a human is awaited."""
-
-    async def set_limits(self, attempt: AttemptId, limits: Limits) -> None:
-        """Change the limits of a running attempt."""
-
     async def resize(self, attempt: AttemptId, rows: int, columns: int) -> None:
         """Tell a terminal agent its new size."""
-
-    async def cancel(
-        self, attempt: AttemptId, cause: StopCause, *, grace_s: float | None = None
-    ) -> None:
-        """End the whole tree: gracefully, or at once with a grace of 0; the first cause is kept."""
 
     async def forget(self, attempt: AttemptId) -> None:
         """Drop what is held in memory for an attempt that has ended and been read."""

@@ -213,8 +213,7 @@ class KeptAttempt:
         self._watch.clock_changed()
 
     def _do_hold(self, message: dict[str, Any]) -> None:
-        (self._watch.clock.hold if message["held"] else self._watch.clock.release)("human")
-        self._watch.clock_changed()
+        self._watch.hold_for_human(is_held=message["held"])
 
     def _do_stdin(self, message: dict[str, Any]) -> None:
         if self.state == READY:  # the first input comes first

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from engine.keeper.proc import read
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from engine.keeper.request import CgroupPath
@@ -77,13 +79,13 @@ class Cgroups:
     def _number(self, controller: str, first: str, second: str) -> int | None:
         version, path = self._of.get(controller, (0, ""))
         name = first if version == 1 else second
-        text = _read(f"{path}/{name}") if path and name else b""
+        text = read(f"{path}/{name}") if path and name else b""
         return int(text) if text.strip().isdigit() else None
 
 
 def members(path: str) -> list[int]:
     """Everybody in a cgroup."""
-    return [int(pid) for pid in _read(f"{path}/cgroup.procs").split()]
+    return [int(pid) for pid in read(f"{path}/cgroup.procs").split()]
 
 
 def kill(path: str) -> bool:
@@ -98,21 +100,8 @@ def thaw(paths: list[str]) -> None:
 
 
 def _table(path: str) -> dict[str, int]:
-    pairs = (line.split() for line in _read(path).decode().splitlines())
+    pairs = (line.split() for line in read(path).decode().splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) > 1 and pair[1].isdigit()}
-
-
-def _read(path: str) -> bytes:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(fd, 1 << 16)
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)
 
 
 def _write(path: str, text: str) -> bool:

@@ -35,6 +35,8 @@ _CALM_REST = 20  # times the slice: a count costs 5 % of a core
 _NOTICED = 1 * MB
 _CLOSE = 0.5  # of the limit: from here on a count must not wait
 _FIRST_CLOSE = 0.05  # nor the first one
+_HUMAN = "human"
+_IDLE = 0.05  # of a core: so much a program takes that only waits
 
 
 class LimitWatch:
@@ -50,6 +52,7 @@ class LimitWatch:
         self._throttle: Throttle | None = None
         self._is_on = False
         self._usage_due = self._repeat_due = 0.0
+        self._seen_at = self._seen_cpu_s = 0.0
         self._used: dict[str, Any] = {}
         self.on_excess: Callable[[Excess], None] = lambda _: None
         self.on_usage: Callable[[dict[str, Any]], None] = lambda _: None
@@ -68,6 +71,7 @@ class LimitWatch:
         """The agent runs."""
         self._is_on = True
         self.clock.restart()
+        self._seen_at = time.monotonic()
         self._loop.after("look", _FIRST_LOOK_S, self._look)
         self._apply()
 
@@ -148,6 +152,7 @@ class LimitWatch:
             self.on_excess(excess)
             return
         now = time.monotonic()
+        self._count_work(now)
         if now >= self._usage_due:
             self._usage_due = now + _USAGE_S
             used = self.usage()
@@ -156,6 +161,25 @@ class LimitWatch:
                 self._used, self._repeat_due = used, now + _REPEAT_S
                 self.on_usage(used)
         self._loop.after("look", wait_s, self._look)
+
+    def _count_work(self, now: float) -> None:
+        """Count the time in which it works although it waits for a human.
+
+        A question alone stops the clock: an agent that asks and goes on would have no limit.
+        """
+        passed_s, cpu_s = now - self._seen_at, self._sampler.cpu_s - self._seen_cpu_s
+        self._seen_at, self._seen_cpu_s = now, self._sampler.cpu_s
+        if not self.clock.is_held_by(_HUMAN):
+            return
+        self.clock.count(min(cpu_s - _IDLE * passed_s, passed_s))
+        allowed = self._limits.get("time_seconds")
+        if self._is_on and allowed is not None and self.clock.active_s >= allowed:
+            self._time_is_over()
+
+    def hold_for_human(self, *, is_held: bool) -> None:
+        """Hold the clock while a human is awaited, or let it go on."""
+        (self.clock.hold if is_held else self.clock.release)(_HUMAN)
+        self.clock_changed()
 
     def _count(self) -> None:
         if self._disk is None:
@@ -194,18 +218,24 @@ class Stopwatch:
     """Counts how long an attempt has really run: pauses and waiting for a human are left out.
 
     It counts from its creation, and stands still while anybody holds it, or the machine sleeps.
+    What is worked meanwhile is counted by `count`.
     """
 
     def __init__(self) -> None:
         self._start = time.monotonic()
         self._held_s = 0.0
         self._held_since = 0.0
+        self._worked_s = 0.0
         self._holders: set[str] = set()
 
     def restart(self) -> None:
         """Count from now; whoever holds it still does."""
         self._start = self._held_since = time.monotonic()
-        self._held_s = 0.0
+        self._held_s = self._worked_s = 0.0
+
+    def count(self, worked_s: float) -> None:
+        """Add time that counts although somebody holds it; nothing where it is negative."""
+        self._worked_s += max(0.0, worked_s)
 
     def is_held_by(self, who: str) -> bool:
         """Tell whether that holder holds it."""
@@ -230,7 +260,7 @@ class Stopwatch:
     @property
     def active_s(self) -> float:
         """Seconds that count against a limit."""
-        return self.wall_s - self.held_s
+        return self.wall_s - self.held_s + self._worked_s
 
     def hold(self, who: str) -> None:
         """Stand still; again by the same holder changes nothing."""

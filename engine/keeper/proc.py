@@ -75,7 +75,7 @@ def look(pid: int) -> Process | None:
     if IS_PORTABLE:
         known = portable.facts(pid)
         return Process.known(pid, known) if known else None
-    text = _read(f"/proc/{pid}/stat")
+    text = read(f"/proc/{pid}/stat")
     return Process(pid, text) if text else None
 
 
@@ -89,7 +89,7 @@ def boot_id() -> str:
     """Return a name for this boot of the machine; processes of another one are all dead."""
     if IS_PORTABLE:
         return portable.boot()
-    return _read("/proc/sys/kernel/random/boot_id").decode().strip()
+    return read("/proc/sys/kernel/random/boot_id").decode().strip()
 
 
 def children(pid: int) -> list[int]:
@@ -109,7 +109,7 @@ def _threads(pid: int) -> list[str]:
 def _born(pid: int, threads: list[str]) -> list[int]:
     found: list[int] = []
     for thread in threads:
-        found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+        found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
     return found
 
 
@@ -153,7 +153,7 @@ def marked(mark: str) -> list[int]:
     if IS_PORTABLE:
         return [pid for pid in everybody() if portable.environment(pid).get(MARK) == mark]
     wanted = f"{MARK}={mark}".encode()
-    return [pid for pid in everybody() if wanted in _read(f"/proc/{pid}/environ").split(b"\0")]
+    return [pid for pid in everybody() if wanted in read(f"/proc/{pid}/environ").split(b"\0")]
 
 
 def proportional(pid: int) -> int | None:
@@ -161,7 +161,7 @@ def proportional(pid: int) -> int | None:
     if IS_PORTABLE:
         return None
     total = 0
-    rollup = _read(f"/proc/{pid}/smaps_rollup")
+    rollup = read(f"/proc/{pid}/smaps_rollup")
     for line in rollup.splitlines():
         if line.startswith((b"Pss:", b"SwapPss:")):
             total += int(line.split()[1]) * 1024
@@ -187,7 +187,8 @@ def _children_by_one_scan() -> Callable[[int], list[int]]:
     return lambda pid: below.get(pid, [])
 
 
-def _read(path: str) -> bytes:
+def read(path: str) -> bytes:
+    """Return a file of the kernel's, whole; empty where it cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -217,7 +218,7 @@ def folder(pid: int) -> str:
 
 def command(pid: int) -> bytes:
     """The words with which a process was started, each ended by a null byte."""
-    return portable.command(pid) if IS_PORTABLE else _read(f"/proc/{pid}/cmdline")
+    return portable.command(pid) if IS_PORTABLE else read(f"/proc/{pid}/cmdline")
 
 
 _HAS_CHILDREN = not IS_PORTABLE and os.path.exists(f"/proc/self/task/{os.getpid()}/children")

@@ -1,82 +1,187 @@
 """List what a human may ask of a run; each command is accepted, or refused with a reason.
 
 Commands come from outside (a console, a second shell, a program) and are judged in one place.
-`worker` names a worker as `step/worker_1`; an empty `run` means the latest.
+`worker` names a worker as `step/worker_1`; an empty `run` means the latest. A `ResolutionAction`
+decides something about conflicts: one at a time, each of which undo reverts. Its texts and paths
+keep bytes that are no UTF-8 by `surrogateescape`.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.limits import Limits
-from engine.messages.resolving import (
-    AskAgent,
-    ChooseHunk,
-    ChooseMode,
-    ChoosePlace,
-    ChooseRest,
-    ChooseWhole,
-    ConfirmAnswer,
-    EditFile,
-    FinishResolving,
-    ForgetAnswer,
-    PickedLine,
-    PickLines,
-    RedoChoice,
-    Reopen,
-    ResolutionAction,
-    SetFile,
-    UndoChoice,
-    WriteHunk,
-)
 from engine.plan.model import AgentChoice, PlannedStep, RetryMode
 
-__all__ = [
-    "Accepted",
-    "AddStep",
-    "AddWorker",
-    "Answer",
-    "Approve",
-    "AskAgent",
-    "BeginFrom",
-    "Choose",
-    "ChooseHunk",
-    "ChooseMode",
-    "ChoosePlace",
-    "ChooseRest",
-    "ChooseWhole",
-    "Command",
-    "ConfirmAnswer",
-    "Conflicted",
-    "EditFile",
-    "Edits",
-    "FinishResolving",
-    "ForgetAnswer",
-    "Interrupt",
-    "Land",
-    "LandWish",
-    "Pause",
-    "PickLines",
-    "PickedLine",
-    "RedoChoice",
-    "RefusalKind",
-    "Refused",
-    "Reject",
-    "Reopen",
-    "Reply",
-    "ResolutionAction",
-    "Resume",
-    "RetryWorker",
-    "Seen",
-    "SetCap",
-    "SetFile",
-    "SetLimits",
-    "Steer",
-    "StopRun",
-    "StopWorker",
-    "UndoChoice",
-    "UndoLanding",
-    "WriteHunk",
-]
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseHunk:
+    """Decide one hunk: target, incoming, both, both_reversed, base, neither or combined.
+
+    A hunk is named by its key, or counted from 0 within its file.
+    """
+
+    path: str
+    hunk: str | int
+    choice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteHunk:
+    """Put this text in a hunk's place; `source` says where it came from if nobody typed it."""
+
+    path: str
+    hunk: str | int
+    text: str
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PickedLine:
+    """One line of one version of a hunk (`target`, `incoming` or `base`), counted from 0."""
+
+    side: str
+    at: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PickLines:
+    """Make a hunk of single lines, in this order."""
+
+    path: str
+    hunk: str | int
+    lines: tuple[PickedLine, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseRest:
+    """Decide every hunk that is still open and that the choice fits; in all files if none named."""
+
+    choice: str
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseWhole:
+    """Decide a whole path: one of the options that its conflict offers."""
+
+    path: str
+    choice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseMode:
+    """Decide the mode of a file: `100644` or `100755`."""
+
+    path: str
+    mode: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoosePlace:
+    """Decide where a file that both sides moved is to lie: `target`, `incoming` or `both`."""
+
+    path: str
+    place: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetFile:
+    """Put this text at a path, conflicted or not; None deletes it."""
+
+    path: str
+    text: str | None
+    mode: str = "100644"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditFile:
+    """Take over what an editor made of a conflicted file's text; markers left are left open."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reopen:
+    """Take back what is decided for a hunk, or for the whole path."""
+
+    path: str
+    hunk: str | int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoChoice:
+    """Take back the last decision."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedoChoice:
+    """Make the decision again that was taken back last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetAnswer:
+    """Never offer this remembered answer again."""
+
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfirmAnswer:
+    """Mark a remembered answer as looked at and right."""
+
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskAgent:
+    """Ask an agent about a hunk; its answer comes as one more proposal, and is never applied.
+
+    Attributes:
+        agent: The name of an agent or adapter; empty for the one whose change it is.
+        words: What the reviewer says beside the three texts and both prompts.
+    """
+
+    path: str
+    hunk: str | int
+    agent: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishResolving:
+    """Everything is decided: go on with exactly the tree that the decisions make.
+
+    Attributes:
+        is_despite_check: Land it even though the check of that tree failed, or was not run.
+        seen: The tree that was on screen. Where the decisions make another one by now, because the
+            target has moved, nothing goes on and the merge made again is shown.
+    """
+
+    is_despite_check: bool = False
+    seen: str | None = None
+
+
+ResolutionAction = (
+    ChooseHunk
+    | WriteHunk
+    | PickLines
+    | ChooseRest
+    | ChooseWhole
+    | ChooseMode
+    | ChoosePlace
+    | SetFile
+    | EditFile
+    | Reopen
+    | UndoChoice
+    | RedoChoice
+    | ForgetAnswer
+    | ConfirmAnswer
+    | AskAgent
+    | FinishResolving
+)
+"""What can be done about the conflicts of a merge."""
+
 
 BeginFrom = RetryMode
 """Where a retried attempt begins, for those who send commands and know no plan."""
@@ -106,16 +211,22 @@ class StopRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StopWorker:
-    """End one worker: gracefully, or at once."""
+class OfWorker:
+    """Begin a command about one worker."""
 
     worker: str
     run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopWorker(OfWorker):
+    """End one worker: gracefully, or at once."""
+
     is_kill: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryWorker:
+class RetryWorker(OfWorker):
     """Begin another attempt, with the reviewer's words and other limits if given.
 
     Attributes:
@@ -126,8 +237,6 @@ class RetryWorker:
         seen: What was on screen; None where nothing was.
     """
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
     mode: RetryMode = RetryMode.FRESH
     feedback: str = ""
@@ -174,37 +283,28 @@ class Steer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interrupt:
+class Interrupt(OfWorker):
     """Break off what the agent does now, without ending it."""
 
-    worker: str
-    run: str = ""
-
 
 @dataclass(frozen=True, kw_only=True)
-class Approve:
+class Approve(OfWorker):
     """Mark a reviewed change as good; `Land` moves it."""
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reject:
+class Reject(OfWorker):
     """Give a change up; it stays on its ref."""
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choose:
+class Choose(OfWorker):
     """Choose one candidate of its step; the others are stopped or discarded."""
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
 
 
@@ -242,11 +342,9 @@ class LandWish:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Land:
+class Land(OfWorker):
     """Move a change onto the target branch."""
 
-    worker: str
-    run: str = ""
     seen: Seen | None = None
     to: str | None = None
     style: str | None = None
@@ -266,11 +364,8 @@ class Land:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UndoLanding:
+class UndoLanding(OfWorker):
     """Take a landing back; the change waits for review again."""
-
-    worker: str
-    run: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

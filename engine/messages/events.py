@@ -48,40 +48,40 @@ class Commanded:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerMoved:
-    """A worker went from one phase to another."""
+class OfAttempt:
+    """Begin an event of one attempt of a worker."""
 
     worker: str
     attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerMoved(OfAttempt):
+    """A worker went from one phase to another."""
+
     before: Phase
     after: Phase
     cause: StopCause | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class LimitHitSeen:
+class LimitHitSeen(OfAttempt):
     """A limit ended an attempt: which, what was allowed, what was seen."""
 
-    worker: str
-    attempt: int
     hit: LimitHit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(OfAttempt):
     """A worker asks a human."""
 
-    worker: str
-    attempt: int
     question: Question
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class Answered(OfAttempt):
     """A human, or a rule, answered."""
 
-    worker: str
-    attempt: int
     question: str
     answer: str
     by: str
@@ -96,25 +96,21 @@ class Delivery(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steered:
+class Steered(OfAttempt):
     """A human said something to a running agent, and what has become of it so far.
 
     It is queued, then delivered to the agent, or refused where the attempt does not hear it: then
     the next attempt is told, and delivered follows.
     """
 
-    worker: str
-    attempt: int
     text: str
     delivery: Delivery
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReviewWanted:
+class ReviewWanted(OfAttempt):
     """A change waits for a human's review."""
 
-    worker: str
-    attempt: int
     files: int
     insertions: int
     deletions: int
@@ -129,26 +125,22 @@ class ChoiceWanted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConflictsFound:
+class ConflictsFound(OfAttempt):
     """A change, or a base, cannot be merged without a human."""
 
-    worker: str
-    attempt: int
     paths: tuple[str, ...]
     is_of_base: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class LandingDelayed:
+class LandingDelayed(OfAttempt):
     """A landing waits until edits of the user's are out of its way, and goes on by itself then."""
 
-    worker: str
-    attempt: int
     in_the_way: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LandingUndone:
+class LandingUndone(OfAttempt):
     """A landing was taken back.
 
     Attributes:
@@ -156,43 +148,35 @@ class LandingUndone:
         is_added: A commit was added that does the opposite, because the target had gone on.
     """
 
-    worker: str
-    attempt: int
     target: str
     new: str | None = None
     is_added: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class UndoRefused:
+class UndoRefused(OfAttempt):
     """A landing could not be taken back: nothing was moved, and it stays landed."""
 
-    worker: str
-    attempt: int
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckFinished:
+class CheckFinished(OfAttempt):
     """A check came to an end, on the worker's tree or on the tree to be landed."""
 
-    worker: str
-    attempt: int
     check: CheckResult
     is_for_landing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class IsolationViolated:
+class IsolationViolated(OfAttempt):
     """Something changed that this worker must not reach."""
 
-    worker: str
-    attempt: int
     path: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Landed:
+class Landed(OfAttempt):
     """A change is on the target branch.
 
     Attributes:
@@ -200,8 +184,6 @@ class Landed:
         note: Why it became another history than was asked for, in words; empty where it did not.
     """
 
-    worker: str
-    attempt: int
     target: str
     old: str
     new: str
@@ -210,11 +192,9 @@ class Landed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerSettled:
+class WorkerSettled(OfAttempt):
     """A worker came to rest."""
 
-    worker: str
-    attempt: int
     phase: Phase
     outcome: Outcome
     cause: StopCause | None = None
@@ -244,41 +224,33 @@ class RunFinished:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputAppended:
+class OutputAppended(OfAttempt):
     """A worker wrote something; the bytes are in its recording."""
 
-    worker: str
-    attempt: int
     offset: int
     lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolUsed:
+class ToolUsed(OfAttempt):
     """A worker's tool began or ended."""
 
-    worker: str
-    attempt: int
     tool: str
     state: str
     title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class UsageSampled:
+class UsageSampled(OfAttempt):
     """A worker's usage so far."""
 
-    worker: str
-    attempt: int
     usage: Usage
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProgressReported:
+class ProgressReported(OfAttempt):
     """A worker's own report of its progress."""
 
-    worker: str
-    attempt: int
     fraction: float | None
     note: str = ""
 
@@ -292,28 +264,24 @@ class ClashPredicted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConflictsDecided:
+class ConflictsDecided(OfAttempt):
     """Something was decided about a worker's conflicts, taken back, or offered anew."""
 
-    worker: str
-    attempt: int
     open_files: int
     open_hunks: int
     is_resolved: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class EgressDecided:
+class EgressDecided(OfAttempt):
     """A connection to the outside was let through or refused."""
 
-    worker: str
-    attempt: int
     host: str
     is_allowed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutsideChanged:
+class OutsideChanged(OfAttempt):
     """Something that is not this worker's changed while it worked; it is not proved who did it.
 
     Attributes:
@@ -322,8 +290,6 @@ class OutsideChanged:
         remark: What is known about who may have done it.
     """
 
-    worker: str
-    attempt: int
     paths: tuple[str, ...]
     count: int
     remark: str

@@ -1,4 +1,4 @@
-"""What is new of the views of an engine's runs, so that an observer need not ask for all of them.
+"""Tell an observer the news of the views of runs, so that it need not ask for all of them.
 
 A patch holds what moved since the patch before it. The first patch of a stream holds everything.
 """
@@ -12,7 +12,7 @@ from engine.messages.results import EngineView, RunView, StepView, WorkerView
 
 @dataclass(frozen=True, kw_only=True)
 class RunPatch:
-    """What is new of one run.
+    """The news of one run.
 
     Attributes:
         view: The run without its workers; None where nothing but workers moved.
@@ -28,7 +28,7 @@ class RunPatch:
 
 @dataclass(frozen=True, kw_only=True)
 class ViewPatch:
-    """What is new of all runs of an engine.
+    """The news of all runs of an engine.
 
     Attributes:
         number: Counts the patches of a stream from 0: a number that is missing is a lost patch.

@@ -291,6 +291,7 @@ class WorkerView:
     is_radar_seen: bool = False
     branch: str | None = None
     workspace: str | None = None
+    site: str = ""
     conflicts: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()

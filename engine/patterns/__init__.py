@@ -11,8 +11,9 @@ from engine.patterns.bounded import Progress, Work
 from engine.patterns.flow import balanced, in_batches, map_chunks, stages
 from engine.patterns.outcome import Failure, Outcome, StrayCancellation, Success
 from engine.patterns.pool import Pool
-from engine.patterns.retry import Backoff, retry_failed, with_retry, with_timeout
+from engine.patterns.retry import retry_failed, with_retry, with_timeout
 from engine.patterns.together import fan_in, first, gather, race, settled
+from engine.policies import Backoff
 
 __all__ = [
     "Backoff",

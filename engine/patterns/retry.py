@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import TypeVar
 
 import anyio
@@ -17,34 +16,19 @@ from engine.patterns.bounded import (
     run_placed,
 )
 from engine.patterns.outcome import Failure, Outcome, Success, attempt
+from engine.policies import Backoff
 
 T = TypeVar("T")
 
 
-class Backoff(StrEnum):
-    """The growth of the wait from one attempt to the next."""
+def wait_s(growth: Backoff, failed: int, *, base_s: float, max_s: float, jitter: float) -> float:
+    """Return the seconds to wait after `failed` attempts.
 
-    FIXED = "fixed"
-    LINEAR = "linear"
-    EXPONENTIAL = "exponential"
-
-    def delay(self, failed: int, *, base_s: float, max_s: float, jitter: float) -> float:
-        """Seconds to wait after `failed` attempts.
-
-        `jitter` is the share by which it varies either way, so that many that failed together do
-        not come back together.
-        """
-        spread = random.uniform(-jitter, jitter)  # noqa: S311 - spreads load, guards no secret
-        return min(base_s * self._factor(failed), max_s) * (1 + spread)
-
-    def _factor(self, failed: int) -> float:
-        match self:
-            case Backoff.FIXED:
-                return 1.0
-            case Backoff.LINEAR:
-                return float(failed)
-            case Backoff.EXPONENTIAL:
-                return 2.0 ** min(failed - 1, 1000)  # a float ends near 2 ** 1024
+    `jitter` is the share by which they vary either way, so that many that failed together do not
+    come back together.
+    """
+    spread = random.uniform(-jitter, jitter)  # noqa: S311 - spreads load, guards no secret
+    return min(base_s * growth.growth(failed), max_s) * (1 + spread)
 
 
 async def with_retry(
@@ -108,7 +92,8 @@ async def retry_failed(  # noqa: PLR0913 - the same words as `with_retry`, and t
                 places.release()
             if isinstance(outcomes[index], Success) or number == attempts:
                 break
-            await anyio.sleep(growth.delay(number, base_s=base_s, max_s=max_s, jitter=jitter))
+            wait = wait_s(growth, number, base_s=base_s, max_s=max_s, jitter=jitter)
+            await anyio.sleep(wait)
             await places.acquire()
         tell()
 

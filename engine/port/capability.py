@@ -1,4 +1,4 @@
-"""What a client of an engine must know: a key of that engine, proved without sending it.
+"""Prove that a client knows the key of an engine, without sending the key.
 
 The key lies beside `engine.json`, in a folder that no sandbox shows to a worker. Both sides prove
 that they know it by a MAC over the nonces of both, so a recorded conversation opens nothing. Each

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Address:
-    """Where an engine listens, the file with the key that its clients must know, its process."""
+    """The socket of an engine, the file with the key that its clients must know, its process."""
 
     socket: str
     key: Path

@@ -1,4 +1,4 @@
-"""What goes over the socket: one JSON object a line, requests numbered by whoever asks.
+"""The lines on the socket: one JSON object each, requests numbered by whoever asks.
 
     → {"id": 1, "do": "command", "command": {…}}          ← {"id": 1, "ok": {…}}
     → {"id": 2, "do": "ask", "question": {"type": "ReadRun", …}}        ← {"id": 2, "ok": {…}}

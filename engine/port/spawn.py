@@ -64,7 +64,7 @@ async def spawn_engine(
 
 
 async def _listens(socket: str) -> bool:
-    """Whether somebody is there: an engine that was killed leaves its socket and its name."""
+    """Return True if somebody listens: a killed engine leaves its socket and its name."""
     try:
         stream = await anyio.connect_unix(socket)
     except OSError:
@@ -74,7 +74,7 @@ async def _listens(socket: str) -> bool:
 
 
 def _is_hopeless(pid: int, lock: Path) -> bool:
-    """Whether ours is over and no other is about to listen: of several started at once one wins."""
+    """Return True if ours has ended and no other is about to listen: of several, one wins."""
     try:
         done, _ = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:  # it was found over before
@@ -83,7 +83,7 @@ def _is_hopeless(pid: int, lock: Path) -> bool:
 
 
 def _is_held(lock: Path) -> bool:
-    """Whether whoever wrote the lock lives; the kernel's lock must not be tried, only taken."""
+    """Return True if the writer of the lock lives; never try the kernel's lock, only take it."""
     try:
         os.kill(int(json.loads(lock.read_bytes())["pid"]), 0)
     except (OSError, ValueError, KeyError, TypeError):

@@ -24,6 +24,7 @@ from engine.sandbox.tamper import (
     executed_by_git,
     fingerprint,
     violations,
+    was_empty,
 )
 from engine.site.in_thread import is_in_thread
 from engine.site.place import Place
@@ -98,7 +99,7 @@ class Sight:
         return self._is_open(state, worker, self._common)
 
     def _is_open(self, state: RunState, worker: WorkerId, path: Path) -> bool:
-        return is_in_thread(state, worker) or self._shelter.may_write(state, path)
+        return is_in_thread(state, worker) or self._shelter.may_write(state.plan.runtime, path)
 
     def before(self, state: RunState, worker: WorkerId, known: Known) -> tuple[Before, bool]:
         """Take a snapshot without refs; also say whether refs must be compared."""
@@ -172,13 +173,18 @@ class Sight:
         """Return what git executes and what has changed; worktrees come and go by themselves."""
         if digests == before.digests:
             return ()
+        written = {  # git had made these of a worktree, and not yet written a word into them
+            path: digest
+            for path, digest in before.digests.items()
+            if not (self.is_of_worktree(path) and was_empty(Path(path), bytes.fromhex(digest)))
+        }
         then, now = (
             {os.fsencode(path): bytes.fromhex(digest) for path, digest in digests.items()}
-            for digests in (before.digests, digests)
+            for digests in (written, digests)
         )
         both = {
             path.removesuffix("/gitdir")
-            for path in before.digests
+            for path in written
             if self.is_of_worktree(path) and path.endswith("/gitdir") and Path(path).exists()
         }
         changed = ((os.fsdecode(found.path), found.change) for found in violations(then, now))

@@ -26,9 +26,9 @@ class RestingTrees:
         """Start with trees of an engine before this one: at rest since the worker's last move."""
         self._looking = Lock()
         self._since: dict[str, tuple[WorkerId, int]] = {
-            w.begun.workspace: (w.id, int(w.phase_since * 1e9) if _is_resting(w) else _AT_WORK)
+            w.begun.tree: (w.id, int(w.phase_since * 1e9) if _is_resting(w) else _AT_WORK)
             for w in state.workers.values()
-            if w.begun.workspace is not None
+            if w.begun.tree is not None
         }
 
     def add(self, worker: WorkerId, tree: str) -> None:
@@ -42,7 +42,7 @@ class RestingTrees:
         with self._looking:
             for tree, (worker, since_ns) in list(self._since.items()):
                 w = state.workers[worker]
-                if w.begun.workspace != tree or (w.phase.is_settled and not os.path.lexists(tree)):
+                if w.begun.tree != tree or (w.phase.is_settled and not os.path.lexists(tree)):
                     del self._since[tree]  # given back, or there is a newer one
                 elif not _is_resting(w):
                     self._since[tree] = (worker, _AT_WORK)

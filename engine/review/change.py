@@ -6,12 +6,11 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from typing import NamedTuple
 
-from engine.git.ancestry import line_from
 from engine.git.base import Base
 from engine.git.collection import CollectedChange
 from engine.git.diff import FileChange, changed_files, is_patch_cut
 from engine.git.embedded import Embedded
-from engine.git.ownership import CommitLine, is_own
+from engine.git.ownership import CommitLine, is_own, plain_line
 from engine.git.runner import Repo
 from engine.git.submodules import LINK, missing_links
 from engine.legible import legible_name
@@ -19,13 +18,16 @@ from engine.messages.results import Change
 from engine.site.artifacts import Artifacts
 
 _SHOWN = 5
-_ONE_COMMIT = "its history is not a line of commits on its base, so it lands as one commit"
+_ONE_COMMIT = (
+    "its history is not a line of commits on its base, or speaks in plait's name,"
+    " so it lands as one commit"
+)
 _OTHERS = (
     "its history holds commits that stand on a branch or tag already, so it lands as one commit"
 )
 
 
-class History(NamedTuple):
+class HistoryWanted(NamedTuple):
     """The branch on which a worker's commits become history, and the form they take there.
 
     Attributes:
@@ -46,7 +48,7 @@ async def measured(
     *,
     meant: Sequence[str],
     artifacts: Artifacts,
-    history: History | None = None,
+    history: HistoryWanted | None = None,
 ) -> Change | None:
     """Return what was collected, in figures; None if it comes to nothing.
 
@@ -70,9 +72,9 @@ async def measured(
     )
 
 
-async def _lost_history(repo: Repo, base: str, head: str, history: History) -> str:
+async def _lost_history(repo: Repo, base: str, head: str, history: HistoryWanted) -> str:
     """Return why a landing will not keep the commits; nothing if it will, as far as known."""
-    line = await line_from(repo, base, head)
+    line = await plain_line(repo, base, head)
     if line is None:
         return _ONE_COMMIT
     if not line or not history.is_as_it_is:

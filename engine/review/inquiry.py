@@ -1,9 +1,10 @@
 """Describe one hunk to the agent that is asked about it."""
 
+import os
 from dataclasses import dataclass
 
 from engine.merge import ConflictHunk, FileConflict, HunkKey
-from engine.review.showing import shown, shown_path
+from engine.review.showing import shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ def inquiry(
     around = "\n".join(f"{where}:\n{text}" for text, where in beside if text)
     return Inquiry(
         key=hunk.key,
-        path=shown_path(conflict.path),
+        path=os.fsdecode(conflict.path),
         target=conflict.names.target,
         incoming=conflict.names.incoming,
         base=texts[0],

@@ -33,7 +33,6 @@ from engine.messages.merging import ConflictView
 from engine.review.local import MergeReview, layout_of
 from engine.review.reading import contents_of, entries_of
 from engine.review.review import Review
-from engine.review.showing import shown_path
 from engine.store.layout import Layout
 
 _UNCLEAR = "?"
@@ -113,7 +112,7 @@ class OwnMerge(MergeReview):
         oids_now = {path: version.oid if version else "" for path, version in edited.items()}
         known = {path: self._seen.get(path.hex(), "-") for path in edited}
         unclear = [path for path in edited if known[path] == f"{_UNCLEAR}{oids_now[path]}"]
-        review.to_look_at = (*review.to_look_at, *map(shown_path, sorted(unclear)))
+        review.to_look_at = (*review.to_look_at, *map(os.fsdecode, sorted(unclear)))
         new = {
             path: version
             for path, version in edited.items()
@@ -130,7 +129,7 @@ class OwnMerge(MergeReview):
             )
             self._seen[path.hex()] = f"{'' if session else _UNCLEAR}{oids_now[path]}"
             if session is None:
-                review.to_look_at = (*review.to_look_at, shown_path(path))
+                review.to_look_at = (*review.to_look_at, os.fsdecode(path))
             else:
                 review.session = session
         return bool(new)

@@ -16,7 +16,7 @@ Settled = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class MergeQuestion:
     """One merge that a human has to decide.
 
     Attributes:
@@ -40,7 +40,7 @@ class NothingLeft:
 
 async def landing_question(
     repo: Repo, state: RunState, w: Worker, *, target: str | None = None
-) -> Question:
+) -> MergeQuestion:
     """Return the merge of a worker's change into its target as that is now.
 
     Raises:
@@ -53,7 +53,7 @@ async def landing_question(
         raise WorkspaceError(f"there is no branch {branch!r} to merge into")
     sides = sides_of(w, onto=old)
     names = SideNames(branch, str(w.id))
-    return Question(sides=sides, names=names, onto=old, key=f"{old}..{sides.theirs}")
+    return MergeQuestion(sides=sides, names=names, onto=old, key=f"{old}..{sides.theirs}")
 
 
 def sides_of(w: Worker, *, onto: str) -> Sides:
@@ -72,7 +72,7 @@ def sides_of(w: Worker, *, onto: str) -> Sides:
 
 async def base_question(
     repo: Repo, merger: Merger, state: RunState, w: Worker, *, settled: Settled
-) -> Question | NothingLeft:
+) -> MergeQuestion | NothingLeft:
     """Return the next conflict among the changes a worker builds on, earlier ones decided.
 
     Raises:
@@ -93,7 +93,7 @@ async def base_question(
             merged = await merger.merge3(since, onto, head)
             if not merged.is_clean:
                 sides, held = Sides(since, onto, head), SideNames(" + ".join(names[:at]), names[at])
-                return Question(sides=sides, names=held, onto=onto, key=key, is_of_base=True)
+                return MergeQuestion(sides=sides, names=held, onto=onto, key=key, is_of_base=True)
             tree = merged.tree
         # Stands for the merge so far, so that the next change can be merged on top of it.
         onto = await write_commit(repo, tree, [onto, head], below.wording)

@@ -35,6 +35,7 @@ class LandingEnd:
         reason: Why it was set aside.
         is_changed: It is not the change that was seen.
         note: What there is to say of one that landed.
+        lost_at: The event after which nothing was heard any more, because the engine ended.
     """
 
     worker: str
@@ -44,6 +45,7 @@ class LandingEnd:
     reason: str = ""
     is_changed: bool = False
     note: str = ""
+    lost_at: int | None = None
 
     @property
     def is_landed(self) -> bool:
@@ -164,7 +166,8 @@ async def landing_end(port: LandingPort, run: str, worker: str, *, after_seq: in
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-    return LandingEnd(worker=worker, reason="the engine ended before it landed")
+    reason = "the engine ended before it told what became of it; the next engine goes on with it"
+    return LandingEnd(worker=worker, reason=reason, lost_at=after_seq)
 
 
 def _end(event: ev.Event, worker: str) -> LandingEnd | None:

@@ -3,6 +3,7 @@
 Whose merge it is, where its decisions are kept and what becomes of the result is for others.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ from engine.review.evidence import (
 )
 from engine.review.reading import entries_of
 from engine.review.results import result_tree
-from engine.review.showing import Lens, file_views, shown, shown_path
+from engine.review.showing import Lens, file_views, shown
 
 _THINKS_S = 0.3
 
@@ -106,8 +107,8 @@ class Review:
         read = partial(ResolutionSession.from_json, written["session"], self.conflicts.files)
         self.session, carried = await to_thread.run_sync(read)
         paths = [one if isinstance(one, bytes) else one.path for one in carried.opened]
-        self.opened = tuple(map(shown_path, dict.fromkeys(paths)))
-        self.to_look_at = tuple(map(shown_path, carried.to_look_at))
+        self.opened = tuple(map(os.fsdecode, dict.fromkeys(paths)))
+        self.to_look_at = tuple(map(os.fsdecode, carried.to_look_at))
         said = written.get("asked") or {}
         self.answers = {
             HunkKey(key): tuple(
@@ -156,7 +157,7 @@ class Review:
     def open_paths(self) -> list[str]:
         """Return the files that still need a decision."""
         paths = [one.path for one in self.session.conflicts]
-        return [shown_path(path) for path in paths if not self.session.is_file_resolved(path)]
+        return [os.fsdecode(path) for path in paths if not self.session.is_file_resolved(path)]
 
     async def tree(self) -> str:
         """Return the tree that the decisions make.
@@ -223,7 +224,7 @@ class Review:
         """Return the file at that path: conflicted, set by hand, or any other of the result."""
         known = {conflict.path for conflict in self.session.conflicts}
         if path in known:
-            return next(file for file in files if file.path == shown_path(path))
+            return next(file for file in files if file.path == os.fsdecode(path))
         decision = self.session.resolutions.get(path)
         if decision is not None and decision.own is not None:
             own = decision.own
@@ -249,7 +250,7 @@ class Review:
     ) -> ConflictFileView:
         """Return a file that needs no decision."""
         return ConflictFileView(
-            path=shown_path(path),
+            path=os.fsdecode(path),
             kind=kind,
             is_resolved=True,
             is_edited=kind == "edited",

@@ -27,13 +27,12 @@ from engine.messages.merging import ConflictView
 from engine.review.inquiry import Inquiry, inquiry
 from engine.review.memory import MemoryFile
 from engine.review.questions import (
+    MergeQuestion,
     NothingLeft,
-    Question,
     base_question,
     landing_question,
 )
 from engine.review.review import Review
-from engine.review.showing import shown_path
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
 
@@ -59,7 +58,7 @@ class _Open:
     """The review of a worker's merge."""
 
     attempt: int
-    question: Question
+    question: MergeQuestion
     review: Review
     settled: dict[str, str]
 
@@ -201,7 +200,7 @@ class Resolutions:
             WorkspaceError: There is nothing to merge any more.
         """
         opened = await self._load(state, w)
-        return tuple(shown_path(one.path) for one in opened.review.session.conflicts)
+        return tuple(os.fsdecode(one.path) for one in opened.review.session.conflicts)
 
     async def tree(self, state: RunState, w: Worker) -> Finished:
         """Return what would land (or be built on) now, without finishing.
@@ -212,7 +211,9 @@ class Resolutions:
         opened = await self._load(state, w)
         return Finished(tree=await opened.review.tree(), onto=opened.question.onto)
 
-    async def _load(self, state: RunState, w: Worker, *, question: Question | None = None) -> _Open:
+    async def _load(
+        self, state: RunState, w: Worker, *, question: MergeQuestion | None = None
+    ) -> _Open:
         """Return the session on the merge as it is now; rebuild it if a side has changed."""
         known = self._open.get((state.run, w.id))
         if known is None or known.attempt != w.attempt.number:
@@ -231,7 +232,7 @@ class Resolutions:
         self._open[state.run, w.id] = opened
         return opened
 
-    async def _question(self, state: RunState, w: Worker, settled: dict[str, str]) -> Question:
+    async def _question(self, state: RunState, w: Worker, settled: dict[str, str]) -> MergeQuestion:
         if not w.review.is_conflict_of_base:
             return await landing_question(self._repo, state, w)
         found = await base_question(self._repo, self._merger, state, w, settled=settled)
@@ -242,7 +243,12 @@ class Resolutions:
         return found
 
     async def _make(
-        self, w: Worker, question: Question, written: Mapping[str, Any], *, settled: dict[str, str]
+        self,
+        w: Worker,
+        question: MergeQuestion,
+        written: Mapping[str, Any],
+        *,
+        settled: dict[str, str],
     ) -> _Open:
         review = await Review.begin(self._repo, self._merger, question.sides, question.names)
         if "session" in written and written.get("is_of_base") is question.is_of_base:

@@ -62,7 +62,7 @@ def file_views(session: ResolutionSession, lens: Lens) -> tuple[ConflictFileView
     found = [_file_once(session, conflict, lens) for conflict in session.conflicts]
     found += [
         ConflictFileView(
-            path=shown_path(path), kind="edited", is_resolved=True, is_edited=True, mode=own.mode
+            path=os.fsdecode(path), kind="edited", is_resolved=True, is_edited=True, mode=own.mode
         )
         for path, decided in sorted(session.resolutions.items())
         if (own := decided.own) is not None and path not in known
@@ -94,7 +94,7 @@ def _file(session: ResolutionSession, conflict: FileConflict, lens: Lens) -> Con
     paths = [side.path if side else None for side in sides]
     pieces = session.preview(conflict.path) if is_whole else ()
     return ConflictFileView(
-        path=shown_path(conflict.path),
+        path=os.fsdecode(conflict.path),
         kind=str(conflict.kind),
         is_resolved=session.is_file_resolved(conflict.path),
         open_hunks=len(session.open_hunks(conflict.path)),
@@ -142,7 +142,7 @@ def _change(conflict: FileConflict) -> tuple[LineView, ...]:
 
 
 def _path_of(path: bytes | None) -> str | None:
-    return shown_path(path) if path is not None else None
+    return os.fsdecode(path) if path is not None else None
 
 
 def _hunk(
@@ -220,8 +220,3 @@ def _lines(lines: Lines) -> tuple[str, ...]:
 def shown(text: bytes) -> str:
     """Return bytes as text, losing none."""
     return text.decode(errors="surrogateescape")
-
-
-def shown_path(path: bytes) -> str:
-    """Return a path as text, losing no byte."""
-    return os.fsdecode(path)

@@ -1,5 +1,6 @@
 """Compare candidates hunk by hunk, and weave a composite from chosen hunks."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ from engine.review.change import in_figures
 from engine.review.conflicts import Conflicts
 from engine.review.reading import contents_of
 from engine.review.results import result_tree
-from engine.review.showing import shown, shown_path
+from engine.review.showing import shown
 
 _SUBMODULE = "160000"
 _ABSENT = "000000"
@@ -147,7 +148,7 @@ def _hunk_view(weaving: Weaving, hunk: CandidateHunk, spot: int) -> CandidateHun
     old = split_lines(before.content)[hunk.start : hunk.end] if before and is_lines else ()
     return CandidateHunkView(
         key=hunk.key,
-        path=shown_path(hunk.path),
+        path=os.fsdecode(hunk.path),
         spot=spot,
         line=hunk.start + 1,
         old=tuple(map(shown, old)),

@@ -1,29 +1,53 @@
 """Answer each kind of question to an engine.
 
-Nothing in this module changes anything but what `ANSWERS` leads to elsewhere: a run that nobody
-works on is read from its journal.
+`ANSWERS` names the function for each kind. A run that nobody works on is read from its journal.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from engine.core import effects as e
+from engine.core import facts as f
 from engine.core.report import report
+from engine.core.state import RunState, Worker
 from engine.errors import EngineError, WorkspaceError
 from engine.ids import AttemptId, RunId
+from engine.merge import OutsideAnswer
+from engine.messages import commands as c
 from engine.messages import merging as m
 from engine.messages import questions as q
 from engine.messages.diffs import ChangeDiff
 from engine.messages.logs import LogChunk
-from engine.messages.results import EngineView, Entrance, Machine, RunReport, RunView
+from engine.messages.results import (
+    Change,
+    CheckResult,
+    EngineView,
+    Entrance,
+    Machine,
+    Moment,
+    RunReport,
+    RunView,
+)
+from engine.phases import Phase
+from engine.plan.model import IsolationStrategy, PlannedStep
 from engine.review.comparing import DiffWanted
-from engine.run import merge_answers
+from engine.review.desk import MergeDesk
+from engine.review.landing_results import Refusal
+from engine.review.queue import landing_order
+from engine.review.sight import require_all_seen, require_seen
+from engine.review.weaving import candidate_table, compose
+from engine.run.judge import agent_named
+from engine.run.live_run import LiveRun
 from engine.run.runs import Runs
 from engine.run.view import view_of
+from engine.work.asking import ask_agent
+from engine.work.checking import Checking
 from engine.work.cleaning import bring_back, clean, trash_items
 from engine.work.entering import entrance
 from engine.work.replay import log_from, read_log
@@ -33,7 +57,7 @@ async def snapshot(runs: Runs, question: q.ReadEngine) -> EngineView:
     """Return everything a console shows at this moment."""
     del question
     tools = runs.tools
-    capacity = await tools.starter.host.capacity()
+    capacity = await tools.site.host.capacity()
     return EngineView(
         repository=str(tools.project),
         runs=tuple(runs.viewed(live) for live in runs.living.values()),
@@ -148,6 +172,244 @@ async def wait_idle(runs: Runs, question: q.WaitIdle) -> None:
     await runs.wait_idle()
 
 
+def _desk(runs: Runs, state: RunState) -> MergeDesk:
+    """Return the desk where humans decide about the merges of a run."""
+    return runs.tools.workshops.of(state.plan).merging(state)
+
+
+async def read_conflicts(runs: Runs, question: m.ReadConflicts) -> m.ConflictView:
+    """Return a worker's conflicts and decisions; with one file's text if it is named.
+
+    Raises:
+        WorkspaceError: There is no such worker, or it has no conflicts.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    return await _desk(runs, state).conflicts(state, found.id, question.path)
+
+
+async def decide_conflict(runs: Runs, question: m.DecideConflict) -> m.ConflictView:
+    """Decide something about a worker's conflicts, or go on when all is decided.
+
+    Raises:
+        WorkspaceError: It cannot be done, and why; nothing was changed.
+    """
+    live, found = await runs.worker(question.worker, run=question.run)
+    action = question.action
+    if isinstance(action, c.AskAgent):
+        return await _ask_agent(runs, live, found, action)
+    view = await _desk(runs, live.state).resolve(live, found.id, action)
+    if isinstance(action, c.FinishResolving):
+        runs.note_command(live, "FinishResolving", str(found.id))
+    return view
+
+
+async def _ask_agent(runs: Runs, live: LiveRun, w: Worker, action: c.AskAgent) -> m.ConflictView:
+    """Ask an agent about a hunk; its answer is published when it comes."""
+    choice = live.state.agent_of(w.id)
+    if action.agent:
+        choice = agent_named(live.state, action.agent)
+    if choice is None:
+        raise WorkspaceError(
+            f"there is no agent {action.agent!r}" if action.agent else f"{w.id} has no agent",
+            hint="Name one of the manifest's agents, or an adapter.",
+        )
+    desk = _desk(runs, live.state)
+    inquiry, view = await desk.ask(live, w.id, action, by=choice.name)
+
+    async def listen() -> None:
+        found: OutsideAnswer | str
+        try:
+            text = await ask_agent(runs.tools, live.state, w, choice=choice, inquiry=inquiry)
+            found = OutsideAnswer(choice.name, text.encode(errors="surrogateescape"))
+        except (EngineError, OSError) as error:
+            found = f"{choice.name}: {error}"
+        await desk.answered(live, w.id, inquiry.key, found)
+
+    runs.tasks.start_soon(listen)
+    return view
+
+
+async def check_worker(runs: Runs, question: m.CheckWorker) -> CheckResult:
+    """Run the check again: on the exact tree that would land now, or on the worker's own.
+
+    Raises:
+        ChangeMoved: The change is not the one that was seen, or became another meanwhile.
+        WorkspaceError: There is nothing to check, or the tree is not decided yet.
+    """
+    live, w = await runs.worker(question.worker, run=question.run)
+    require_seen(w, question.seen)
+    if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
+        raise WorkspaceError(f"{w.id} is {w.phase}: there is no finished work to check")
+    if live.state.plan.step(w.id.step).check is None:
+        raise WorkspaceError(f"{w.id.step} has no check", hint="Give its step a `check:`.")
+    checking = Checking(live, runs.tools, e.RunCheck(**w.who))
+    async with runs.tools.landing:
+        found = await runs.tools.workshops.of(live.state.plan).landings.check_again(
+            live.state, w, checking, is_own=question.is_own
+        )
+    if isinstance(found, Refusal):
+        raise WorkspaceError(found.reason)
+    checked = c.Seen(tree=(w.change.tree or "") if w.change else "", attempt=w.attempt.number)
+    require_seen(live.state.workers[w.id], checked)  # else it says nothing of what is there now
+    live.feed(
+        f.Rechecked(
+            **w.about(runs.tools.clock.now()), check=found, is_for_landing=not question.is_own
+        )
+    )
+    return found
+
+
+async def check_together(runs: Runs, question: m.CheckTogether) -> m.BatchCheck:
+    """Run the check once, on what the target would be with all these changes that fit.
+
+    Where it passes, each of them lands on just these trees without being checked alone; the
+    commits say that they were checked together.
+
+    Raises:
+        WorkspaceError: One has nothing to land, or they have different checks.
+    """
+    found = [await runs.worker(worker, run=question.run) for worker in question.workers]
+    if not found:
+        return m.BatchCheck()
+    live = found[0][0]
+    ids = [w.id for _, w in found]
+    commands = {live.state.plan.step(worker.step).check for worker in ids}
+    if len(commands) > 1:
+        raise WorkspaceError("these have different checks: they cannot be checked as one")
+    batch = await _desk(runs, live.state).batch(live.state, ids)
+    fits = tuple(map(str, batch.trees))
+    if not fits or commands == {None}:
+        return m.BatchCheck(fits=fits, tree=batch.tree or None)
+    w = live.state.workers[ids[0]]
+    checker = Checking(live, runs.tools, e.RunCheck(**w.who))
+    async with runs.tools.landing:
+        check = await runs.tools.workshops.of(live.state.plan).landings.check_commit(
+            live.state, batch.commit, batch.tree, checker
+        )
+    if isinstance(check, Refusal):
+        raise WorkspaceError(check.reason)
+    is_told = check.passed or len(fits) == 1  # a batch that fails says nothing of each
+    for worker, tree in batch.trees.items() if is_told else ():
+        is_exact = tree == batch.tree
+        own = replace(check, tree=tree, batch=None if is_exact else batch.tree, is_exact=is_exact)
+        attempt = live.state.workers[worker].attempt.number
+        live.feed(f.Rechecked(worker=worker, attempt=attempt, check=own, at=runs.tools.clock.now()))
+    return m.BatchCheck(fits=fits, tree=batch.tree, check=check)
+
+
+async def plan_landings(runs: Runs, question: m.PlanLandings) -> tuple[m.PlannedLanding, ...]:
+    """Return the order in which workers are to land, with the conflicts expected of each.
+
+    Raises:
+        WorkspaceError: One of them has nothing to land, or nowhere.
+    """
+    found = [await runs.seen_worker(question.run, worker) for worker in question.workers]
+    if not found:
+        return ()
+    state = found[0][0]
+    workers = [state.workers[w.id] for _, w in found]
+    target = state.plan.runtime.target or ""
+    repo = _desk(runs, state).repo
+    return await landing_order(repo, state, workers, target=target, by=question.by)
+
+
+async def list_candidates(runs: Runs, question: m.ListCandidates) -> m.CandidateTable:
+    """Return the candidates of a step beside each other: figures, consensus, every hunk of all.
+
+    Raises:
+        WorkspaceError: There is no such step.
+    """
+    state, planned = await _step(runs, question.run, question.step)
+    return await candidate_table(_desk(runs, state).repo, state, planned)
+
+
+async def compare_workers(runs: Runs, question: m.CompareWorkers) -> ChangeDiff:
+    """Return the differences between the changes of any two workers.
+
+    Raises:
+        WorkspaceError: There is no such worker, or nothing of it to compare.
+    """
+    state, first = await runs.seen_worker(question.run, question.one)
+    second = (await runs.seen_worker(question.run, question.other))[1]
+    return await _desk(runs, state).compare(first, second)
+
+
+async def leave_out_hunks(runs: Runs, question: m.LeaveOutHunks) -> Change:
+    """Leave exactly these hunks behind when a change lands; return what is left.
+
+    Raises:
+        ChangeMoved: The change is not the one that was seen.
+        WorkspaceError: It cannot be done now, or there is no such hunk.
+    """
+    live, w = await runs.worker(question.worker, run=question.run)
+    desk = _desk(runs, live.state)
+    left = await desk.leave_out(live, w.id, question.hunks, seen=question.seen)
+    runs.note_command(live, "LeaveOut", str(w.id))
+    return left
+
+
+async def weave_hunks(runs: Runs, question: m.WeaveHunks) -> m.Wove:
+    """Make a composite of hunks of a step's candidates, check it, and let it be reviewed.
+
+    Raises:
+        ChangeMoved: The change of a candidate is not the one that was seen.
+        WorkspaceError: There can be none now, or a hunk is not there.
+    """
+    state, planned = await _step(runs, question.run, question.step)
+    live, first = await runs.worker(str(planned.workers[0].id), run=state.run)
+    require_all_seen(live.state, question.seen)
+    desk = _desk(runs, live.state)
+    woven = await compose(desk.repo, live.state, planned, question.hunks)
+    if isinstance(woven, str):
+        return m.Wove(reason=woven)
+    runs.note_command(live, "Weave", "")
+    check: CheckResult | None = None
+    if planned.check is not None:
+        effect = e.RunCheck(**first.who)
+        checker = Checking(live, runs.tools, effect)
+        async with runs.tools.landing:
+            found = await runs.tools.workshops.of(live.state.plan).landings.check_commit(
+                live.state, woven.head, woven.tree, checker
+            )
+        if isinstance(found, Refusal):
+            raise WorkspaceError(found.reason)
+        check = found
+    if check is not None and not check.passed:
+        return m.Wove(tree=woven.tree, check=check, taken=woven.taken, reason="its check failed")
+    require_all_seen(live.state, question.seen)
+    worker = await desk.weave_in(live, planned, woven, check)
+    return m.Wove(worker=str(worker), tree=woven.tree, check=check, taken=woven.taken)
+
+
+async def _step(runs: Runs, run: str, step: str) -> tuple[RunState, PlannedStep]:
+    state = await runs.state(run)
+    if step not in state.steps:
+        names = ", ".join(state.steps)
+        raise WorkspaceError(f"{step!r} is no step of {state.run}", hint=f"Name one: {names}.")
+    return state, state.plan.step(step)
+
+
+async def list_moments(runs: Runs, question: m.ListMoments) -> tuple[Moment, ...]:
+    """Return the points in time that a worker can be begun again from, oldest first.
+
+    Raises:
+        WorkspaceError: There is no such worker.
+    """
+    state, found = await runs.seen_worker(question.run, question.worker)
+    if state.plan.runtime.isolation is IsolationStrategy.DIRECTORY:
+        return ()
+    return await _desk(runs, state).moments(state.run).of(found.id)
+
+
+async def moments_for(runs: Runs, live: LiveRun, command: c.Command) -> tuple[Moment, ...]:
+    """Return the moments that a command may choose from, if it chooses one."""
+    if not isinstance(command, c.RetryWorker) or command.at is None:
+        return ()
+    with suppress(WorkspaceError):  # the name means nobody, or several: told where it is judged
+        return await list_moments(runs, m.ListMoments(live.run, command.worker))
+    return ()
+
+
 ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     q.ReadEngine: snapshot,
     q.ReadRun: read_run,
@@ -162,25 +424,15 @@ ANSWERS: Mapping[type[q.Ask[Any]], Callable[[Runs, Any], Awaitable[Any]]] = {
     q.ListTrash: list_trash,
     q.RestoreTrash: restore_trash,
     q.WaitIdle: wait_idle,
-    m.ReadConflicts: merge_answers.read_conflicts,
-    m.DecideConflict: merge_answers.decide_conflict,
-    m.CheckWorker: merge_answers.check_worker,
-    m.CheckTogether: merge_answers.check_together,
-    m.PlanLandings: merge_answers.plan_landings,
-    m.ListCandidates: merge_answers.list_candidates,
-    m.CompareWorkers: merge_answers.compare_workers,
-    m.ListMoments: merge_answers.list_moments,
-    m.LeaveOutHunks: merge_answers.leave_out_hunks,
-    m.WeaveHunks: merge_answers.weave_hunks,
+    m.ReadConflicts: read_conflicts,
+    m.DecideConflict: decide_conflict,
+    m.CheckWorker: check_worker,
+    m.CheckTogether: check_together,
+    m.PlanLandings: plan_landings,
+    m.ListCandidates: list_candidates,
+    m.CompareWorkers: compare_workers,
+    m.ListMoments: list_moments,
+    m.LeaveOutHunks: leave_out_hunks,
+    m.WeaveHunks: weave_hunks,
 }
 """What answers each kind of question. A test holds that the types agree."""
-
-
-async def answer(runs: Runs, question: q.Ask[q.A]) -> q.A:
-    """Answer a question.
-
-    Raises:
-        EngineError: It cannot be answered, and why.
-    """
-    found: q.A = await ANSWERS[type(question)](runs, question)
-    return found

@@ -11,9 +11,8 @@ from engine.messages.events import Landed, Told
 from engine.messages.patches import Show, ViewPatch
 from engine.messages.questions import A, Ask
 from engine.phases import Phase
-from engine.run.answers import answer
+from engine.run.answers import ANSWERS, moments_for
 from engine.run.judge import judge
-from engine.run.merge_answers import moments_for
 from engine.run.runs import Runs, split_run
 
 
@@ -24,8 +23,13 @@ class Coordinator:
         self.runs = runs
 
     async def ask(self, question: Ask[A]) -> A:
-        """Answer a question."""
-        return await answer(self.runs, question)
+        """Answer a question.
+
+        Raises:
+            EngineError: It cannot be answered, and why.
+        """
+        found: A = await ANSWERS[type(question)](self.runs, question)
+        return found
 
     def events(
         self, after_seq: int = 0, *, run: str | None = None, show: Show | None = None

@@ -195,15 +195,13 @@ def _steer(state: RunState, w: Worker, command: c.Steer, about: f.About) -> Verd
     return Ruling((f.AgentSteered(**about, text=command.text),), note)
 
 
-def _interrupt(_: RunState, w: Worker, command: c.Interrupt, about: f.About) -> Verdict:
-    del command
+def _interrupt(_: RunState, w: Worker, _command: c.Interrupt, about: f.About) -> Verdict:
     if w.phase is not Phase.RUNNING:
         return _not_now(w, "there is nothing to interrupt")
     return Ruling((f.AgentInterrupted(**about),), "its turn is broken off")
 
 
-def _approve(_: RunState, w: Worker, command: c.Approve, about: f.About) -> Verdict:
-    del command
+def _approve(_: RunState, w: Worker, _command: c.Approve, about: f.About) -> Verdict:
     if w.phase is not Phase.REVIEWING:
         return _not_now(w, "there is nothing to approve")
     if Badge.APPROVED in w.badges:
@@ -211,15 +209,13 @@ def _approve(_: RunState, w: Worker, command: c.Approve, about: f.About) -> Verd
     return Ruling((f.ApprovalNoted(**about),), "approved; landing moves it")
 
 
-def _reject(_: RunState, w: Worker, command: c.Reject, about: f.About) -> Verdict:
-    del command
+def _reject(_: RunState, w: Worker, _command: c.Reject, about: f.About) -> Verdict:
     if w.phase not in {Phase.REVIEWING, Phase.CONFLICTED}:
         return _not_now(w, "there is nothing to reject")
     return Ruling((f.Rejected(**about),), "given up; the change stays on its ref")
 
 
-def _choose(state: RunState, w: Worker, command: c.Choose, about: f.About) -> Verdict:
-    del command
+def _choose(state: RunState, w: Worker, _command: c.Choose, about: f.About) -> Verdict:
     step = state.plan.step(w.id.step)
     if not step.has_candidates:
         return c.Refused(f"{step.name} has no candidates to choose between")
@@ -251,8 +247,7 @@ def _land(state: RunState, w: Worker, command: c.Land, about: f.About) -> Verdic
     return Ruling((fact,), "merging, checking, then moving the target")
 
 
-def _undo(state: RunState, w: Worker, command: c.UndoLanding, about: f.About) -> Verdict:
-    del command
+def _undo(state: RunState, w: Worker, _command: c.UndoLanding, about: f.About) -> Verdict:
     if w.landing.is_undone:
         return Ruling((), f"the landing of {w.id} is undone already")
     if w.phase is not Phase.LANDED or w.landing.prepared is None:
@@ -273,34 +268,28 @@ def _set_limits(state: RunState, w: Worker, command: c.SetLimits, about: f.About
     return Ruling((f.LimitsSet(**about, limits=limits),), "from now on, and for later attempts")
 
 
-def _pause(state: RunState, command: c.Pause, at: float) -> Verdict:
-    del command
+def _pause(state: RunState, _command: c.Pause, at: float) -> Verdict:
     if state.is_paused:
         return c.Refused("the run is paused already")
     return Ruling((f.PauseRequested(at=at),), "nothing new is started; what runs goes on")
 
 
-def _resume(state: RunState, command: c.Resume, at: float) -> Verdict:
-    del command
+def _resume(state: RunState, _command: c.Resume, at: float) -> Verdict:
     is_held = state.is_paused or state.stop is not None
     facts: tuple[f.Fact, ...] = (f.ResumeRequested(at=at),) if is_held else ()
     facts += tuple(
-        f.BackoffElapsed(worker=w.id, attempt=w.attempt.number, at=at)
-        for w in state.workers.values()
-        if _wants_login(w)
+        f.BackoffElapsed(**w.about(at)) for w in state.workers.values() if _wants_login(w)
     )
     return Ruling(facts, "goes on") if facts else c.Refused("the run is not paused")
 
 
-def _pause_worker(_: RunState, w: Worker, command: c.Pause, about: f.About) -> Verdict:
-    del command
+def _pause_worker(_: RunState, w: Worker, _command: c.Pause, about: f.About) -> Verdict:
     if w.phase is not Phase.RUNNING:
         return _not_now(w, "only a running agent can be paused")
     return Ruling((f.WorkerPaused(**about),), "frozen where it stands")
 
 
-def _resume_worker(_: RunState, w: Worker, command: c.Resume, about: f.About) -> Verdict:
-    del command
+def _resume_worker(_: RunState, w: Worker, _command: c.Resume, about: f.About) -> Verdict:
     if _wants_login(w):
         return Ruling((f.BackoffElapsed(**about),), "goes on, by the login that is there now")
     if Badge.PAUSED not in w.badges:

@@ -31,6 +31,7 @@ from engine.work.logbook import Logbook, Remark
 from engine.work.remarks import Remarks
 from engine.work.tools import Tools
 from engine.work.trouble import Troubles
+from engine.work.workplace import address_of
 
 _TICK_S = 1.0
 _TROUBLE_S = 1.0
@@ -79,7 +80,7 @@ class LiveRun:
 
     @property
     def state(self) -> RunState:
-        """Where it stands now."""
+        """Return the state of the run as it stands now."""
         return self._state
 
     @property
@@ -175,7 +176,7 @@ class LiveRun:
         for worker in workers:
             activity = self._activities.of(worker)
             if activity is not None and activity.watch is not None:
-                self._tasks.start_soon(self._tools.starter.stop, activity.watch.attempt)
+                self._tasks.start_soon(self._tools.site.stop, activity.watch.attempt)
 
     def _take(self, fact: f.Fact) -> None:
         state, effects = advance(self._state, fact)
@@ -203,6 +204,11 @@ class LiveRun:
     def mention(self, event: LatestWins) -> None:
         """Tell observers something of which only the newest counts."""
         self._tools.bus.mention(self.run, event, at=self._tools.clock.now(), after=self._seq)
+
+    def spoke_at(self, worker: WorkerId) -> float | None:
+        """Return when a worker's attempt wrote last."""
+        logbook = self.logbooks.get((worker, self._state.workers[worker].attempt.number))
+        return logbook.last_output_at if logbook else None
 
     def note(self, worker: WorkerId, attempt: int, text: str) -> None:
         """Write a remark of ours into an attempt's log."""
@@ -271,7 +277,7 @@ class LiveRun:
         w = await self.wait_phase(worker, lambda p: not p.holds_slot and p is not Phase.LANDING)
         effect = e.ReleaseWorkspace(worker=worker, attempt=w.attempt.number)
         await self._activities.begin(effect, self._performer.release_unsettled).done.wait()
-        return w.begun.workspace is None or not await anyio.Path(w.begun.workspace).is_dir()
+        return not await self._tools.site.is_there(address_of(self._state, w))
 
     async def wait_end(self) -> RunReport:
         """The report, once every worker has settled or a human is waited for."""
@@ -293,7 +299,7 @@ class LiveRun:
         return logins_of(agent for agent in agents if agent is not None)
 
     def login_views(self) -> tuple[LoginView, ...]:
-        """What this run's logins have used today, over all runs, and which of them are held."""
+        """Return today's use of this run's logins, over all runs, and which of them are held."""
         known = self.logins()
         names: dict[str, dict[str, None]] = {login: {} for login in known}
         for worker in self._state.workers:
@@ -321,7 +327,7 @@ class LiveRun:
             )
 
     def _tell_of_refusals(self, before: RunState) -> None:
-        """What one of our agents met holds for every run and engine that works by its login."""
+        """Tell every run and engine that works by a login what one of our agents met."""
         if self._state.holds is before.holds:
             return
         logins = self.logins()
@@ -372,7 +378,7 @@ class LiveRun:
             if activity is None or activity.watch is None:
                 continue
             attempt = activity.watch.attempt
-            path = self._tools.starter.shelter.egress_log(attempt)
+            path = self._tools.layout.attempt(attempt) / "egress.log"
             log = self._egress.setdefault(attempt, EgressLog(path))
             for host, is_allowed in await anyio.to_thread.run_sync(log.news):
                 self.mention(

@@ -3,11 +3,9 @@
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
 
 from engine.core import effects as e
 from engine.core import facts as f
@@ -24,7 +22,7 @@ from engine.proof.tampering import tell
 from engine.review.comparing import DiffWanted
 from engine.run.stalls import is_stall_question
 from engine.site.in_thread import is_in_thread
-from engine.site.shelter import Job
+from engine.site.seam import SpaceAddress, Workplace
 from engine.work.activities import Activities, Activity
 from engine.work.agent_work import run_agent
 from engine.work.briefing import feedback_for, prompt_for, wants_prior_diff
@@ -34,6 +32,7 @@ from engine.work.replay import story_before
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
 from engine.work.watch import Watch
+from engine.work.workplace import address_of, workplace
 from engine.work.workshop import BaseClash, Made, Workshop
 
 _AGAIN_S = 2.0
@@ -56,7 +55,7 @@ class Performer:
 
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
-        if isinstance(effect, e.UndoLanding):
+        if isinstance(effect, e.RevertLanding):
             self._aside(effect, partial(self._landings.undo, effect))
         elif isinstance(effect, e.StopActivity):
             # What is meant is what runs now, not what may have begun before it is this task's turn.
@@ -96,7 +95,7 @@ class Performer:
     async def _regret(self, effect: e.EntryEffect | e.SmallEffect, error: Exception) -> None:
         """Report that a small act failed: it ends nobody."""
         why = f"{error} {getattr(error, 'hint', '')}".strip() or type(error).__name__
-        if isinstance(effect, e.UndoLanding):
+        if isinstance(effect, e.RevertLanding):
             self._run.feed(f.UndoRefused(**self._about(effect), reason=why))
             return
         activity = self._activities.of(effect.worker)
@@ -111,7 +110,7 @@ class Performer:
             if w.attempt.number != effect.attempt or w.phase not in {Phase.RUNNING, Phase.STOPPING}:
                 return
             # An agent whose output cannot be followed must not work on behind its own retry.
-            await self._tools.starter.end(AttemptId(self._run.state.run, w.id, w.attempt.number))
+            await self._tools.site.end(AttemptId(self._run.state.run, w.id, w.attempt.number))
         if isinstance(effect, e.PrepareWorkspace):
             await self._abandon(effect)
         fact = _failure(effect, error, at=self._tools.clock.now())
@@ -123,7 +122,7 @@ class Performer:
             e.PrepareWorkspace: self._prepare,
             e.Collect: self._collect,
             e.RunCheck: self._check,
-            e.Land: self._landings.land,
+            e.PerformLanding: self._landings.land,
             e.StartTimer: self._wait,
             e.ReleaseWorkspace: self._release,
         }
@@ -148,7 +147,7 @@ class Performer:
             self._run.feed(f.BaseConflicted(**self._about(effect), paths=made.paths))
             return
         # A resumed workspace has been set up already.
-        if made.path != self._worker(effect).begun.workspace:
+        if made.address.path != self._worker(effect).begun.workspace:
             error = await self._set_up(effect, made)
             if error is not None:
                 await self._abandon(effect)
@@ -165,12 +164,14 @@ class Performer:
         self._run.feed(
             f.WorkspaceReady(
                 **self._about(effect),
-                workspace=made.path,
+                workspace=made.address.path,
+                made=made.address.attempt.number,
+                site=made.address.site,
                 prompt=prompt_for(self._run.state, effect.worker),
                 feedback=feedback,
                 branch=made.branch,
                 base=made.base,
-                enforcement=await self._enforcement(effect, made.path),
+                enforcement=await self._enforcement(effect, made.address),
             )
         )
 
@@ -182,35 +183,28 @@ class Performer:
 
     async def _set_up(self, effect: e.PrepareWorkspace, made: Made) -> str | None:
         """Run the manifest's setup, on top of what it made earlier of the user's own files."""
-        plan = self._run.state.plan
-        command = plan.workspace.setup
-        if command is None:
+        if self._run.state.plan.workspace.setup is None:
             return None
-        seeds = self._tools.seeds
-        sow = partial(seeds.sow, Path(made.path), command, base=plan.runtime.base)
-        seedling = await anyio.to_thread.run_sync(partial(sow, is_users=made.is_users))
+        at = self._workplace(effect, made.address)
+        await self._tools.site.sow(at, is_users=made.is_users)
         error: str | None = "it was broken off"
         try:
-            error = await Checking(self._run, self._tools, effect).setup(made.path)
+            error = await Checking(self._run, self._tools, effect).setup(made.address)
         finally:
             # Also when cancelled: otherwise nobody else could ever make this seed.
-            if seedling is not None:
-                keep = partial(seeds.keep, seedling, is_well=error is None)
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(keep)
+            with anyio.CancelScope(shield=True):
+                await self._tools.site.reap(at, is_well=error is None)
         return error
 
-    async def _enforcement(self, effect: e.PrepareWorkspace, path: str) -> tuple[Enforcement, ...]:
-        state = self._run.state
-        if is_in_thread(state, effect.worker):
+    def _workplace(self, effect: e.PrepareWorkspace, address: SpaceAddress) -> Workplace:
+        return workplace(self._run.state, effect.worker, number=effect.attempt, address=address)
+
+    async def _enforcement(
+        self, effect: e.PrepareWorkspace, address: SpaceAddress
+    ) -> tuple[Enforcement, ...]:
+        if is_in_thread(self._run.state, effect.worker):
             return REPORT
-        job = Job(
-            attempt=AttemptId(state.run, effect.worker, effect.attempt),
-            workspace=path,
-            limits=state.limits_of(effect.worker),
-            git=self._workshop.git_places(state, effect.worker),
-        )
-        return await self._tools.starter.shelter.report_for(state, job)
+        return await self._tools.site.report(self._workplace(effect, address))
 
     async def _prior_diff(self, effect: e.PrepareWorkspace) -> ChangeDiff | None:
         w = self._worker(effect)
@@ -232,7 +226,7 @@ class Performer:
         w = self._worker(effect)
         tree = w.change.tree if w.change else None
         checker = Checking(self._run, self._tools, effect)
-        result = await checker.check(w.begun.workspace or "", tree or "")
+        result = await checker.check(tree or "")
         fact = f.CheckPassed if result.passed else f.CheckFailed
         self._run.feed(fact(**self._about(effect), check=result))
 
@@ -248,17 +242,18 @@ class Performer:
 
     async def _release(self, effect: e.ReleaseWorkspace) -> None:
         w = self._worker(effect)
-        self._tools.ports.release(f"{self._run.state.run}/{w.id}")
+        await self._tools.site.free_ports(self._run.state.run, w.id)
         with suppress(EngineError, OSError):
             has_teardown = self._run.state.plan.workspace.teardown is not None
-            if has_teardown and w.begun.workspace and await anyio.Path(w.begun.workspace).is_dir():
-                await Checking(self._run, self._tools, effect).teardown(w.begun.workspace)
+            address = address_of(self._run.state, w)
+            if has_teardown and await self._tools.site.is_there(address):
+                await Checking(self._run, self._tools, effect).teardown()
             await self._workshop.release(self._run.state, effect)
 
     async def release_unsettled(self, activity: Activity) -> None:
         """Release a workspace that nothing works in, whatever its work still waits for."""
         w = self._worker(activity.effect)
-        effect = e.ReleaseWorkspace(worker=w.id, attempt=w.attempt.number)
+        effect = e.ReleaseWorkspace(**w.who)
         if not w.phase.holds_slot and w.phase is not Phase.LANDING:
             with suppress(EngineError, OSError):
                 await self._workshop.release_unsettled(self._run.state, effect)
@@ -279,7 +274,10 @@ class Performer:
         if activity is not None:
             await activity.end()
         await self._abandon(effect)  # only now: it may have been made whole, too late to be told
-        self._run.feed(f.ActivityEnded(**self._about(effect)))
+        now = self._worker(effect)
+        # Who is told to stop and then to stop at once is stopped twice, and ends once.
+        if now.phase is Phase.STOPPING and now.attempt.number == effect.attempt:
+            self._run.feed(f.ActivityEnded(**self._about(effect)))
 
     async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:
         if activity is None:
@@ -372,7 +370,7 @@ def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | 
         case e.RunCheck():
             result = CheckResult(command="", passed=False, summary=f"could not be run: {why}")
             return f.CheckFailed(**about, check=result)
-        case e.Land():
+        case e.PerformLanding():
             return f.LandRefused(**about, reason=why)
         case e.StartTimer():
             return f.BackoffElapsed(**about)

@@ -1,13 +1,14 @@
 """Hold the runs of one engine: begin, resume, share out, find by name, unload.
 
-A run that no engine works on is read from its journal.
+The workers of all runs share one cap; free memory may lower the cap of a run. A run that no engine
+works on is read from its journal.
 """
 
 import math
 import secrets
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,16 +19,15 @@ from anyio.abc import TaskGroup
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError, WorkspaceError
+from engine.host.seam import Capacity
 from engine.host.threads import REPORT
-from engine.ids import RunId, WorkerId
+from engine.ids import RunId
 from engine.messages import commands as c
-from engine.messages.events import LatestWins
 from engine.messages.questions import RunSummary, Standing
 from engine.messages.results import RunView
 from engine.phases import HOLDING, Phase
-from engine.plan.model import IsolationStrategy, Plan
+from engine.plan.model import Clamp, IsolationStrategy, Plan
 from engine.review.radar import Radar
-from engine.run.allotment import admitted, allot
 from engine.run.journal import Journal
 from engine.run.judge import find_worker
 from engine.run.live_run import LiveRun
@@ -38,7 +38,59 @@ from engine.store.codec import to_json
 from engine.store.store import Store
 from engine.work.tools import Tools
 
+_RESERVE = 0.1
+"""The part of the free memory that stays with the machine."""
 _AT_WORK = HOLDING | {Phase.QUEUED, Phase.BACKING_OFF, Phase.LANDING}
+
+
+def admitted(plan: Plan, capacity: Capacity) -> Plan:
+    """Return the plan with no more workers at once than free memory allows."""
+    most = max((step.limits.memory_mb or 0 for step in plan.steps), default=0)
+    asked = plan.runtime.max_concurrent_workers
+    free = int(capacity.memory_available_mb * (1 - _RESERVE))
+    given = max(1, min(asked, free // most)) if most else asked
+    if given == asked:
+        return plan
+    clamp = Clamp(
+        where="max_concurrent_workers",
+        asked=asked,
+        given=given,
+        reason=f"memory: {free} MB are free, each worker may use {most} MB",
+    )
+    runtime = replace(plan.runtime, max_concurrent_workers=given)
+    return replace(plan, runtime=runtime, clamps=(*plan.clamps, clamp))
+
+
+@dataclass(frozen=True)
+class Share:
+    """The slots that a run may hold now."""
+
+    run: str
+    cap: int
+
+
+def allot(states: Sequence[RunState], wanted: Sequence[int], total: int) -> list[Share]:
+    """Return each run's share: its held slots, then one more at a time while work is queued.
+
+    Args:
+        states: The runs, oldest first.
+        wanted: The cap each run would have alone.
+        total: How many workers the engine may run at once.
+    """
+    held = [state.slots_in_use for state in states]
+    queued = [state.crew.count((Phase.QUEUED,)) for state in states]
+    caps = list(held)
+    free = total - sum(held)
+    while free > 0:
+        able = [n for n in range(len(states)) if caps[n] < min(wanted[n], held[n] + queued[n])]
+        if not able:
+            break
+        least = min(able, key=lambda n: caps[n])
+        caps[least] += 1
+        free -= 1
+    if len(states) == 1:
+        return [Share(states[0].run, min(wanted[0], total))]
+    return [Share(state.run, cap) for state, cap in zip(states, caps, strict=True)]
 
 
 class Runs:
@@ -92,8 +144,8 @@ class Runs:
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
-        await self.tools.starter.shelter.check_required(plan, rows)
-        capacity = await self.tools.starter.host.capacity()
+        await self.tools.site.admit(plan.runtime, rows)
+        capacity = await self.tools.site.host.capacity()
         plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
@@ -191,7 +243,7 @@ class Runs:
     def _watch_for_clashes(self, live: LiveRun, *, is_over: Callable[[], bool]) -> None:
         """Let a radar watch a run until it is over; plain folders never clash."""
         if live.state.plan.runtime.isolation is not IsolationStrategy.DIRECTORY:
-            radar = self.tools.workshops.of(live.state.plan).merging(live.state).radar(_Blips(live))
+            radar = self.tools.workshops.of(live.state.plan).merging(live.state).radar(live)
             self._radars[live.run] = radar
             self.tasks.start_soon(radar.watch, is_over)
 
@@ -308,21 +360,3 @@ def split_run(command: c.Command) -> tuple[str, c.Command]:
     run, short = split_worker(command.run, worker)
     fields: Any = {} if short == worker else {"worker": short}
     return run, replace(command, **fields)
-
-
-class _Blips:
-    """A run as its radar sees it."""
-
-    def __init__(self, live: LiveRun) -> None:
-        self._live = live
-
-    @property
-    def state(self) -> RunState:
-        return self._live.state
-
-    def mention(self, event: LatestWins) -> None:
-        self._live.mention(event)
-
-    def spoke_at(self, worker: WorkerId) -> float | None:
-        logbook = self._live.logbooks.get((worker, self._live.state.workers[worker].attempt.number))
-        return logbook.last_output_at if logbook else None

@@ -1,4 +1,4 @@
-"""What a console is shown: a run's state, with what only this engine knows of it right now."""
+"""Make the view of a run: its state, with what only this engine knows of it right now."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -137,7 +137,7 @@ _ENDED = frozenset({Phase.WAITING, Phase.QUEUED, Phase.BACKING_OFF, Phase.FAILED
 
 
 def _attempts_allowed(state: RunState, w: Worker) -> int:
-    """How many attempts there may be in all: the tries of the step, after those that count no more.
+    """Return the most attempts there may be: the tries of the step, after those that count no more.
 
     A human's retry begins the count of tries anew, and what is lost by no fault of the agent's is
     not counted.
@@ -191,6 +191,7 @@ def worker_view(state: RunState, w: Worker, logbook: Logbook | None) -> WorkerVi
         claimed_done=bool(ended and ended.ok),
         branch=w.begun.branch,
         workspace=w.begun.workspace,
+        site=w.begun.site,
         conflicts=conflict.paths if conflict else (),
         in_the_way=w.landing.in_the_way,
         violations=w.attempt.violations,

@@ -5,6 +5,9 @@ to be made inside a folder that the worker writes, and a link the worker had lef
 have bubblewrap create files wherever it points.
 """
 
+# ruff: noqa: PTH110
+# pathlib raises where a folder on the way is closed.
+
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +31,10 @@ def missing_holes(request: ConfineRequest) -> tuple[str, ...]:
     """Name what was to be opened and is not there."""
     holes = request.holes
     missing = [hole for hole in holes.paths if _named(request, hole) is None]
-    if holes.docker and not _is_there(docker_socket(request)):
+    if holes.docker and not os.path.exists(docker_socket(request)):
         missing.append("docker")
     agent = request.env.get("SSH_AUTH_SOCK", "")
-    if holes.ssh_agent and not (agent and _is_there(agent)):
+    if holes.ssh_agent and not (agent and os.path.exists(agent)):
         missing.append("ssh agent")
     return tuple(missing)
 
@@ -39,11 +42,7 @@ def missing_holes(request: ConfineRequest) -> tuple[str, ...]:
 def _named(request: ConfineRequest, hole: str) -> Path | None:
     text = hole.removesuffix(_WRITABLE).removesuffix(":ro")
     path = _real_home(request) / text[2:] if text.startswith("~/") else Path(text)
-    return path if path.is_absolute() and _is_there(path) else None
-
-
-def _is_there(path: str | Path) -> bool:
-    return os.path.exists(path)  # noqa: PTH110 - pathlib raises where a folder on the way is closed
+    return path if path.is_absolute() and os.path.exists(path) else None
 
 
 def hole_sockets(request: ConfineRequest) -> Iterator[Path]:
@@ -52,7 +51,7 @@ def hole_sockets(request: ConfineRequest) -> Iterator[Path]:
         docker_socket(request) if request.holes.docker else "",
         request.env.get("SSH_AUTH_SOCK", "") if request.holes.ssh_agent else "",
     )
-    yield from (Path(name) for name in named if name.startswith("/") and _is_there(name))
+    yield from (Path(name) for name in named if name.startswith("/") and os.path.exists(name))
 
 
 def docker_socket(request: ConfineRequest) -> str:

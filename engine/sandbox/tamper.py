@@ -138,6 +138,14 @@ def _is_new(entry: "os.DirEntry[str]", since_ns: int) -> bool:
         return False
 
 
+def was_empty(path: Path, digest: bytes) -> bool:
+    """Return whether a file that is here held nothing when it had this fingerprint."""
+    try:
+        return hashlib.sha256(f"{path.lstat().st_mode:o}\0".encode()).digest() == digest
+    except OSError:
+        return False
+
+
 def _walk(top: Path) -> Iterator[Path]:
     yield top
     if top.is_dir() and not top.is_symlink():

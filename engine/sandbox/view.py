@@ -61,14 +61,12 @@ class View:
     Attributes:
         links: Links to make where nothing else is seen, so that what is shown has all its names.
         temp: What TMPDIR should be.
-        has_own_tmp: `/tmp` is the attempt's temporary folder itself.
     """
 
     sights: tuple[BindMount, ...]
     links: tuple[Path, ...]
     toolchains: Toolchains
     temp: Path
-    has_own_tmp: bool
 
 
 def look(machine: MachineSupport, request: ConfineRequest) -> View:
@@ -107,7 +105,6 @@ def look(machine: MachineSupport, request: ConfineRequest) -> View:
         links=links,
         toolchains=toolchains,
         temp=temp,
-        has_own_tmp=own_tmp,
     )
 
 

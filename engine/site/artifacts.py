@@ -71,6 +71,11 @@ def give_all(
     return tuple(notes)
 
 
+def refusal(one: PathRefused) -> str:
+    """Return one sentence on a file that was not copied."""
+    return f"{os.fsdecode(one.path)}: {one.reason}"
+
+
 def _note(worker: WorkerId, one: PathRefused) -> str:
     return f"artifact {os.fsdecode(one.path)} of {worker} was not given: {one.reason}"
 

@@ -11,11 +11,10 @@ from typing import Self
 import anyio
 import anyio.to_thread
 
-from engine.core.state import RunState
 from engine.errors import MechanismMissing, WorkspaceError
 from engine.ids import AttemptId
 from engine.limits import Dimension, Enforcement, Limits
-from engine.plan.model import IsolationStrategy, Plan
+from engine.plan.model import IsolationStrategy, Runtime
 from engine.sandbox.confine import check_network, confine, looking, one_off, release, set_limits
 from engine.sandbox.environment import environment
 from engine.sandbox.ladder import (
@@ -31,6 +30,7 @@ from engine.sandbox.profile import Profile
 from engine.sandbox.reach import may_write
 from engine.sandbox.request import ConfineRequest, NetworkAccess, SandboxHoles
 from engine.sandbox.view import look
+from engine.site.seam import Terms
 from engine.store.layout import Layout
 
 _NETWORKS = {
@@ -87,6 +87,7 @@ class Job:
 
     attempt: AttemptId
     workspace: str
+    terms: Terms
     limits: Limits
     git: GitPlaces | None = None
     folders: Folders | None = None
@@ -110,11 +111,11 @@ class Shelter:
         """Return how each dimension holds on this machine, for a worker's report."""
         return doctor(self.machine)
 
-    async def report_for(self, state: RunState, job: Job) -> tuple[Enforcement, ...]:
+    async def report_for(self, job: Job) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""
         clone = job.git.private if job.git else None
         request = replace(
-            asked_by(state.plan, self.environ), private_clone=clone, limits=job.limits
+            asked_by(job.terms.runtime, self.environ), private_clone=clone, limits=job.limits
         )
         if request.holes != SandboxHoles():  # each is looked for
             return await anyio.to_thread.run_sync(report, self.machine, request, {})
@@ -133,30 +134,26 @@ class Shelter:
         """Return whether a worker's view of the machine is made of mounts."""
         return files_rung(self.machine) is Mechanism.BWRAP
 
-    async def check_required(self, plan: Plan, rows: tuple[Enforcement, ...] | None = None) -> None:
-        """Refuse a run unless everything it requires is enforced, here or as `rows` say.
-
-        What counts is not the best this machine can do, but what is left of it with the holes and
-        the network of this run. A network that is to be closed is required by that alone.
+    def report_on(self, runtime: Runtime) -> tuple[Enforcement, ...]:
+        """Return how each dimension holds for a plan, with its holes and its network.
 
         Raises:
-            MechanismMissing: The first thing that is not, with what to do about it.
+            MechanismMissing: Its network is to be closed, and cannot be.
         """
-        asked = asked_by(plan, self.environ)
+        asked = asked_by(runtime, self.environ)
         check_network(self.machine, asked)
-        found = await anyio.to_thread.run_sync(report, self.machine, asked, {})
-        check_required([Dimension(name) for name in plan.runtime.require], rows or found)
+        return report(self.machine, asked, {})
 
-    def may_write(self, state: RunState, path: Path) -> bool:
-        """Return whether this run's agents can write in the project or its repository."""
-        return may_write(self.machine, asked_by(state.plan, self.environ), path)
+    def may_write(self, runtime: Runtime, path: Path) -> bool:
+        """Return whether a run's agents can write in the project or its repository."""
+        return may_write(self.machine, asked_by(runtime, self.environ), path)
 
     @asynccontextmanager
     async def looking(
-        self, state: RunState, job: Job, *, writable: tuple[Path, ...]
+        self, job: Job, *, writable: tuple[Path, ...]
     ) -> AsyncIterator[tuple[str, ...]]:
         """Yield words that run a short program of ours inside an attempt's view, to look only."""
-        found = await anyio.to_thread.run_sync(self._request, state, job)
+        found = await anyio.to_thread.run_sync(self._request, job)
         view = looking(self.machine, replace(found, writable=writable))
         words = await anyio.to_thread.run_sync(view.__enter__)
         try:
@@ -165,9 +162,7 @@ class Shelter:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(view.__exit__, None, None, None)
 
-    def enter(
-        self, state: RunState, job: Job
-    ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    def enter(self, job: Job) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """Return words that run a human's program in an attempt's view, and its environment.
 
         Nothing is left behind, so nothing has to be taken away: there are no cgroups. Where only
@@ -182,7 +177,7 @@ class Shelter:
                 "nothing on this machine would hold a program inside the worker's files",
                 hint="`plait doctor` says what is missing.",
             )
-        asked = self._request(state, job, has_terminal=True)
+        asked = self._request(job, has_terminal=True)
         is_listed = asked.network is NetworkAccess.ALLOW_LIST
         asked = replace(
             asked,
@@ -199,7 +194,6 @@ class Shelter:
 
     def _request(
         self,
-        state: RunState,
         job: Job,
         *,
         reads: tuple[str, ...] = (),
@@ -207,7 +201,7 @@ class Shelter:
     ) -> ConfineRequest:
         attempt, git = job.attempt, job.git
         folders = self.folders(job).made(self._layout)
-        asked = state.plan.runtime.holes.network
+        asked = job.terms.runtime.holes.network
         network = _NETWORKS[asked.mode]
         return ConfineRequest(
             name=str(attempt).replace("/", ".").replace("@", ".").replace("+", "."),
@@ -221,7 +215,7 @@ class Shelter:
             hide=self._hidden(),
             read_only=tuple(Path(path) for path in reads if Path(path).is_absolute()),
             env=self.environ,
-            holes=_holes(state.plan),
+            holes=_holes(job.terms.runtime),
             network=network,
             allowed_hosts=asked.allow if network is NetworkAccess.ALLOW_LIST else (),
             egress_dir=self._egress(attempt) if network is NetworkAccess.ALLOW_LIST else None,
@@ -237,13 +231,8 @@ class Shelter:
     def _egress(self, attempt: AttemptId) -> Path:
         return self._layout.make(self._layout.attempt(attempt))
 
-    def egress_log(self, attempt: AttemptId) -> Path:
-        """Return the log of an attempt's outside connections, one JSON line each."""
-        return self._layout.attempt(attempt) / "egress.log"
-
     def make(
         self,
-        state: RunState,
         job: Job,
         *,
         reads: tuple[str, ...] = (),
@@ -257,11 +246,11 @@ class Shelter:
         Raises:
             MechanismMissing: The run requires more than holds here; it may have begun elsewhere.
         """
-        request = self._request(state, job, reads=reads, has_terminal=has_terminal)
+        request = self._request(job, reads=reads, has_terminal=has_terminal)
         is_fenced = files_rung(self.machine) is not None
         view = look(self.machine, request) if is_fenced else None
         profile = confine(self.machine, request, view)
-        required = {Dimension(name) for name in state.plan.runtime.require}
+        required = {Dimension(name) for name in job.terms.runtime.require}
         if job.git is None:  # a command that is given no repository, and sees none
             required.discard(Dimension.GIT)
         try:
@@ -287,26 +276,26 @@ class Shelter:
             await anyio.to_thread.run_sync(release, sheltered.profile)
 
 
-def asked_by(plan: Plan, environ: Mapping[str, str]) -> ConfineRequest:
+def asked_by(runtime: Runtime, environ: Mapping[str, str]) -> ConfineRequest:
     """Return the request that all attempts of a plan have in common."""
     here = Path("/")
-    network = plan.runtime.holes.network
-    has_git = plan.runtime.isolation is not IsolationStrategy.DIRECTORY
+    network = runtime.holes.network
+    has_git = runtime.isolation is not IsolationStrategy.DIRECTORY
     return ConfineRequest(
         name="plan",
         workspace=here,
         home=here,
         private_clone=here if has_git else None,
         env=environ,
-        holes=_holes(plan),
+        holes=_holes(runtime),
         network=_NETWORKS[network.mode],
         allowed_hosts=network.allow,
         egress_dir=here,
     )
 
 
-def _holes(plan: Plan) -> SandboxHoles:
-    holes = plan.runtime.holes
+def _holes(runtime: Runtime) -> SandboxHoles:
+    holes = runtime.holes
     return SandboxHoles(
         env=holes.env,
         paths=holes.paths,

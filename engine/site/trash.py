@@ -1,7 +1,10 @@
 """Move what may go into the trash, with a label by which it can be brought back."""
 
+import os
 import secrets
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import anyio.to_thread
 
@@ -26,3 +29,10 @@ async def discard(repo: Repo, layout: Layout, verdict: RemovalVerdict) -> None:
     removed = await remove(repo, verdict, trash)
     label = partial(write_atomically, trash / LABEL, to_json(removed).encode())
     await anyio.to_thread.run_sync(label)
+
+
+def drop_empty(folder: Path) -> None:
+    """Remove a folder and those below it that hold nothing at all."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):  # something is in it
+            Path(path).rmdir()

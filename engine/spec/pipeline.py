@@ -85,14 +85,14 @@ class MatrixSpec(Section):
 
 
 class StrategySpec(Section):
-    """How a step spreads into workers, other than by replicas."""
+    """Spread a step into workers, other than by replicas."""
 
     matrix: MatrixSpec
     """One worker for each item."""
 
 
 class IntensitySpec(Section):
-    """Where retrying gives up: so many restarts of the step in so many minutes."""
+    """Stop retrying after so many restarts of the step in so many minutes."""
 
     restarts: Count = 5
     """At most so many restarts of the step's workers together."""
@@ -101,7 +101,7 @@ class IntensitySpec(Section):
 
 
 class RetrySpec(Section):
-    """How a failed worker is tried again by itself."""
+    """Try a failed worker again without a human."""
 
     attempts: Annotated[int, Field(ge=1, le=100)] = 1
     """All attempts together; 1 means no retry."""
@@ -175,7 +175,7 @@ class PipelineSpec(Section):
 
 
 class Manifest(Section):
-    """What a `plait.yaml` says."""
+    """The whole of a `plait.yaml`."""
 
     runtime: RuntimeSpec = RuntimeSpec()
     """What holds for the whole run."""

@@ -31,7 +31,7 @@ def _word_or_rules(value: object) -> str:
 
 
 class LimitsSpec(_Limits):
-    """What one attempt of a worker may use. What is not said has the machine's default."""
+    """Limit what one attempt of a worker may use. A limit left out has the machine's default."""
 
     def said(self) -> Limits:
         """Return what the manifest says; None if it says nothing."""
@@ -39,7 +39,7 @@ class LimitsSpec(_Limits):
 
 
 class DatabaseSpec(Section):
-    """Where the history of runs lies."""
+    """Choose where the history of runs lies."""
 
     strategy: Literal["per_agent", "shared"] = "per_agent"
     """`per_agent`: one SQLite file per agent beside the run's own; `shared`: one PostgreSQL."""
@@ -55,7 +55,7 @@ class NetworkRules(Section):
 
 
 class SandboxSpec(Section):
-    """What of this machine is opened to agents, on purpose. Every hole is reported."""
+    """Open parts of this machine to agents, on purpose. Every hole is reported."""
 
     network: Annotated[
         Annotated[Literal["open", "none"], Tag("<word>")] | Annotated[NetworkRules, Tag("<rules>")],
@@ -73,7 +73,7 @@ class SandboxSpec(Section):
 
 
 class PermissionRules(Section):
-    """Which tool uses are answered without a human."""
+    """Name the tool uses that are answered without a human."""
 
     allow: tuple[Text, ...] = ()
     """Patterns of what is allowed unasked, such as `Bash(npm test*)`."""
@@ -88,14 +88,14 @@ PermissionsSpec = Annotated[
 
 
 class LandSpec(Section):
-    """How a reviewed change reaches the target branch."""
+    """Choose how a reviewed change reaches the target branch."""
 
     style: Literal["merge", "squash", "rebase"] = "merge"
     """`merge` keeps the worker's commits below a merge commit, if they are a line from its base."""
 
 
 class RuntimeSpec(Section):
-    """What holds for the whole run."""
+    """Set what holds for the whole run."""
 
     max_concurrent_workers: Count = 10
     """How many workers run at once, all steps together; more than 100 is cut to 100."""
@@ -136,7 +136,7 @@ class RuntimeSpec(Section):
 
 
 class WorkspaceSpec(Section):
-    """How every worker's workspace is made ready and put away; the check's tree too."""
+    """Prepare and put away every worker's workspace, and the check's tree too."""
 
     include: tuple[InsidePath, ...] = ()
     """Ignored files to copy in, such as `.env`; those of `.worktreeinclude` are added."""

@@ -78,14 +78,6 @@ class Layout:
         """Return the file of all that came out of and went into an attempt, byte by byte."""
         return self.attempt(attempt) / "recording"
 
-    def keeper_json(self, attempt: AttemptId) -> Path:
-        """Return the file that says who keeps an attempt."""
-        return self.attempt(attempt) / "keeper.json"
-
-    def exit_json(self, attempt: AttemptId) -> Path:
-        """Return the file that says how an attempt ended."""
-        return self.attempt(attempt) / "exit.json"
-
     def git(self, attempt: AttemptId) -> Path:
         """Return an attempt's private repository."""
         return self.attempt(attempt) / "git"

@@ -15,7 +15,7 @@ from engine.ids import RunId, WorkerId
 from engine.messages.questions import RunSummary
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """One fact or event as it is kept; `seq` counts from 1 without gaps, each kind for itself."""
 
     seq: int
@@ -58,11 +58,11 @@ class RunJournal(Protocol):
         """
         ...
 
-    def facts(self) -> Iterator[Entry]:
+    def facts(self) -> Iterator[JournalEntry]:
         """Yield every fact, in order."""
         ...
 
-    def events(self, after: int = 0) -> Iterator[Entry]:
+    def events(self, after: int = 0) -> Iterator[JournalEntry]:
         """Yield every event behind number `after`, in order."""
         ...
 

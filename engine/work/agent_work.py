@@ -4,30 +4,32 @@ from functools import partial
 
 import anyio.to_thread
 
-from engine.agents.command import shell_launch, shell_parser
-from engine.agents.contract import AgentLaunch, LaunchRequest, StreamParser
+from engine.agents.calling import about_call, function_of
+from engine.agents.command import shell_parser
+from engine.agents.contract import LaunchRequest, StreamParser
+from engine.agents.own_stream import OwnStream
 from engine.agents.registry import adapter_named, heard
 from engine.core import facts as f
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError
+from engine.host.threads import ThreadHost, was_begun
 from engine.ids import AttemptId
 from engine.limits import Usage
 from engine.plan.model import AgentChoice, RetryMode
 from engine.plan.prompts import command_environment
 from engine.site.in_thread import is_in_thread
-from engine.site.shelter import Job, user_home
 from engine.work.activities import Activity
 from engine.work.notebook import Notebook
 from engine.work.run_ports import RunPort
-from engine.work.thread_work import run_in_thread
 from engine.work.tools import Tools
 from engine.work.watch import Watch
+from engine.work.workplace import workplace
 
 _SHELL = AgentChoice(name="command", adapter="command")
 
 
 def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
-    """Return what the adapter needs to launch this attempt."""
+    """Return what an adapter needs to launch this attempt, but for what its site alone knows."""
     planned = state.planned(w.id)
     choice = state.agent_of(w.id) or _SHELL
     mode = w.next.mode
@@ -37,7 +39,7 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         choice=choice,
         prompt=w.begun.prompt,
         workspace=w.begun.workspace or "",
-        home=str(tools.layout.home(state.run, w.id)),
+        home="",
         worker=str(w.id),
         attempt=w.attempt.number,
         persona_prompt=planned.persona_prompt,
@@ -48,40 +50,21 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         session_workspace=w.session.workspace if mode is not RetryMode.FRESH else "",
         used_before=(w.session.usage if mode is not RetryMode.FRESH else None) or Usage(),
         feedback=w.begun.feedback,
-        environment=tools.starter.shelter.environ,
-        user_home=user_home(tools.environ),
         folder=str(tools.project),
-        is_confined=tools.starter.shelter.can_confine and not is_in_thread(state, w.id),
+        is_confined=tools.site.can_confine and not is_in_thread(state, w.id),
         budget_usd=state.limits_of(w.id).budget_usd,
     )
 
 
-def _launch(state: RunState, w: Worker, request: LaunchRequest) -> tuple[AgentLaunch, StreamParser]:
-    step = state.plan.step(w.id.step)
-    if step.run is not None:
-        return shell_launch(step.run), shell_parser(request)
-    adapter = adapter_named(request.choice.adapter)
-    return adapter.launch(request), adapter.parser(request)
-
-
-async def _launched(
-    tools: Tools, state: RunState, w: Worker, request: LaunchRequest
-) -> tuple[AgentLaunch, StreamParser]:
-    """Return how to launch the agent; only adapters look at files, command steps do not."""
-    if state.plan.step(w.id.step).run is not None:
-        return _launch(state, w, request)
-    home = tools.layout.home(state.run, w.id)
-
-    def launch() -> tuple[AgentLaunch, StreamParser]:
-        tools.layout.make(home)
-        return _launch(state, w, request)
-
-    return await anyio.to_thread.run_sync(launch)
-
-
 def parser_for(tools: Tools, state: RunState, w: Worker) -> StreamParser:
     """Return a parser for this worker's agent."""
-    return _launch(state, w, launch_request(tools, state, w))[1]
+    return _parser(state, w, launch_request(tools, state, w))
+
+
+def _parser(state: RunState, w: Worker, request: LaunchRequest) -> StreamParser:
+    if state.plan.step(w.id.step).run is not None:
+        return shell_parser(request)
+    return adapter_named(request.choice.adapter).parser(request)
 
 
 async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bool) -> None:
@@ -103,25 +86,19 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         await run_in_thread(tools, run, activity, request, adopt=adopt)
         return
     # The last engine died before it started the agent: report an end, so that the rules go on.
-    if adopt and not await tools.starter.is_known(attempt):
+    if adopt and not await tools.site.is_known(attempt):
         cause = w.attempt.stop.cause if w.attempt.stop else None
         run.feed(f.AttemptEnded(**about, ok=False, cause=cause))
         return
-    try:
-        launch, parser = await _launched(tools, state, w, request)
-    except EngineError as error:
-        # A full disk says nothing about the agent: the performer waits and tries again.
-        if await tools.trouble_behind(error) is not None:
-            raise
-        run.feed(f.AttemptEnded(**about, ok=False, error=f"{error} {error.hint}".strip()))
-        return
+    # Some look at files.
+    parser = await anyio.to_thread.run_sync(_parser, state, w, request)
     if (agent := state.agent_of(w.id)) is not None:
         await tools.ledger.share([agent])
     logbook = run.new_logbook(w.id, w.attempt.number)
     logbook.hears = heard(request.choice) if agent is not None else ""
     watch = Watch(
         attempt=attempt,
-        host=tools.starter.host,
+        host=tools.site.host,
         parser=parser,
         request=request,
         logbook=logbook,
@@ -130,7 +107,7 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
         limits=state.limits_of(w.id),
         feed=run.feed,
         mention=run.mention,
-        keeps_stdin=launch.keeps_stdin,
+        keeps_stdin=False,
         count_spent=partial(tools.ledger.spend, request.choice, attempt),
         started_at=w.begun.at or tools.clock.now(),
     )
@@ -139,37 +116,80 @@ async def run_agent(tools: Tools, run: RunPort, activity: Activity, *, adopt: bo
     # Set before the start, so that a stop in between reaches the agent.
     activity.watch = watch
     activity.watched.set()
-    await _follow(tools, run, activity, launch)
+    await _follow(tools, run, activity)
 
 
-async def _follow(tools: Tools, run: RunPort, activity: Activity, launch: AgentLaunch) -> None:
+async def _follow(tools: Tools, run: RunPort, activity: Activity) -> None:
     """Start what is watched and follow it to its end; then remove its surroundings."""
     watch, state = activity.watch, run.state
     if watch is None:
         return
     w = state.workers[activity.effect.worker]
-    job = Job(
-        attempt=watch.attempt,
-        workspace=w.begun.workspace or "",
-        limits=watch.limits,
-        git=tools.workshops.of(state.plan).git_places(state, w.id),
-        env=_env(tools, state, w),
-    )
-    sheltered = await tools.starter.start(state, job, launch)
-    watch.change_kernel_limits = partial(tools.starter.shelter.change_limits, sheltered)
+    step = state.plan.step(w.id.step)
+    env = command_environment(step, state.planned(w.id), run=state.run)
+    try:
+        at = workplace(state, w.id)
+        watch.keeps_stdin = await tools.site.launch(at, step.run or watch.request, env)
+    except EngineError:
+        watch.logbook.end("", tools.clock.now())
+        raise
+    watch.change_kernel_limits = partial(tools.site.change_limits, watch.attempt)
     try:
         ended = await watch.follow(lambda: run.state.workers[w.id])
     finally:
         activity.watch = None
     run.feed(ended)
     activity.done.set()  # it is dead: its work may be collected while its notes are written down
-    await tools.starter.host.forget(watch.attempt)
-    await tools.starter.shelter.release(sheltered)
+    await tools.site.forget(watch.attempt)
     await tools.ledger.share([])
     await watch.close()
 
 
-def _env(tools: Tools, state: RunState, w: Worker) -> dict[str, str]:
-    step = state.plan.step(w.id.step)
-    ports = tools.ports.lease(f"{state.run}/{w.id}", state.plan.workspace.ports)
-    return {**command_environment(step, state.planned(w.id), run=state.run), **ports}
+async def run_in_thread(
+    tools: Tools, run: RunPort, activity: Activity, request: LaunchRequest, *, adopt: bool
+) -> None:
+    """Call the function and report its end; a dead engine's function is gone with it."""
+    state = run.state
+    w = state.workers[activity.effect.worker]
+    attempt = AttemptId(state.run, w.id, w.attempt.number)
+    folder = tools.layout.attempt(attempt)
+    # A function cannot outlive its process: one that another engine began is never adopted.
+    if adopt or await anyio.to_thread.run_sync(was_begun, folder):
+        run.feed(_gone(tools, w))
+        return
+    options = request.choice.options
+    names = [options.get("call", ""), *options.get("tools", "").split()]
+    host = ThreadHost(lambda: tuple(map(function_of, names)), limits=state.limits_of(w.id))
+    watch = Watch(
+        attempt=attempt,
+        host=host,
+        parser=OwnStream(request, speaks=True),
+        request=request,
+        logbook=run.new_logbook(w.id, w.attempt.number),
+        notebook=Notebook(tools.store.agent(state.run, w.id), w.attempt.number),
+        clock=tools.clock,
+        limits=state.limits_of(w.id),
+        feed=run.feed,
+        mention=run.mention,
+        keeps_stdin=True,
+        count_spent=partial(tools.ledger.spend, request.choice, attempt),
+        started_at=w.begun.at or tools.clock.now(),
+    )
+    activity.watch = watch
+    activity.watched.set()
+    host.begin(about_call(request), folder)
+    try:
+        ended = await watch.follow(lambda: run.state.workers[w.id])
+    finally:
+        host.release()
+        activity.watch = None
+    run.feed(ended)
+    await tools.ledger.share([])
+    await watch.close()
+
+
+def _gone(tools: Tools, w: Worker) -> f.AttemptEnded:
+    about = w.about(tools.clock.now())
+    cause = w.attempt.stop.cause if w.attempt.stop else None
+    error = "the function ran in the engine's own process, and ended with it"
+    return f.AttemptEnded(**about, ok=False, cause=cause, error=error)

@@ -5,16 +5,15 @@ empty folder: whatever it writes there is thrown away. What it answers is only e
 """
 
 import re
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from secrets import token_hex
 
 import anyio
-from anyio import to_thread
+import anyio.to_thread
 
 from engine.agents import agent_events as a
-from engine.agents.contract import AgentLaunch, Ending, LaunchRequest, StreamParser
+from engine.agents.contract import Ending, LaunchRequest, StreamParser
 from engine.agents.registry import adapter_named
 from engine.core.state import RunState, Worker
 from engine.errors import AgentError
@@ -22,12 +21,11 @@ from engine.host.seam import Stream
 from engine.ids import AttemptId
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
-from engine.private import private_folder
 from engine.review.inquiry import Inquiry
-from engine.site.attempts import with_role
-from engine.site.shelter import Job, user_home
+from engine.site.seam import Workplace
 from engine.work.logbook import Logbook
 from engine.work.tools import Tools
+from engine.work.workplace import workplace
 
 _ANSWER = re.compile(r"^<<<ANSWER[^\n]*\n(.*?)^ANSWER>>>", re.MULTILINE | re.DOTALL)
 _TASK = """Two changes of the same lines of {path} have to be made one. {base}
@@ -53,18 +51,17 @@ async def ask_agent(
     Raises:
         EngineError: It could not be asked, or gave no answer.
     """
-    attempt = with_role(AttemptId(state.run, w.id, w.attempt.number), f"ask-{token_hex(4)}")
     if w.begun.workspace is None:
         raise AgentError(f"{w.id} has no place where an agent could be asked")
-    folder = folder_of(state, attempt)
-    place = folder / state.plan.workspace.cwd
-    await to_thread.run_sync(private_folder, place)
+    beside = workplace(state, w.id, role=f"ask-{token_hex(4)}")
+    at = replace(beside, address=await tools.site.aside(beside))
     try:
-        prompt = prompt_of(state, inquiry)
-        return _answer(await _asked(tools, state, attempt, choice=choice, prompt=prompt))
+        return _answer(
+            await _asked(tools, state, at, choice=choice, prompt=prompt_of(state, inquiry))
+        )
     finally:
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+            await tools.site.drop(at.address)
 
 
 def prompt_of(state: RunState, inquiry: Inquiry) -> str:
@@ -101,45 +98,28 @@ def _answer(said: str) -> str:
 
 
 async def _asked(
-    tools: Tools, state: RunState, attempt: AttemptId, *, choice: AgentChoice, prompt: str
+    tools: Tools, state: RunState, at: Workplace, *, choice: AgentChoice, prompt: str
 ) -> str:
-    home = tools.layout.home(state.run, attempt.worker)
+    worker = at.attempt.worker
     request = LaunchRequest(
         choice=choice,
         prompt=prompt,
-        workspace=str(folder_of(state, attempt)),
-        home=str(home),
-        worker=str(attempt.worker),
-        attempt=attempt.number,
-        permissions=state.planned(attempt.worker).permissions,
-        environment=tools.starter.shelter.environ,
-        user_home=user_home(tools.environ),
+        workspace=at.address.path,
+        home="",
+        worker=str(worker),
+        attempt=at.attempt.number,
+        permissions=state.planned(worker).permissions,
         folder=str(tools.project),
-        is_confined=tools.starter.shelter.can_confine,
-        budget_usd=state.limits_of(attempt.worker).budget_usd,
+        is_confined=tools.site.can_confine,
+        budget_usd=at.limits.budget_usd,
     )
-
-    def launch() -> tuple[AgentLaunch, StreamParser]:
-        tools.layout.make(home)
-        adapter = adapter_named(choice.adapter)
-        return adapter.launch(request), adapter.parser(request)
-
     await tools.logins.keep_fresh(choice)
-    launched, parser = await to_thread.run_sync(launch)
-    job = Job(attempt=attempt, workspace=request.workspace, limits=state.limits_of(attempt.worker))
-    sheltered = await tools.starter.start(state, job, launched)
+    parser = await anyio.to_thread.run_sync(adapter_named(choice.adapter).parser, request)
     try:
-        return await _Listening(tools, attempt, parser, keeps_stdin=launched.keeps_stdin).to_end()
+        keeps_stdin = await tools.site.launch(at, request, {})
+        return await _Listening(tools, at.attempt, parser, keeps_stdin=keeps_stdin).to_end()
     finally:
-        await tools.starter.end(attempt)
-        with anyio.CancelScope(shield=True):
-            await tools.starter.shelter.release(sheltered)
-
-
-def folder_of(state: RunState, attempt: AttemptId) -> Path:
-    """Return the folder in which an agent is asked: beside the worker's own."""
-    workspace = state.workers[attempt.worker].begun.workspace or ""
-    return Path(workspace).with_name(attempt.role)
+        await tools.site.end(at.attempt)
 
 
 class _Listening:
@@ -148,7 +128,7 @@ class _Listening:
     def __init__(
         self, tools: Tools, attempt: AttemptId, parser: StreamParser, *, keeps_stdin: bool
     ) -> None:
-        self._host = tools.starter.host
+        self._host = tools.site.host
         self._attempt = attempt
         self._parser = parser
         self._keeps_stdin = keeps_stdin

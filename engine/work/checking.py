@@ -4,9 +4,9 @@ In a worker's own workspace they run with its HOME, temporary files and caches, 
 writes. What is to prove a tree runs in clean surroundings instead.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -15,20 +15,21 @@ import anyio
 import anyio.to_thread
 
 from engine.beneath import remove_tree
-from engine.core.effects import Land, PrepareWorkspace, ReleaseWorkspace, RunCheck
-from engine.ids import AttemptId
+from engine.core.effects import PerformLanding, PrepareWorkspace, ReleaseWorkspace, RunCheck
+from engine.ids import AGENT, AttemptId
 from engine.messages.results import CheckResult
 from engine.proof.tampering import tell
-from engine.site.attempts import CommandEnd, with_role
+from engine.site.seam import CommandEnd, SpaceAddress
 from engine.site.shelter import Folders, GitPlaces, Job
 from engine.store.layout import Layout
 from engine.work.run_ports import RunPort
 from engine.work.tools import Tools
+from engine.work.workplace import terms_of, workplace
 
 _TOLD_TAIL = 2000
 
 
-_Served = PrepareWorkspace | RunCheck | Land | ReleaseWorkspace
+_Served = PrepareWorkspace | RunCheck | PerformLanding | ReleaseWorkspace
 """The effects on whose behalf commands of the manifest are run."""
 
 
@@ -39,25 +40,42 @@ class Checking:
         self,
         run: RunPort,
         tools: Tools,
-        effect: PrepareWorkspace | RunCheck | Land | ReleaseWorkspace,
+        effect: PrepareWorkspace | RunCheck | PerformLanding | ReleaseWorkspace,
     ) -> None:
         self._run = run
         self._tools = tools
         self._effect = effect
 
-    async def setup(self, folder: str) -> str | None:
+    async def setup(self, address: SpaceAddress) -> str | None:
         """Make the worker's own workspace ready; return None, or why it could not be done."""
-        return await self.set_up(folder, _Around(role="setup"))
+        command = self._run.state.plan.workspace.setup
+        return None if command is None else _failed(await self._here("setup", command, address))
 
-    async def teardown(self, folder: str) -> None:
+    async def teardown(self) -> None:
         """Undo what setup did outside of the workspace; ignore how that ends."""
         command = self._run.state.plan.workspace.teardown
         if command is not None:
-            await self._command(folder, command, _Around(role="teardown"))
+            await self._here("teardown", command)
 
-    async def check(self, folder: str, tree: str) -> CheckResult:
+    async def check(self, tree: str) -> CheckResult:
         """Run the step's check in the worker's own tree and surroundings."""
-        return await self.run_check(folder, tree, _Around(role="check"))
+        command = self.command
+        return _result(command, await self._here("check", command), tree)
+
+    @property
+    def command(self) -> str:
+        """Return the check of the step."""
+        return self._run.state.plan.step(self._effect.worker.step).check or "true"
+
+    async def _here(
+        self, role: str, command: str, address: SpaceAddress | None = None
+    ) -> CommandEnd:
+        """Run a command in the worker's own workspace."""
+        effect = self._effect
+        at = workplace(
+            self._run.state, effect.worker, number=effect.attempt, role=role, address=address
+        )
+        return await self._proved(at.attempt, partial(self._tools.site.run, at, command))
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator["CleanChecking"]:
@@ -72,75 +90,74 @@ class Checking:
         holder = f"{run}/{self._effect.worker}/{name}"
         folders = Folders.below(rooms / name)
         try:
-            yield CleanChecking(self, folders=folders, holder=holder, name=name)
+            setup = self._run.state.plan.workspace.setup
+            yield CleanChecking(self, setup=setup, folders=folders, holder=holder, name=name)
         finally:
-            self._tools.ports.release(holder)
+            self._tools.near.ports.release(holder)
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_clear, rooms)
 
     async def _evict(self, rooms: Path) -> None:
         """End the commands that still run on a tree that is to be filled anew."""
         for tenant in await anyio.to_thread.run_sync(_tenants, rooms):
-            if await self._tools.starter.is_known(tenant):  # which takes it over
-                await self._tools.starter.end(tenant)
+            if await self._tools.near.is_known(tenant):  # which takes it over
+                await self._tools.near.end(tenant)
         await anyio.to_thread.run_sync(_clear, rooms)
 
-    async def set_up(self, folder: str, around: "_Around") -> str | None:
-        """Run the manifest's setup; return None, or why it failed."""
-        command = self._run.state.plan.workspace.setup
-        if command is None:
-            return None
-        end = await self._command(folder, command, around)
-        return None if end.is_ok else f"setup {end.why}\n{end.tail[-_TOLD_TAIL:]}".rstrip()
-
-    async def run_check(self, folder: str, tree: str, around: "_Around") -> CheckResult:
-        """Run the step's check and say in which surroundings it ran."""
-        command = self._run.state.plan.step(self._effect.worker.step).check or "true"
-        end = await self._command(folder, command, around)
-        summary = "passed" if end.is_ok else f"the check {end.why}\n{end.tail}".rstrip()
-        return CheckResult(
-            command=command,
-            passed=end.is_ok,
-            tree=tree or None,
-            exit_code=end.exit.exit_code,
-            summary=summary,
-            duration_s=round(end.exit.wall_s, 3),
-            is_clean=around.folders is not None,
-        )
-
-    async def _command(self, folder: str, command: str, around: "_Around") -> CommandEnd:
+    async def run_alone(self, role: str, command: str, where: "_Alone") -> CommandEnd:
+        """Run a command on a tree of ours, in clean surroundings on this machine."""
         state, effect = self._run.state, self._effect
-        attempt = AttemptId(state.run, effect.worker, effect.attempt)
-        holder = around.holder or f"{state.run}/{effect.worker}"
         job = Job(
-            attempt=with_role(attempt, around.role),
-            workspace=folder,
+            attempt=AttemptId(state.run, effect.worker, effect.attempt, role),
+            workspace=where.folder,
+            terms=terms_of(state.plan),
             limits=state.limits_of(effect.worker),
-            git=around.git or self._tools.workshops.of(state.plan).git_places(state, effect.worker),
-            env=self._tools.ports.lease(holder, state.plan.workspace.ports),
-            folders=around.folders,
+            git=where.git,
+            env=self._tools.near.ports.lease(where.holder, state.plan.workspace.ports),
+            folders=where.folders,
         )
-        if around.folders is not None:
-            # Noted before the start: after a crash the next engine ends it first.
-            note = partial(_note_tenant, self._tools.layout, around.folders, job.attempt)
-            await anyio.to_thread.run_sync(note)
+        # Noted before the start: after a crash the next engine ends it first.
+        note = partial(_note_tenant, self._tools.layout, where.folders, job.attempt)
+        await anyio.to_thread.run_sync(note)
+        return await self._proved(job.attempt, partial(self._tools.near.run_job, job, command))
+
+    async def _proved(
+        self, attempt: AttemptId, act: Callable[[], Awaitable[CommandEnd]]
+    ) -> CommandEnd:
+        """Run a command: it runs code that agents wrote, so it is held to the same proof."""
         proof = self._tools.proof
-        # A command runs code that agents wrote, so it is held to the same proof.
-        before = await proof.look(state, job.attempt)
-        end = await self._tools.starter.run_command(state, job, command)
-        found = await proof.compare(self._run, effect.worker, before)
-        tell(self._run, found, attempt, at=self._tools.clock.now())
+        before = await proof.look(self._run.state, attempt)
+        end = await act()
+        found = await proof.compare(self._run, attempt.worker, before)
+        tell(self._run, found, replace(attempt, role=AGENT), at=self._tools.clock.now())
         return end
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Around:
-    """The surroundings of one command: those of the worker, unless folders are given."""
+def _failed(end: CommandEnd) -> str | None:
+    return None if end.is_ok else f"setup {end.why}\n{end.tail[-_TOLD_TAIL:]}".rstrip()
 
-    role: str
-    git: GitPlaces | None = None
-    folders: Folders | None = None
-    holder: str | None = None
+
+def _result(command: str, end: CommandEnd, tree: str, *, is_clean: bool = False) -> CheckResult:
+    summary = "passed" if end.is_ok else f"the check {end.why}\n{end.tail}".rstrip()
+    return CheckResult(
+        command=command,
+        passed=end.is_ok,
+        tree=tree or None,
+        exit_code=end.exit.exit_code,
+        summary=summary,
+        duration_s=round(end.exit.wall_s, 3),
+        is_clean=is_clean,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Alone:
+    """A tree of ours, its repository, and its clean surroundings."""
+
+    folder: str
+    git: GitPlaces
+    folders: Folders
+    holder: str
 
 
 class CleanChecking:
@@ -150,23 +167,29 @@ class CleanChecking:
     names of their own: no recording of an earlier one is taken for an answer.
     """
 
-    def __init__(self, checking: Checking, *, folders: Folders, holder: str, name: str) -> None:
+    def __init__(
+        self, checking: Checking, *, setup: str | None, folders: Folders, holder: str, name: str
+    ) -> None:
         self._checking = checking
+        self._setup = setup
         self._folders = folders
         self._holder = holder
         self._name = name
 
     async def setup(self, folder: str, git: GitPlaces) -> str | None:
         """Make the tree ready with the manifest's setup; return None, or why it failed."""
-        return await self._checking.set_up(folder, self._around("setup", git))
+        command = self._setup
+        return None if command is None else _failed(await self._run("setup", command, folder, git))
 
     async def check(self, folder: str, tree: str, git: GitPlaces) -> CheckResult:
         """Run the step's check on the tree."""
-        return await self._checking.run_check(folder, tree, self._around("check", git))
+        command = self._checking.command
+        end = await self._run("check", command, folder, git)
+        return _result(command, end, tree, is_clean=True)
 
-    def _around(self, what: str, git: GitPlaces) -> _Around:
-        role = f"clean-{what}-{self._name}"
-        return _Around(role=role, git=git, folders=self._folders, holder=self._holder)
+    async def _run(self, what: str, command: str, folder: str, git: GitPlaces) -> CommandEnd:
+        where = _Alone(folder=folder, git=git, folders=self._folders, holder=self._holder)
+        return await self._checking.run_alone(f"clean-{what}-{self._name}", command, where)
 
 
 def _note_tenant(layout: Layout, folders: Folders, attempt: AttemptId) -> None:

@@ -1,6 +1,5 @@
 """Decide what can be removed safely and why the rest stays; restore what was removed."""
 
-import os
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,17 +13,19 @@ from engine.core.effects import ReleaseWorkspace
 from engine.core.state import RunState, Worker
 from engine.errors import EngineError, StoreError, WorkspaceError
 from engine.git.checkout import COPIES, copied, put_back
-from engine.git.removal import Removed, drop_missing, restore
+from engine.git.removal import Removed, restore
 from engine.git.runner import Repo
-from engine.git.strays import examine_stray
 from engine.git.unfinished import remove_dead_locks
-from engine.ids import AttemptId
+from engine.ids import RunId
 from engine.messages.questions import CleanItem, TrashItem
 from engine.phases import Phase
-from engine.site.trash import LABEL, discard
+from engine.plan.model import Runtime, WorkspaceRules
+from engine.site.seam import Terms
+from engine.site.trash import LABEL
 from engine.store.codec import from_json
 from engine.store.layout import check_root
 from engine.work.tools import Tools
+from engine.work.workplace import address_of
 
 KEPT_S = 30 * 24 * 3600.0
 """How long the trash keeps what was put there."""
@@ -39,8 +40,8 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
     items = [
         await _clean_one(tools, state, w, dry_run=dry_run)
         for state in states
-        for w in [each for known in state.workers.values() for each in _attempts(known)]
-        if await anyio.Path(w.begun.workspace or "").is_dir()
+        for known in state.workers.values()
+        for w in await _there(tools, state, known)
     ]
     items += await _clean_strays(tools, dry_run=dry_run)
     if not dry_run and tools.repo is not None:
@@ -53,54 +54,23 @@ async def clean(tools: Tools, states: Sequence[RunState], *, dry_run: bool) -> l
                 checked = check_root(tools.workspaces, state.run)
                 for folder in (checked, tools.layout.radar(state.run)):
                     await anyio.to_thread.run_sync(remove_tree, folder)
-                await anyio.to_thread.run_sync(_drop_empty, tools.workspaces / state.run)
+                await tools.site.tidy(state.run)
         now = tools.clock.now()
         await anyio.to_thread.run_sync(partial(_purge, tools.layout.trash, now))
     return items
 
 
-def _drop_empty(folder: Path) -> None:
-    """Remove a folder and those below it that hold nothing at all."""
-    for path, _, _ in os.walk(folder, topdown=False):
-        with suppress(OSError):  # something is in it
-            Path(path).rmdir()
-
-
-async def _clean_strays(tools: Tools, *, dry_run: bool) -> list[CleanItem]:
-    """Remove workspaces of vanished runs, and registered worktrees without a folder."""
+async def _clean_strays(tools: Tools, *, dry_run: bool) -> Sequence[CleanItem]:
+    """Remove workspaces of vanished runs."""
     if tools.repo is None:
-        return []
-    items = []
-    strays = await anyio.to_thread.run_sync(_strays, tools.workspaces, tools.layout.runs)
-    for attempt, path in strays:
-        verdict = await examine_stray(tools.repo, attempt, path)
-        is_going = verdict.is_safe and not dry_run
-        if is_going:
-            await discard(tools.repo, tools.layout, verdict)
-            await anyio.to_thread.run_sync(_drop_empty, tools.workspaces / attempt.run)
-        items.append(
-            CleanItem(
-                run=attempt.run,
-                worker=str(attempt.worker),
-                path=str(path),
-                reasons=verdict.reasons,
-                was_removed=is_going,
-            )
-        )
-    if not dry_run:
-        await drop_missing(tools.repo, tools.workspaces)
-    return items
+        return ()
+    known = await anyio.to_thread.run_sync(_folders, tools.layout.runs)
+    worktrees = tools.site.spaces(Terms(runtime=Runtime(), workspace=WorkspaceRules()))
+    return await worktrees.clear_strays(known, is_dry=dry_run)
 
 
-def _strays(root: Path, runs: Path) -> list[tuple[AttemptId, Path]]:
-    found = []
-    for path in sorted(root.glob("*/*/worker_*/attempt_*")):
-        run, step, worker, attempt = path.relative_to(root).parts
-        number = attempt.removeprefix("attempt_")
-        is_known = (runs / run).is_dir()
-        if not is_known and number.isdigit() and path.is_dir() and not path.is_symlink():
-            found.append((AttemptId.parse(f"{run}/{step}/{worker}@{number}"), path))
-    return found
+def _folders(runs: Path) -> list[RunId]:
+    return [RunId(folder.name) for folder in runs.iterdir() if folder.is_dir()]
 
 
 async def _drop_branches(
@@ -116,7 +86,7 @@ async def _drop_branches(
             if not w.phase.is_settled or w.begun.branch is None or not w.attempt.number:
                 continue
             is_gone = going is not None and w.begun.workspace in going
-            if not is_gone and await anyio.Path(w.begun.workspace or "").is_dir():
+            if not is_gone and await tools.site.is_there(address_of(state, w)):
                 continue
             if await tools.workshops.of(state.plan).drop_branch(state, w, going=going) == "":
                 items.append(
@@ -131,22 +101,22 @@ async def _drop_branches(
     return items
 
 
-def _attempts(w: Worker) -> list[Worker]:
-    """Return the worker as it was at each earlier attempt, then as it is now."""
+async def _there(tools: Tools, state: RunState, w: Worker) -> list[Worker]:
+    """Return the worker as it was at each attempt whose workspace is there, the newest last."""
     if w.begun.workspace is None:
         return []
-    place = Path(w.begun.workspace)
-    older = [
+    address = address_of(state, w)
+    numbers = [n for n in range(1, w.attempt.number) if n != w.begun.made]
+    found = [
         replace(
             w,
-            attempt=replace(w.attempt, number=n),
-            begun=replace(w.begun, workspace=str(place.with_name(f"attempt_{n}"))),
+            attempt=replace(w.attempt, number=one.attempt.number),
+            begun=replace(w.begun, workspace=one.path, made=one.attempt.number),
             phase=Phase.FAILED,
         )
-        for n in range(1, w.attempt.number)
-        if place.name != f"attempt_{n}"
+        for one in await tools.site.earlier(address, numbers)
     ]
-    return [*older, w]
+    return [*found, *([w] if await tools.site.is_there(address) else [])]
 
 
 async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool) -> CleanItem:
@@ -163,7 +133,7 @@ async def _clean_one(tools: Tools, state: RunState, w: Worker, *, dry_run: bool)
     if reasons or dry_run:
         return item(reasons=reasons)
     await tools.workshops.of(state.plan).release_unsettled(state, effect)
-    if await anyio.Path(path).exists():
+    if await tools.site.is_there(address_of(state, w)):
         return item(reasons=("it could not be moved to the trash",))
     return item(was_removed=True)
 

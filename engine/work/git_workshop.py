@@ -1,39 +1,35 @@
-"""Make workspaces of worktrees: prepare from a pinned base, collect onto refs."""
+"""Pin what attempts begin from, have their workspaces made, and judge what comes out of them.
 
-from collections.abc import AsyncIterator, Container
-from contextlib import asynccontextmanager
+It works in the user's repository alone: what lies where a worker lives is asked of its site.
+"""
+
+from collections.abc import Container
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 
-from engine.beneath import remove_file, remove_tree
 from engine.clock import Clock
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
 from engine.git.arrivals import MOST_REFS
 from engine.git.base import resolve_base
-from engine.git.collection import CollectRefused, CollectRequest, collect, lead_inside
+from engine.git.collection import CollectRefused
 from engine.git.composition import LandingStyle
-from engine.git.inside import Wrap
 from engine.git.merge3 import Merger
 from engine.git.names import RefNames, check_prefix
-from engine.git.nested import quiet_repositories
 from engine.git.objects import set_refs, write_commit
-from engine.git.radar import Snapshot, snapshot
-from engine.git.removal import RemovalVerdict, examine, forget, remove_branch
+from engine.git.radar import Snapshot
+from engine.git.removal import remove_branch
 from engine.git.runner import Repo
 from engine.git.stacking import StackConflict, stack_base
 from engine.git.staging import MOST_NEW
-from engine.git.workspace import Strategy, Workspace, WorkspaceRequest, check_space, prepare
+from engine.git.workspace import check_space
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.diffs import ChangeDiff
 from engine.phases import Phase
 from engine.plan.model import Plan, RetryMode
-from engine.private import private_folder
-from engine.review.change import History, left_out_note, measured
+from engine.review.change import HistoryWanted, left_out_note, measured
 from engine.review.comparing import Comparisons, DiffWanted
 from engine.review.conflicts import conflict_paths
 from engine.review.desk import MergeDesk
@@ -41,11 +37,11 @@ from engine.review.landing import GitLandings
 from engine.review.names import short
 from engine.review.questions import beneath
 from engine.review.target import target_of
-from engine.site.artifacts import artifacts_folder, give_all, keep_artifacts
+from engine.site.place import Place
+from engine.site.seam import Collecting, Filling, Site
 from engine.site.seeds import Seeds
-from engine.site.shelter import GitPlaces, Job, Shelter
-from engine.site.trash import discard
-from engine.store.layout import Layout, workspace
+from engine.store.layout import Layout
+from engine.work.workplace import address_of, new_workplace, terms_of, workplace
 from engine.work.workshop import BaseClash, Kept, Made
 
 _DISK_FLOOR = 256 << 20
@@ -63,31 +59,21 @@ class _Start:
 
 
 class GitWorkshop:
-    """Worktrees of one repository."""
+    """Changes of one repository's files, wherever they are made."""
 
-    def __init__(
-        self,
-        repo: Repo,
-        *,
-        root: Path,
-        layout: Layout,
-        shelter: Shelter,
-        clock: Clock,
-        seeds: Seeds,
-    ) -> None:
+    def __init__(self, repo: Repo, *, place: Place, site: Site, clock: Clock, seeds: Seeds) -> None:
         self._repo = repo
-        self._root = root
-        self._layout = layout
-        self._shelter = shelter
+        self._root = place.workspaces
+        self._layout: Layout = place.layout
+        self._site = site
         self._clock = clock
         self._merger = Merger(repo)
         self._comparisons = Comparisons(repo, self.snapshot)
-        self._snapping: dict[WorkerId, anyio.Lock] = {}
-        self._desk = MergeDesk(repo, layout=layout, clock=clock, snap=self.snapshot)
+        self._desk = MergeDesk(repo, layout=place.layout, clock=clock, snap=self.snapshot)
         self.landings = GitLandings(
             repo,
-            root=root,
-            layout=layout,
+            root=place.workspaces,
+            layout=place.layout,
             clock=clock,
             resolutions=self._desk.resolutions,
             seeds=seeds,
@@ -95,7 +81,6 @@ class GitWorkshop:
         self._bases: dict[RunId, str] = {}
         self._users: dict[str, bool] = {}
         self._pinning = anyio.Lock()
-        self._spaces: dict[AttemptId, Workspace] = {}
 
     async def begin(self, plan: Plan) -> Plan:
         """Return the plan with its target named, and its base as a commit.
@@ -116,39 +101,25 @@ class GitWorkshop:
         return replace(plan, runtime=runtime, notes=(*plan.notes, *left_out_note(base)))
 
     async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
-        """Make a worktree and fill it from its base; `resume` reuses the last one."""
+        """Have a worktree made and filled from its base; `resume` reuses the last one."""
         w = state.workers[effect.worker]
-        attempt = AttemptId(state.run, effect.worker, effect.attempt)
-        if effect.mode is RetryMode.RESUME and await _is_there(w):
-            space = await self._space_of(state, w)
-            await anyio.to_thread.run_sync(_unlock, space.git_dir)
-            await anyio.to_thread.run_sync(lead_inside, space)
-            return Made(path=space.path, branch=short(space.branch), base=w.begun.base)
+        spaces = self._site.spaces(terms_of(state.plan))
+        address = address_of(state, w)
+        if effect.mode is RetryMode.RESUME and await self._site.is_there(address):
+            at = workplace(state, w.id, number=effect.attempt)
+            found = await spaces.resume(at)
+            return Made(address=found.address, branch=short(found.branch), base=w.begun.base)
         start = await self._start(state, effect)
         if isinstance(start, BaseClash):
             return start
-        space = await prepare(
-            self._repo,
-            WorkspaceRequest(
-                attempt=attempt,
-                base=start.commit,
-                path=workspace(self._root, attempt),
-                directory=self._layout.attempt(attempt),
-                strategy=Strategy(state.plan.runtime.isolation),
-                branch_prefix=state.plan.runtime.branch_prefix,
-                includes=state.plan.workspace.include,
-                is_mounted=self._shelter.mounts,
-            ),
-        )
-        self._spaces[attempt] = space
-        notes = await anyio.to_thread.run_sync(
-            give_all, self._layout, state.run, effect.bases, Path(space.path)
-        )
+        at = new_workplace(state, w.id, effect.attempt)
+        filling = Filling(commit=start.commit, givers=effect.bases)
+        filled = await spaces.prepare(at, filling)
         return Made(
-            path=space.path,
-            branch=short(space.branch),
+            address=filled.address,
+            branch=short(filled.branch),
             base=start.base,
-            notes=notes,
+            notes=filled.notes,
             is_users=await self._is_users(state, effect, start.commit),
         )
 
@@ -208,19 +179,6 @@ class GitWorkshop:
                 self._bases[state.run] = base
             return self._bases[state.run]
 
-    async def _space_of(self, state: RunState, w: Worker) -> Workspace:
-        """Return the workspace of a worker's newest attempt, under that attempt's name."""
-        path = Path(w.begun.workspace or "")
-        made = AttemptId(state.run, w.id, int(path.name.removeprefix("attempt_") or 0))
-        if made not in self._spaces:
-            directory = self._layout.attempt(made)
-            strategy = Strategy(state.plan.runtime.isolation)
-            request = WorkspaceRequest(
-                attempt=made, base="", path=path, directory=directory, strategy=strategy
-            )
-            self._spaces[made] = await prepare(self._repo, request)
-        return replace(self._spaces[made], attempt=AttemptId(state.run, w.id, w.attempt.number))
-
     async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
         """Return what an attempt has changed; of one that runs, so far."""
         return await self._comparisons.diff(state, w, wanted, self._pictures(state, w.id))
@@ -234,82 +192,39 @@ class GitWorkshop:
         del state
         return self._desk
 
-    def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
-        """Return the private repository of the newest attempt."""
-        w = state.workers[worker]
-        number = w.attempt.number
-        if w.begun.workspace:
-            number = int(Path(w.begun.workspace).name.removeprefix("attempt_"))
-        space = self._spaces.get(AttemptId(state.run, worker, number))
-        return None if space is None else _places(space)
-
-    async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
-        """Look up the repository of a worker that this engine has not handled yet."""
-        return _places(await self._space_of(state, w))
-
-    @asynccontextmanager
-    async def _inside(
-        self, state: RunState, space: Workspace, *, role: str = "git"
-    ) -> AsyncIterator[Wrap]:
-        """Yield a wrapper that runs our git commands in a worker's own view of the machine."""
-        folder = Path(space.collect_dir)
-        await anyio.to_thread.run_sync(private_folder, folder)
-        job = Job(
-            attempt=replace(space.attempt, role=role),
-            workspace=space.path,
-            # Our own git must not fail by limits that are meant for the agent.
-            limits=replace(state.limits_of(space.attempt.worker), memory_mb=None, pids=None),
-            git=_places(space),
-        )
-        async with self._shelter.looking(state, job, writable=(folder,)) as words:
-            yield lambda argv: [*words, *argv]
-
     async def snapshot(self, state: RunState, worker: WorkerId, objects: Path) -> Snapshot | None:
-        """Take a running worker's tree as it is now, inside its sandbox, one at a time."""
-        w = state.workers[worker]
-        space = await self._space_of(state, w)
-        # `_tidy` empties the same folder: a snapshot must not lose its files half-way.
-        lock = self._snapping.setdefault(worker, anyio.Lock())
-        async with lock, self._inside(state, space, role="radar") as wrap:
-            request = replace(self._request(state, w), wrap=wrap)
-            return await snapshot(self._repo, space, request, objects=objects)
+        """Take a running worker's tree as it is now."""
+        spaces = self._site.spaces(terms_of(state.plan))
+        wanted = self._wanted(state, state.workers[worker])
+        return await spaces.look(workplace(state, worker), wanted, objects)
 
-    def _request(self, state: RunState, w: Worker) -> CollectRequest:
+    def _wanted(self, state: RunState, w: Worker) -> Collecting:
         limits = state.limits_of(w.id)
-        return CollectRequest(
+        return Collecting(
             author=self._repo.settings.sign(int(w.begun.at or state.started_at or 0)),
             message=_left_over(w),
             most_new=limits.files or MOST_NEW,
             most_refs=limits.refs or MOST_REFS,
+            artifacts=state.plan.step(w.id.step).artifacts,
         )
 
     async def collect(self, state: RunState, effect: e.Collect) -> Kept:
-        """Import everything that the attempt left onto its refs."""
+        """Have everything that the attempt left brought onto its refs, and measure it."""
         w = state.workers[effect.worker]
-        space = await self._space_of(state, w)
-        step = state.plan.step(effect.worker.step)
-        kept = artifacts_folder(self._layout, space.attempt)
-        take = partial(keep_artifacts, Path(space.path), step.artifacts, kept)
-        artifacts = await anyio.to_thread.run_sync(take)
-        request = self._request(state, w)
-        try:
-            async with self._inside(state, space) as wrap:
-                found = await collect(self._repo, space, replace(request, wrap=wrap))
-        finally:  # whatever came of it, the user may go there and type `git status`
-            with anyio.CancelScope(shield=True):
-                quieted = await quiet_repositories(
-                    self._repo, space.path, admin=space.admin, private=space.git_dir
-                )
+        spaces = self._site.spaces(terms_of(state.plan))
+        brought = await spaces.collect(workplace(state, w.id), self._wanted(state, w))
+        found = brought.change
         if isinstance(found, CollectRefused):
             why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
             return Kept(error=why)
-        await self._tidy(space)
+        if found is None:
+            raise AssertionError  # only folders without git have no commits
         change = await measured(
             self._repo,
-            replace(found, notes=(*found.notes, *quieted)),
+            found,
             w.begun.base or found.base,
             meant=state.plan.workspace.paths,
-            artifacts=artifacts,
+            artifacts=brought.artifacts,
             history=_history_of(state),
         )
         return Kept(change=change)
@@ -324,46 +239,26 @@ class GitWorkshop:
 
     async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
         """Remove a half-made worktree."""
-        attempt = AttemptId(state.run, effect.worker, effect.attempt)
-        names = RefNames(attempt, state.plan.runtime.branch_prefix)
-        self._spaces.pop(attempt, None)
-        space = Workspace(
-            attempt=attempt,
-            strategy=Strategy(state.plan.runtime.isolation),
-            path=str(workspace(self._root, attempt)),
-            directory=str(self._layout.attempt(attempt)),
-            base=names.base,
-            branch_prefix=names.prefix,
-        )
-        if await anyio.Path(space.path).is_dir():
-            await discard(self._repo, self._layout, RemovalVerdict(workspace=space))
-        await forget(
-            self._repo, space, with_branch=state.workers[effect.worker].begun.branch is None
-        )
+        at = new_workplace(state, effect.worker, effect.attempt)
+        is_unknown = state.workers[effect.worker].begun.branch is None
+        await self._site.spaces(at.terms).abandon(at, with_branch=is_unknown)
 
     async def release_unsettled(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
         """Remove a worktree whose every byte is proved to be kept elsewhere."""
-        verdict = await self._verdict(state, effect)
-        if verdict is not None and verdict.is_safe:
-            await discard(self._repo, self._layout, verdict)
+        w = state.workers[effect.worker]
+        at = workplace(state, w.id)
+        if not await self._site.is_there(at.address):
+            return
+        if await self._site.spaces(at.terms).release(at, self._wanted(state, w)):
             await self._comparisons.forget(self._pictures(state, effect.worker))
 
     async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
         """Return why a worktree has to stay; nothing if it may go."""
-        verdict = await self._verdict(state, effect)
-        return () if verdict is None else verdict.reasons
-
-    async def _verdict(self, state: RunState, effect: e.ReleaseWorkspace) -> RemovalVerdict | None:
         w = state.workers[effect.worker]
-        if not await _is_there(w):
-            return None
-        space = await self._space_of(state, w)
-        async with self._inside(state, space) as wrap:
-            request = replace(self._request(state, w), wrap=wrap)
-            verdict = await examine(self._repo, space, request)
-        if verdict.is_safe:
-            await self._tidy(space)
-        return verdict
+        at = workplace(state, w.id)
+        if not await self._site.is_there(at.address):
+            return ()
+        return await self._site.spaces(at.terms).examine(at, self._wanted(state, w))
 
     async def drop_branch(
         self, state: RunState, w: Worker, *, going: Container[str] | None = None
@@ -379,38 +274,13 @@ class GitWorkshop:
             self._repo, self._merger, names, targets=targets, landed=landed, going=going
         )
 
-    async def _tidy(self, space: Workspace) -> None:
-        """Remove what reading a workspace wrote beside it: all of it has been imported."""
-        lock = self._snapping.setdefault(space.attempt.worker, anyio.Lock())
-        async with lock:
-            await anyio.to_thread.run_sync(_empty, Path(space.collect_dir))
 
-
-def _empty(folder: Path) -> None:
-    for entry in folder.iterdir() if folder.is_dir() else ():
-        remove_tree(entry)
-
-
-async def _is_there(w: Worker) -> bool:
-    return w.begun.workspace is not None and await anyio.Path(w.begun.workspace).is_dir()
-
-
-def _places(space: Workspace) -> GitPlaces | None:
-    if space.git_dir is None:
-        return None
-    return GitPlaces(
-        private=Path(space.git_dir),
-        git_file=Path(space.gitfile) if space.gitfile else None,
-        objects=tuple(map(Path, space.objects)),
-    )
-
-
-def _history_of(state: RunState) -> History | None:
+def _history_of(state: RunState) -> HistoryWanted | None:
     """Return where the commits of workers become history; None if they are squashed."""
     runtime = state.plan.runtime
     if runtime.land_style == LandingStyle.SQUASH:
         return None
-    return History(
+    return HistoryWanted(
         target=f"refs/heads/{runtime.target or ''}",
         prefix=runtime.branch_prefix,
         is_as_it_is=runtime.land_style == LandingStyle.MERGE,
@@ -419,9 +289,3 @@ def _history_of(state: RunState) -> History | None:
 
 def _left_over(w: Worker) -> str:
     return f"Work of {w.id}, attempt {w.attempt.number}, left uncommitted\n"
-
-
-def _unlock(git_dir: str | None) -> None:
-    """Remove the locks of a killed git: nobody works there now, and they would block all."""
-    for name in ("index.lock", "HEAD.lock", "config.lock") if git_dir else ():
-        remove_file(git_dir or "", name)

@@ -13,9 +13,8 @@ from engine.clock import Clock
 from engine.git.runner import Repo
 from engine.messages.results import Trouble
 from engine.proof.tampering import Proof
-from engine.site.attempts import Starter
-from engine.site.ports import Ports
-from engine.site.seeds import Seeds
+from engine.site.local import LocalSite
+from engine.site.seam import Site
 from engine.store.layout import Layout
 from engine.store.store import Store
 from engine.work.ledger import Ledger
@@ -26,9 +25,16 @@ from engine.work.workshops import Workshops
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """The rooms a run works with; `landing` lets one landing at a time touch the repository."""
+    """The rooms a run works with.
 
-    starter: Starter
+    Attributes:
+        site: Where the workers live.
+        near: This machine, where exact trees are proved before they land.
+        landing: Lets one landing at a time touch the repository.
+    """
+
+    site: Site
+    near: LocalSite
     workshops: Workshops
     layout: Layout
     store: Store
@@ -39,11 +45,9 @@ class Tools:
     environ: Mapping[str, str]
     logins: Logins
     ledger: Ledger
-    seeds: Seeds
     proof: Proof
     repo: Repo | None = None
     landing: anyio.Lock = field(default_factory=anyio.Lock)
-    ports: Ports = field(default_factory=Ports)
 
     async def trouble_behind(self, error: BaseException) -> Trouble | None:
         """Return the storage's trouble if an error comes from that."""

@@ -38,6 +38,9 @@ from engine.work.run_ports import CountSpent
 
 Feed = Callable[[f.Fact], None]
 Mention = Callable[[LatestWins], None]
+_SHORT_LIMIT_S = 60.0
+_LONGEST_LIMIT_S = 31 * 24 * 3600.0
+"""The longest time for which a vendor refuses a login: some budgets are those of a month."""
 _LATER = {
     False: "it hears it when it is taken up again",
     True: "it hears nothing while it works: it is told at its next retry",
@@ -241,8 +244,7 @@ class Watch:
 
     @_act.register
     def _(self, event: a.RateLimited, at: float) -> None:
-        until = event.until or (at + event.delay_s if event.delay_s else None)
-        self.feed(f.RateLimitSeen(**self._about, until=until))
+        self.feed(f.RateLimitSeen(**self._about, until=_end_of(event, at)))
 
     def _ask(self, event: a.Asked, at: float) -> None:
         question = Question(
@@ -403,6 +405,14 @@ class Watch:
     def _retry_at(self, outcome: a.AgentOutcome) -> float | None:
         if outcome.limit is None:
             return None
-        if outcome.limit.until is not None:
-            return outcome.limit.until
-        return self.clock.now() + (outcome.limit.delay_s or 60.0)
+        now = self.clock.now()
+        return _end_of(outcome.limit, now) or now + _SHORT_LIMIT_S
+
+
+def _end_of(limit: a.RateLimited, now: float) -> float | None:
+    """Return when a login may be used again, None where its agent does not say.
+
+    All workers of the login wait for it, and an agent may say anything.
+    """
+    until = limit.until or (now + limit.delay_s if limit.delay_s else None)
+    return None if until is None else min(until, now + _LONGEST_LIMIT_S)

@@ -6,14 +6,13 @@ from typing import Protocol
 
 from engine.core import effects as e
 from engine.core.state import RunState, Worker
-from engine.ids import WorkerId
 from engine.messages.diffs import ChangeDiff
 from engine.messages.results import Change
 from engine.plan.model import Plan
 from engine.review.comparing import DiffWanted
 from engine.review.desk import MergeDesk
 from engine.review.landing_results import Landings
-from engine.site.shelter import GitPlaces
+from engine.site.seam import SpaceAddress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +22,7 @@ class Made:
     `is_users` where every file of it is the user's: their commit, and what they let be copied.
     """
 
-    path: str
+    address: SpaceAddress
     branch: str | None = None
     base: str | None = None
     notes: tuple[str, ...] = ()
@@ -91,9 +90,3 @@ class Workshop(Protocol):
         Raises:
             WorkspaceError: Nothing is merged here.
         """
-
-    def git_places(self, state: RunState, worker: WorkerId) -> GitPlaces | None:
-        """Return the places of the newest attempt's private repository, if it has one."""
-
-    async def find_places(self, state: RunState, w: Worker) -> GitPlaces | None:
-        """Look up the repository of a worker that this engine has not handled yet."""

@@ -4,9 +4,8 @@ from engine.clock import Clock
 from engine.errors import WorkspaceError
 from engine.plan.model import IsolationStrategy, Plan
 from engine.site.place import Place
+from engine.site.seam import Site
 from engine.site.seeds import Seeds
-from engine.site.shelter import Shelter
-from engine.store.layout import Layout
 from engine.work.folders import FolderWorkshop
 from engine.work.git_workshop import GitWorkshop
 from engine.work.workshop import Workshop
@@ -15,19 +14,10 @@ from engine.work.workshop import Workshop
 class Workshops:
     """The workshops of one engine."""
 
-    def __init__(
-        self, place: Place, *, layout: Layout, shelter: Shelter, clock: Clock, seeds: Seeds
-    ) -> None:
-        self._folders = FolderWorkshop(project=place.project, root=place.workspaces, layout=layout)
+    def __init__(self, place: Place, *, site: Site, clock: Clock, seeds: Seeds) -> None:
+        self._folders = FolderWorkshop(site)
         self._git = (
-            GitWorkshop(
-                place.repo,
-                root=place.workspaces,
-                layout=layout,
-                shelter=shelter,
-                clock=clock,
-                seeds=seeds,
-            )
+            GitWorkshop(place.repo, place=place, site=site, clock=clock, seeds=seeds)
             if place.repo is not None
             else None
         )

@@ -43,7 +43,7 @@ def want(program: str) -> None:
     if shutil.which(program, path=PATH) is None:
         if WANTED and os.environ.get("PLAIT_CI") == "1":
             pytest.fail(f"{program} is not installed, and CI wants it to be")
-        pytest.skip(f"{program} is not installed: run `make test-agents`")
+        pytest.skip(f"{program} is not installed (run `make test-agents`)")
 
 
 def work_for(agent: str, *, command: str = "echo hello > hello.txt") -> list[Turn]:

@@ -12,14 +12,10 @@ from statistics import median
 
 import anyio
 
-from engine.git import (
-    CheckTree,
-    Merger,
-    Sides,
-    changed_files,
-    dirty_paths,
-    fill_check_tree,
-)
+from engine.git.base import dirty_paths
+from engine.git.checktree import CheckTree, fill_check_tree
+from engine.git.diff import changed_files
+from engine.git.merge3 import Merger, Sides
 from tests.support.git_lab import Lab
 from tests.support.repositories import RepositoryBuilder
 

@@ -22,19 +22,11 @@ from anyio import to_thread
 from anyio.abc import TaskStatus
 
 from engine.api import Engine
-from engine.git import (
-    CollectRequest,
-    LandingDone,
-    LandPrepared,
-    LandRequest,
-    Merger,
-    compose,
-    examine,
-    land,
-    prepare_landing,
-    remove,
-)
-from engine.git.composition import Composed
+from engine.git.collection import CollectRequest
+from engine.git.composition import Composed, LandRequest, compose
+from engine.git.landing import LandingDone, LandPrepared, land, prepare_landing
+from engine.git.merge3 import Merger
+from engine.git.removal import examine, remove
 from tests.bench.bench_engine import FOLDER
 from tests.support.git_lab import Lab
 from tests.support.measuring import Row

@@ -23,8 +23,8 @@ from engine.messages.results import EngineView
 from tests.support.consoles import NOW, FakePort, csvlite
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, texts
 from tui.app import Options, PlaitApp
-from tui.screens.diff import DiffScreen
-from tui.screens.review import ReviewScreen
+from tui.screens.diff.screen import DiffScreen
+from tui.screens.review.screen import ReviewScreen
 
 SIZE = (160, 48)
 LINES = 20_000

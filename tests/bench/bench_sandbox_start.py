@@ -24,7 +24,7 @@ import anyio
 from anyio import to_thread
 
 from engine.core.state import RunState
-from engine.git import Workspace, WorkspaceRequest, prepare
+from engine.git.workspace import Workspace, WorkspaceRequest, prepare
 from engine.host.local import LocalHost
 from engine.ids import AttemptId, WorkerId
 from engine.limits import Limits

@@ -54,9 +54,9 @@ def begun(gate: Path, run: str) -> int:
     return sum(run in line for line in (gate / "begun").read_text().splitlines())
 
 
-def wait_begun(gate: Path, run: str) -> None:
+def wait_begun(gate: Path, run: str, times: int = 1) -> None:
     deadline = time.monotonic() + 30
-    while not (gate / "begun").exists() or not begun(gate, run):
+    while not (gate / "begun").exists() or begun(gate, run) < times:
         assert time.monotonic() < deadline, f"the agent of {run} never began"
 
 
@@ -79,6 +79,9 @@ def test_the_end_of_a_host_ends_its_own_run_only(shell: Shell, gate: Path, endin
     if ending != signal.SIGKILL:
         stopped = shell.plait("status", own, "--json").json()
         assert stopped["steps"][0]["workers"][0]["cause"] == "USER"
+        # The control: the agent that was ended begins twice, and the count tells.
+        assert shell.plait("retry", f"{own}/a/worker_1").code == 0
+        wait_begun(gate, own, times=2)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGHUP])

@@ -12,7 +12,7 @@ ASKS = """
 from engine.keeper import proc
 
 def test_it():
-    proc._read("/proc/self/stat")
+    proc.read("/proc/self/stat")
 """
 
 

@@ -17,7 +17,7 @@ from engine.messages.results import Badge, Outcome, WorkerResult
 from engine.phases import Phase, StopCause
 from engine.plan.model import RetryMode
 from engine.run import answers
-from engine.site import attempts
+from engine.site import local
 from engine.testing.stubborn import stubborn_agent
 from tests.support.engine_runs import Place, manifest, phases, scripted, wait_view, wait_worker
 
@@ -66,7 +66,7 @@ async def test_a_stopped_worker_is_cancelled_and_its_work_is_kept(place: Place, 
 async def test_a_kill_ends_at_once_what_ignores_a_stop(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(attempts, "AttemptSpec", partial(attempts.AttemptSpec, grace_s=60.0))
+    monkeypatch.setattr(local, "AttemptSpec", partial(local.AttemptSpec, grace_s=60.0))
     async with place.engine() as engine:
         run = await engine.start(manifest({"name": "a", "agent": stubborn_agent(children=2)}))
         await says(engine, run, "deaf")
@@ -149,13 +149,29 @@ async def test_a_paused_worker_stands_still_and_goes_on_where_it_was(place: Plac
         await accepted(engine, c.Pause(worker=A))
         await wait_worker(engine, run, A, lambda w: Badge.PAUSED in w.badges)
         await engine.wait_idle()
-        before = await engine.log(run.id, A)
-        await anyio.sleep(0.1)
-        assert (await engine.log(run.id, A)).next_offset == before.next_offset
+        before, after = -1, await engine.log(run.id, A)
+        while after.next_offset != before:  # what it had said already comes
+            before = after.next_offset
+            await anyio.sleep(0.1)  # it would say twenty things in that time
+            after = await engine.log(run.id, A)
+        assert not after.is_end
         await accepted(engine, c.Resume(worker=A))
-        await says(engine, run, str(before.next_offset + 2))
+        await says(engine, run, str(before + 2))
         await accepted(engine, c.StopWorker(worker=A, is_kill=True))
         await run.wait()
+
+
+async def test_a_worker_that_is_made_ready_is_stopped_twice_and_ends_once(place: Place):
+    workspace = {"setup": place.waits_at("never")}
+    step = {"name": "a", "agent": scripted({"result": "done"})}
+    async with place.engine() as engine:
+        run = await engine.start(place.manifest(step, workspace=workspace))
+        await wait_worker(engine, run, A, lambda w: w.phase is Phase.PREPARING)
+        await accepted(engine, c.StopWorker(worker=A))
+        await accepted(engine, c.StopWorker(worker=A, is_kill=True))
+        assert phases(await run.wait()) == {A: "CANCELLED USER"}
+        await engine.wait_idle()
+    assert await place.survivors() == set()
 
 
 async def test_an_answer_reaches_the_agent_that_asked(place: Place):
@@ -409,8 +425,9 @@ async def test_two_runs_of_one_engine_share_its_slots(place: Place):
     step = {"name": "a", "concurrency": 3, "run": "true"}
     plan = place.manifest({**step, "run": place.waits_at("go")})
     async with place.engine(max_workers=3) as engine:
-        first, second = await engine.start(plan), await engine.start(plan)
+        first = await engine.start(plan)
         await wait_view(engine, first, lambda v: _running(v) == 3)
+        second = await engine.start(plan)
         await anyio.wait_all_tasks_blocked()
         assert _running(await engine.view(second.id)) == 0
         place.open_gate("go")

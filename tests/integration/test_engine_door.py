@@ -24,10 +24,9 @@ from engine.messages.events import Commanded
 from engine.messages.questions import ReadLog, ReadRun
 from engine.messages.roles import Role
 from engine.phases import Phase
-from engine.port import capability, peer, server
+from engine.port import capability, server
 from engine.port.client import Address, RemoteEngine, living_engine
 from engine.port.protocol import VERSION, NotAdmitted, ProtocolError
-from engine.sandbox.machine import Mechanism
 from engine.sandbox.probe import probe
 from engine.store.codec import dump
 from tests.support import door_attack
@@ -281,7 +280,7 @@ async def knock(path: str) -> str:
     return done.stdout.decode()
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="only root can become another user")
+@pytest.mark.needs("root")
 async def test_another_user_is_kept_out_by_the_folder_and_by_the_engine(place: Place):
     async with place.engine() as engine:
         address = await address_of(engine)
@@ -358,7 +357,11 @@ def test_what_killed_engines_left_is_swept_and_nothing_else(tmp_path: Path):
 
 # -- agents ---------------------------------------------------------------------------------------
 
-RUNGS = ["bwrap", "landlock", "none"]
+FENCES = [
+    pytest.param("bwrap", marks=pytest.mark.needs("bubblewrap")),
+    pytest.param("landlock", marks=pytest.mark.needs("landlock")),
+]
+RUNGS = [*FENCES, "none"]
 
 
 class Attacked:
@@ -368,9 +371,7 @@ class Attacked:
         self.place = MergingPlace(tmp_path)
         self.place.environment["PLAIT_SANDBOX"] = rung
         shutil.rmtree(tmp_path / "state" / "machine")
-        machine = probe(self.place.environment, tmp_path / "state" / "machine")
-        if rung != "none" and not machine.has(Mechanism(rung)):
-            pytest.skip(f"{rung} is not to be had here")
+        probe(self.place.environment, tmp_path / "state" / "machine")
         self.program = self.place.outside / "attack.py"
         self.program.write_text(Path(door_attack.__file__).read_text())
 
@@ -416,11 +417,11 @@ async def test_an_agent_that_knows_everything_is_still_not_let_in(tmp_path: Path
     assert phase is Phase.REVIEWING
 
 
-@pytest.mark.parametrize("rung", ["bwrap", "landlock"])
+@pytest.mark.parametrize("rung", FENCES)
 async def test_an_agent_in_a_sandbox_does_not_learn_the_key(
     tmp_path: Path, rung: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(peer.Peer, "is_kept", lambda _: False)
+    monkeypatch.setattr(server.Peer, "is_kept", lambda _: False)
     attacked = await to_thread.run_sync(Attacked, tmp_path, rung)
     async with attacked.place.engine() as engine:
         said, phase = await attacked.try_to_land(engine, is_told_key=False)
@@ -433,7 +434,7 @@ async def test_the_attack_lands_a_change_where_neither_guard_is(
     tmp_path: Path, rung: str, monkeypatch: pytest.MonkeyPatch
 ):
     """The negative control: all that holds the two attacks above is what they name."""
-    monkeypatch.setattr(peer.Peer, "is_kept", lambda _: False)
+    monkeypatch.setattr(server.Peer, "is_kept", lambda _: False)
     attacked = await to_thread.run_sync(Attacked, tmp_path, rung)
     async with attacked.place.engine() as engine:
         said, phase = await attacked.try_to_land(engine, is_told_key=True)
@@ -445,12 +446,12 @@ def test_whose_line_cannot_be_seen_is_refused():
     gone = os.posix_spawn("/bin/true", ["true"], {})
     fd = os.pidfd_open(gone)
     os.waitpid(gone, 0)
-    assert peer.Peer(pid=gone, uid=0, pidfd=fd).is_kept()
+    assert server.Peer(pid=gone, uid=0, pidfd=fd).is_kept()
     os.close(fd)
-    assert peer.Peer(pid=0, uid=0, pidfd=-1).is_kept()
-    assert peer.Peer(pid=os.getpid(), uid=0, pidfd=-1).is_kept()
+    assert server.Peer(pid=0, uid=0, pidfd=-1).is_kept()
+    assert server.Peer(pid=os.getpid(), uid=0, pidfd=-1).is_kept()
     fd = os.pidfd_open(os.getpid())
-    assert not peer.Peer(pid=os.getpid(), uid=0, pidfd=fd).is_kept()  # the control
+    assert not server.Peer(pid=os.getpid(), uid=0, pidfd=fd).is_kept()  # the control
     os.close(fd)
 
 

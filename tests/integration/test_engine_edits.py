@@ -131,3 +131,18 @@ async def test_a_landing_waits_for_edits_and_can_be_stopped_until_then(place: Me
                 place.built.git("commit", "-qam", "mine")
             await wait_worker(engine, run, WORKER, lambda w, end=end: w.phase is end)
     assert place.text() == (place.project / "code").read_text() == BOTH
+
+
+async def test_what_no_commit_of_the_users_can_hold_is_left_in_its_way(place: MergingPlace):
+    """An ignored folder where the change has a file: each commit would leave it in the way."""
+    place.built.commit({".gitignore": "secret/\n"}, "ignore")
+    async with place.engine() as engine:
+        run = await reviewed(engine, place.workers({"secret": "of the agent\n"}))
+        place.built.write("secret/key", "mine\n")
+        place.built.write("code", MINE)
+        before = place.built.rev("main")
+        assert await land(engine, run, WORKER, edits=Edits.COMMIT) is Phase.REVIEWING
+        assert (await engine.view(run.id)).worker(WORKER).in_the_way == ("secret",)
+    assert place.built.rev("main") == before
+    assert (place.project / "secret/key").read_text() == "mine\n"
+    assert (place.project / "code").read_text() == MINE

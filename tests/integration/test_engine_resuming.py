@@ -28,7 +28,11 @@ def place(tmp_path: Path) -> Place:
 
 def with_session(place: Place) -> dict[str, Any]:
     """An agent that keeps a session: taken up again it looks for what it had begun."""
-    begin = [{"write": {"path": "half", "text": "begun"}}, {"shell": f"touch {place.outside}/on"}]
+    begin = [
+        {"say": SAID},
+        {"write": {"path": "half", "text": "begun"}},
+        {"shell": f"touch {place.outside}/on"},
+    ]
     resumed = [{"shell": f"cat half > {place.outside}/found"}, {"say": "{prompt}"}]
     return scripted(*begin, {"hang": True}, resumed=resumed)
 
@@ -79,7 +83,7 @@ async def broken_off(place: Place, agent: dict[str, Any], way: str, *, said: str
 
 @pytest.mark.parametrize("way", ["keeper killed", "engine closed"])
 async def test_a_session_is_taken_up_in_the_tree_it_left(place: Place, way: str):
-    report = await broken_off(place, with_session(place), way)
+    report = await broken_off(place, with_session(place), way, said=SAID)
     assert phases(report) == {A: "FINISHED"}
     (worker,) = report.steps["a"].worker_results
     assert (worker.attempts, (place.outside / "found").read_text()) == (2, "begun")

@@ -259,6 +259,25 @@ async def test_only_what_git_writes_of_a_worktree_that_is_being_made_accuses_nob
     assert names(seen.violations) == accused
 
 
+@pytest.mark.parametrize(("half", "accused"), [("", set()), ("/elsewhere/.git\n", {"gitdir"})])
+@pytest.mark.parametrize("is_whole", [False, True])
+async def test_a_file_of_a_worktree_that_git_had_made_and_not_written_accuses_nobody(
+    bare: Ground, half: str, accused: set[str], *, is_whole: bool
+):
+    entry = half_made(bare, is_whole=is_whole)
+    whole = (entry / "gitdir").read_text()
+    (entry / "gitdir").write_text(half)
+
+    def finish() -> None:
+        (entry / "gitdir").write_text(whole)
+        (entry / "commondir").write_text("../..\n")
+        bare.open_gate("go")
+
+    plan = bare.plan(f"echo ready; {bare.waits_at('go')}; {CALM}")
+    seen = await bare.run(plan, meanwhile=finish)
+    assert names(seen.violations) == accused
+
+
 @pytest.mark.parametrize("goes", [True, False], ids=["goes on", "stays"])
 async def test_a_worktree_that_an_engine_just_removes_accuses_nobody(bare: Ground, *, goes: bool):
     """Entries come and go under a lock: what is found half gone is looked at again under it."""

@@ -6,18 +6,12 @@ from pathlib import Path
 import pytest
 
 from engine.errors import DirtyTarget
-from engine.git import (
-    LandingDone,
-    LandPrepared,
-    MergedTrees,
-    Merger,
-    Repo,
-    Wording,
-    land,
-    prepare_carrying,
-    recover_landing,
-    recover_repository,
-)
+from engine.git.carrying import prepare_carrying
+from engine.git.landing import LandingDone, LandPrepared, land, recover_landing
+from engine.git.merge3 import MergedTrees, Merger
+from engine.git.objects import Wording
+from engine.git.recovery import recover_repository
+from engine.git.runner import Repo
 from tests.integration.test_git_landing_killed import start_victim
 from tests.support.landing_target import Target
 

@@ -7,29 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from engine.git import (
-    Base,
-    Composed,
-    LandingStyle,
-    LandRequest,
-    MergedTrees,
-    Merger,
-    Record,
-    Repo,
-    Wording,
-    changed_files,
-    compose,
-    composition,
-    patch_bytes,
-    stack_base,
-)
-from engine.git.stacking import standing_head
+from engine.git import composition
+from engine.git.base import Base
+from engine.git.composition import Composed, LandingStyle, LandRequest, compose
+from engine.git.diff import changed_files, patch_bytes
+from engine.git.merge3 import MergedTrees, Merger
+from engine.git.objects import Wording
+from engine.git.runner import Repo
+from engine.git.stacking import Record, stack_base, standing_head
 from engine.review.diffs import change_diff
 from tests.support.histories import START, Plumbing, Story, story
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
-SEEDS = 400 if os.environ.get("PLAIT_THOROUGH") else 40
+SEEDS = 400 if os.environ.get("PLAIT_THOROUGH") else 24
 FIRST = int(os.environ.get("PLAIT_SEED", "0"))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.git import CheckTree, fill_check_tree, holds
+from engine.git.checktree import CheckTree, fill_check_tree, holds
 from tests.support.git_lab import Lab
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.git import CollectRefused, CollectRequest, Strategy, collect, snapshot
+from engine.git.collection import CollectRefused, CollectRequest, collect
+from engine.git.radar import snapshot
+from engine.git.workspace import Strategy
 from tests.support.git_lab import Lab
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.git import (
+from engine.git.diff import (
     FileChange,
-    Repo,
     changed_files,
     file_patches,
     is_patch_cut,
     merge_base,
     patch_bytes,
 )
+from engine.git.runner import Repo
 from engine.review import diffs as git_diffs
 from tests.support.repositories import RepositoryBuilder
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.git import LandingDone, land, recover_landing, recover_repository
+from engine.git.landing import LandingDone, land, recover_landing
+from engine.git.recovery import recover_repository
 from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
 from tests.support.repositories import snapshot_of

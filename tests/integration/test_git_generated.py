@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.git import CollectRequest, Workspace, examine, remove, restore
+from engine.git.collection import CollectRequest
+from engine.git.removal import examine, remove, restore
+from engine.git.workspace import Workspace
 from tests.support.git_lab import Lab
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 

@@ -12,7 +12,7 @@ import pytest
 from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
-from engine.git import Call, Repo, Where
+from engine.git.runner import Call, Repo, Where
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio

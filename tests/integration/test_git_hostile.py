@@ -15,23 +15,14 @@ from anyio import to_thread
 
 from engine.beneath import remove_tree
 from engine.errors import EngineError
-from engine.git import (
-    CollectRequest,
-    Merger,
-    Workspace,
-    collect,
-    compose,
-    examine,
-    land,
-    prepare_landing,
-    remove,
-    restore,
-)
 from engine.git.checktree import CheckTree, fill_check_tree, holds
-from engine.git.collection import CollectedChange
-from engine.git.composition import Composed, LandRequest
-from engine.git.landing import LandPrepared
+from engine.git.collection import CollectedChange, CollectRequest, collect
+from engine.git.composition import Composed, LandRequest, compose
+from engine.git.landing import LandPrepared, land, prepare_landing
+from engine.git.merge3 import Merger
+from engine.git.removal import examine, remove, restore
 from engine.git.strays import examine_stray
+from engine.git.workspace import Workspace
 from engine.ids import AttemptId, RunId, WorkerId
 from engine.site.artifacts import give_all, keep_artifacts
 from engine.store.layout import Layout

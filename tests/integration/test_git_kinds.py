@@ -6,24 +6,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from engine.git import (
-    CollectRequest,
-    Composed,
-    LandingDone,
-    LandPrepared,
-    LandRequest,
-    Merger,
-    Wording,
-    Workspace,
-    compose,
-    examine,
-    land,
-    prepare_landing,
-    remove,
-    remove_branch,
-    undo_landing,
-)
+from engine.git.collection import CollectRequest
+from engine.git.composition import Composed, LandRequest, compose
+from engine.git.landing import LandingDone, LandPrepared, land, prepare_landing
+from engine.git.merge3 import Merger
 from engine.git.names import RefNames
+from engine.git.objects import Wording
+from engine.git.removal import examine, remove, remove_branch
+from engine.git.undo import undo_landing
+from engine.git.workspace import Workspace
 from tests.support.git_lab import Lab
 from tests.support.kinds import AS_PEOPLE_HAVE_THEM, bare, lacking_blobs
 from tests.support.repositories import RepositoryBuilder, snapshot_of

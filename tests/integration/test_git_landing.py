@@ -7,23 +7,19 @@ import pytest
 from anyio import to_thread
 
 from engine.errors import DirtyTarget, GitFailed, WorkspaceError, WorktreeBusy
-from engine.git import (
-    Composed,
+from engine.git.composition import Composed, LandingStyle, LandRequest, compose
+from engine.git.landing import (
     LandingDone,
     LandingRefused,
-    LandingStyle,
     LandPrepared,
-    LandRequest,
-    MergedTrees,
-    Merger,
     RefusalReason,
-    Wording,
-    compose,
     land,
     prepare_landing,
     recover_landing,
-    undo_landing,
 )
+from engine.git.merge3 import MergedTrees, Merger
+from engine.git.objects import Wording
+from engine.git.undo import undo_landing
 from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
 from tests.support.repositories import RepositoryBuilder, snapshot_of

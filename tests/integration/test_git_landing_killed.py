@@ -13,16 +13,11 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from engine.git import (
-    LandingDone,
-    LandPrepared,
-    Merger,
-    Wording,
-    land,
-    recover_landing,
-    recover_repository,
-    undo_landing,
-)
+from engine.git.landing import LandingDone, LandPrepared, land, recover_landing
+from engine.git.merge3 import Merger
+from engine.git.objects import Wording
+from engine.git.recovery import recover_repository
+from engine.git.undo import undo_landing
 from engine.review.landing import finish_undoing
 from engine.store.codec import to_json
 from engine.store.layout import Layout

@@ -73,5 +73,5 @@ async def test_a_ref_is_where_it_is_however_git_keeps_it(tmp_path: Path):
         built.git("pack-refs", "--all")
     assert await stands_at(lab.repo, "refs/heads/none", None)
     assert await read_ref(lab.repo, "refs/heads/none", first) is None
-    assert lab.repo.cache.tree(first) == built.rev(f"{first}^{{tree}}")
+    assert lab.repo.cache.trees.get(first) == built.rev(f"{first}^{{tree}}")
     assert await touched_paths(lab.repo, first, built.head) == ()

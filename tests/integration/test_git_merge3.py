@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import GitFailed, WorkspaceError
-from engine.git import MergedTrees, Merger, Repo, Sides, is_contained
+from engine.git.merge3 import MergedTrees, Merger, Sides
+from engine.git.removal import is_contained
+from engine.git.runner import Repo
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
 pytestmark = pytest.mark.anyio

@@ -1,8 +1,6 @@
 """What an agent leaves for the user's git to run: it lies there, renamed, and is not run."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,8 @@ from anyio import to_thread
 
 from tests.support.left_behind import WAYS, Ground, set_filter
 from tests.support.needs import need
+from tests.support.shells import Shell
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.anyio
 
 
@@ -97,25 +95,13 @@ def test_a_worktree_can_be_entered_after_a_hostile_attempt(
     if rung != "none":
         need("bubblewrap" if rung == "bwrap" else rung)
     ground = Ground(tmp_path.resolve())
-    state = ground.user.home / "state"
     plan = PLAN.format(script=f'"{SCRIPT.format(program=ground.program)}"')
     plan += f"runtime: {{isolation_strategy: {isolation}}}\n"
     (ground.user.path / "plan.yaml").write_text(plan)
-    env = {**os.environ, "HOME": str(ground.user.home), "XDG_STATE_HOME": str(state)}
-    done = subprocess.run(
-        [sys.executable, "-m", "tui.cli", "run", "plan.yaml", "--headless"],
-        cwd=ground.user.path,
-        env={
-            **env,
-            "PLAIT_SANDBOX": rung,
-            "PYTHONPATH": os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", ""))),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 3, done.stderr
-    tree = next(state.rglob("new")).parent
+    env = {"HOME": str(ground.user.home), "PLAIT_SANDBOX": rung}
+    shell = Shell(ground.user.path, ground.user.home / "state", env)
+    done = shell.plait("run", "plan.yaml", "--headless")
+    assert done.code == 3, done.err
+    tree = next(shell.state.rglob("new")).parent
     assert not ground.use(tree)
     assert not ground.use(tree / "sub")

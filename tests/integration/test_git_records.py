@@ -11,9 +11,10 @@ import pytest
 from anyio import to_thread
 from blockbuster import BlockBuster
 
-from engine.git import Call, Repo, recover_repository
 from engine.git.plumbing.lock import RepositoryLock
 from engine.git.plumbing.process import execute
+from engine.git.recovery import recover_repository
+from engine.git.runner import Call, Repo
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio

@@ -7,17 +7,10 @@ import anyio
 import pytest
 
 from engine.errors import WorkspaceError
-from engine.git import (
-    CollectRequest,
-    Merger,
-    Strategy,
-    Workspace,
-    drop_missing,
-    examine,
-    remove,
-    remove_branch,
-    restore,
-)
+from engine.git.collection import CollectRequest
+from engine.git.merge3 import Merger
+from engine.git.removal import drop_missing, examine, remove, remove_branch, restore
+from engine.git.workspace import Strategy, Workspace
 from tests.support.git_lab import Lab
 from tests.support.repositories import snapshot_of
 

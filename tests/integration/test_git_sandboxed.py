@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
-from engine.git import CollectRequest, Workspace, snapshot
+from engine.git.collection import CollectRequest
+from engine.git.radar import snapshot
+from engine.git.workspace import Workspace
 from tests.support.git_lab import Lab
 from tests.support.repositories import snapshot_of
 

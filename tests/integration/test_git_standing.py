@@ -12,18 +12,12 @@ import psutil
 import pytest
 from anyio import to_thread
 
-from engine.git import (
-    LandingDone,
-    LandPrepared,
-    Merger,
-    Repo,
-    compose,
-    land,
-    prepare_landing,
-    read_blobs,
-)
-from engine.git.composition import Composed
+from engine.git.composition import Composed, compose
+from engine.git.landing import LandingDone, LandPrepared, land, prepare_landing
+from engine.git.merge3 import Merger
+from engine.git.objects import read_blobs
 from engine.git.plumbing import standing
+from engine.git.runner import Repo
 from tests.support.git_lab import Lab
 from tests.support.landing_target import Target
 from tests.support.repositories import RepositoryBuilder

@@ -10,9 +10,11 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from engine.git import CollectRequest, examine
-from engine.git.collection import CollectedChange
+from engine.errors import GitFailed
+from engine.git.collection import CollectedChange, CollectRequest
 from engine.git.conversion import flattened
+from engine.git.inside import InsideGit, Source, outside
+from engine.git.removal import examine
 from tests.support.git_lab import Lab
 from tests.support.kinds import submodule
 from tests.support.repositories import RepositoryBuilder
@@ -344,3 +346,20 @@ def test_attribute_files_are_said_at_the_top_as_git_reads_them():
         '"a/b\\\\*/**/sp ace" ident\n'
         '"a/b\\\\*/**/q\\"t" text\n'
     )
+
+
+async def test_a_git_that_is_killed_leaves_no_lock_to_the_next(tmp_path: Path):
+    lab = await Lab.open(tmp_path)
+    space = await lab.prepare()
+    folder = Path(space.collect_dir, "git")
+    site = Source(worktree=space.path, agent_git=space.git_dir or "", folder=folder)
+    async with InsideGit.opened(lab.repo, site, outside) as git:
+        dying = ("-c", "alias.die=!touch $GIT_DIR/index.lock; kill -9 $$", "die")
+        with pytest.raises(GitFailed) as died:
+            await git(*dying)
+        assert died.value.exit_code == 128 + 9
+        await git("read-tree", "--reset", space.base)
+
+        await anyio.Path(folder, "index.lock").touch()  # the control: one that may be at work
+        with pytest.raises(GitFailed, match=r"index\.lock"):
+            await git("read-tree", "--reset", space.base)

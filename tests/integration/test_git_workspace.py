@@ -9,19 +9,13 @@ import pytest
 from anyio import to_thread
 
 from engine.errors import BranchTaken, GitFailed, WorkspaceError
-from engine.git import (
-    Call,
-    Merger,
-    Record,
-    StackConflict,
-    Strategy,
-    Wording,
-    Workspace,
-    check_prefix,
-    check_space,
-    resolve_base,
-    stack_base,
-)
+from engine.git.base import resolve_base
+from engine.git.merge3 import Merger
+from engine.git.names import check_prefix
+from engine.git.objects import Wording
+from engine.git.runner import Call
+from engine.git.stacking import Record, StackConflict, stack_base
+from engine.git.workspace import Strategy, Workspace, check_space
 from engine.review.change import measured
 from engine.site.artifacts import Artifacts
 from tests.support.git_lab import Lab

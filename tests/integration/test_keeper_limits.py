@@ -22,6 +22,7 @@ from engine.keeper.sampler import Excess
 from engine.limits import Dimension, Limits
 from engine.phases import StopCause
 from engine.sandbox.profile import Cgroup, Profile
+from tests.support.needs import DELEGATED
 from tests.support.processes import (
     attempt,
     kill_all,
@@ -116,6 +117,23 @@ async def test_a_frozen_attempt_and_a_held_clock_do_not_use_up_time(
     assert end.wall_s >= 1.0
     assert end.limit is not None
     assert end.limit.seen < 0.9
+
+
+@pytest.mark.parametrize("is_at_work", [True, False])
+async def test_work_while_a_human_is_awaited_uses_up_time(
+    host: LocalHost, tmp_path: Path, *, is_at_work: bool
+) -> None:
+    code = "while 1: pass" if is_at_work else "import time; time.sleep(600)"
+    spec = python(tmp_path, code, limits=Limits(time_seconds=0.5))
+    await host.start(spec)
+    await host.hold_clock(spec.attempt, held=True)
+    if not is_at_work:
+        await anyio.sleep(1.5)
+        assert await marked(spec) != set()
+        await host.cancel(spec.attempt, StopCause.USER)
+    with anyio.fail_after(30):
+        _, end = await read_all(host, spec.attempt)
+    assert end.cause is (StopCause.TIMEOUT if is_at_work else StopCause.USER)
 
 
 async def test_a_frozen_tree_does_nothing_and_goes_on_later(
@@ -282,7 +300,7 @@ class Groups:
             for name, value in limits.items():
                 (path / f"{controller}.{name}").write_text(str(value))
         except OSError:
-            pytest.skip(f"this user may make no cgroup that limits {controller}")
+            pytest.skip(f"this user may make no cgroup that limits {controller} {DELEGATED}")
         return Cgroup(version=1, controllers=(controller,), path=str(path))
 
     def make_unified(self) -> Cgroup:
@@ -292,7 +310,7 @@ class Groups:
             path = roots[0] / f"plait-test-{os.getpid()}"
             path.mkdir()
         except (IndexError, OSError):
-            pytest.skip("this user may not make a cgroup of version 2")
+            pytest.skip(f"this user may not make a cgroup of version 2 {DELEGATED}")
         self._made.append(path)
         return Cgroup(version=2, controllers=(), path=str(path))
 

@@ -184,8 +184,8 @@ async def test_a_workspace_that_is_whole_too_late_goes_too(
     asked, stopped = anyio.Event(), anyio.Event()
     report_for = Shelter.report_for
 
-    async def late(shelter: Shelter, state: Any, job: Any) -> Any:
-        found = await report_for(shelter, state, job)
+    async def late(shelter: Shelter, job: Any) -> Any:
+        found = await report_for(shelter, job)
         assert len(await anyio.to_thread.run_sync(bench.worktrees)) == 1
         asked.set()
         with anyio.CancelScope(shield=True):

@@ -9,6 +9,7 @@ import pytest
 
 from engine.agents.logins import identity_of_login
 from engine.ids import AttemptId, RunId, WorkerId
+from engine.messages import commands as c
 from engine.messages.results import LoginUse, Outcome
 from engine.phases import Phase, StopCause
 from engine.plan.model import AgentChoice
@@ -146,6 +147,22 @@ async def test_a_limit_that_one_run_meets_holds_the_workers_of_another(place: Pl
         for run in (one, two):
             assert (await run.wait()).outcome is Outcome.SUCCESS
     assert time.time() >= until
+
+
+@pytest.mark.parametrize("said", [{"until": 1e15}, {"delay_s": 10**12}])
+async def test_no_agent_holds_a_login_for_longer_than_a_month(place: Place, said: Any) -> None:
+    limited = [{"rate_limit": {**said, "ends": True}}]
+    agent = scripted(attempts={"1": limited, "2": [{"result": "done"}]})
+    async with place.engine() as engine:
+        run = await engine.start(place.manifest({"name": "work", "agent": agent, "merge": "none"}))
+        held = await wait_worker(
+            engine, run, "work/worker_1", lambda w: w.phase is Phase.BACKING_OFF
+        )
+        month = time.time() + 31 * 24 * 3600
+        assert held.retry_at == held.rate_limited_until
+        assert month - 60 < (held.retry_at or 0) <= month
+        await engine.command(c.RetryWorker(worker="work/worker_1", run=run.id))
+        assert (await run.wait()).outcome is Outcome.SUCCESS
 
 
 def spender(place: Place, **budget: Any) -> dict[str, Any]:

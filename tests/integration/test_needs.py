@@ -54,6 +54,12 @@ def test_on_ci_the_same_skip_is_a_failure(tmp_path: Path):
     assert "PLAIT_CI=1 forbids it: bubblewrap is not installed" in done.stdout
 
 
+def test_a_skip_that_does_not_say_how_to_get_what_lacks_is_red(tmp_path: Path):
+    done = run_bare(tmp_path, '@pytest.mark.skip("no fence here")')
+    assert done.returncode == 1, done.stdout
+    assert "does not end with how to get it, in brackets: no fence here" in done.stdout
+
+
 def test_a_misspelt_need_is_an_error():
     with pytest.raises(KeyError, match="bubblewarp"):
         need("bubblewarp")

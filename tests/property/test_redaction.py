@@ -169,6 +169,7 @@ def test_variables_that_were_passed_on_or_are_called_secret_are_known():
         "SHORT": "1",
         "OTHER": "123456789",
         "SSH_AUTH_SOCK": "/tmp/ssh-x/agent",  # noqa: S108 - a path of no file
+        "PWD": "/home/me/project",
     }
     assert set(secret_values(environ, ["PASSED*", "SHORT"])) == {"MY_TOKEN", "PASSED_ON"}
 

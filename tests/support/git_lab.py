@@ -6,16 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from engine.git import (
-    CollectedChange,
-    CollectRequest,
-    Repo,
-    Workspace,
-    WorkspaceRequest,
-    collect,
-    prepare,
-    resolve_base,
-)
+from engine.git.base import resolve_base
+from engine.git.collection import CollectedChange, CollectRequest, collect
+from engine.git.runner import Repo
+from engine.git.workspace import Workspace, WorkspaceRequest, prepare
 from engine.ids import AttemptId
 from tests.support.repositories import RepositoryBuilder
 

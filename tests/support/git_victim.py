@@ -16,7 +16,8 @@ from pathlib import Path
 
 import anyio
 
-from engine.git import LandPrepared, Repo, land
+from engine.git.landing import LandPrepared, land
+from engine.git.runner import Repo
 from tests.support.git_lab import Lab
 from tests.support.repositories import RepositoryBuilder, plain_environment
 

@@ -6,16 +6,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from engine.git import (
-    Composed,
-    LandingStyle,
-    LandPrepared,
-    LandRequest,
-    Merger,
-    Repo,
-    compose,
-    prepare_landing,
-)
+from engine.git.composition import Composed, LandingStyle, LandRequest, compose
+from engine.git.landing import LandPrepared, prepare_landing
+from engine.git.merge3 import Merger
+from engine.git.runner import Repo
 from tests.support.repositories import RepositoryBuilder
 
 THEIRS: dict[str, str | bytes | None] = {

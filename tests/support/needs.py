@@ -26,6 +26,11 @@ from engine.system import IS_PORTABLE
 NOT_TO_BE_HAD = frozenset({"overlay", "systemd"})
 """What CI does without: Debian 12 has bubblewrap 0.8 (layers need 0.11), a container no systemd."""
 
+WITH_OWN_MOUNTS = ("unshare", "--mount", *(() if os.getuid() == 0 else ("--map-root-user",)))
+"""Before a command that may mount what it likes; root needs no user namespace for it."""
+
+DELEGATED = "(run it as root, or where a cgroup is delegated to you: `plait doctor` says how)"
+
 
 @functools.cache
 def machine() -> MachineSupport:
@@ -73,8 +78,8 @@ def _program(name: str, package: str = "") -> Callable[[], str]:
 def _mechanism(mechanism: Mechanism) -> Callable[[], str]:
     def check() -> str:
         finding = machine().finding(mechanism)
-        fix = finding.fix.rstrip(".")
-        return "" if finding.works else f"{finding.reason}{f' ({fix})' if fix else ''}"
+        fix = finding.fix.rstrip(".") or "`plait doctor` says more"
+        return "" if finding.works else f"{finding.reason} ({fix})"
 
     return check
 
@@ -93,7 +98,7 @@ def _overlay() -> str:
 def _cgroup(controller: str) -> Callable[[], str]:
     def check() -> str:
         has = any(controller in place.controllers for place in machine().hierarchies)
-        return "" if has else f"this user may make no cgroup that limits {controller}"
+        return "" if has else f"this user may make no cgroup that limits {controller} {DELEGATED}"
 
     return check
 
@@ -119,12 +124,14 @@ def _root() -> str:
 def _small_disk() -> str:
     """Whether a process may mount a file system of its own, in a mount namespace of its own."""
     script = "mount -t tmpfs -o size=2m plait-needs /mnt || mount -t tmpfs plait-needs /tmp"
-    argv = ["unshare", "--mount", "--map-root-user", "sh", "-c", script]
+    argv = [*WITH_OWN_MOUNTS, "sh", "-c", script]
     try:
         done = subprocess.run(argv, capture_output=True, check=False)
     except OSError:
         return "unshare is not installed (apt install util-linux)"
-    return "" if done.returncode == 0 else "this user may not mount a file system of its own"
+    if done.returncode == 0:
+        return ""
+    return "this user may not mount a file system of its own (run it as root, in a container)"
 
 
 @functools.cache
@@ -142,7 +149,8 @@ def _second_file_system() -> str:
 def _known_characters() -> str:
     if unidata_version == "14.0.0":
         return ""
-    return f"Python {sys.version_info.major}.{sys.version_info.minor} knows other characters"
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"Python {version} knows other characters (run it with 3.11)"
 
 
 _CHECKS: Mapping[str, Callable[[], str]] = {

@@ -21,7 +21,7 @@ AGENT_SIDE = "runs inside the agent's sandbox, as the agent"
 
 ALLOWED = {
     "engine/agents/script_player.py": AGENT_SIDE,
-    "engine/api/redacting.py": SCRATCH,
+    "engine/api/exporting.py": SCRATCH,
     "engine/git/arrivals.py": GIT_DIR,
     "engine/git/checkout.py": "the user's own checkout, where git itself writes",
     "engine/git/embedded.py": ENGINE_STATE,
@@ -47,7 +47,6 @@ ALLOWED = {
     "engine/sandbox/trials.py": PROBE,
     "engine/spec/reference.py": TRUSTED,
     "engine/store/sqlite/database.py": ENGINE_STATE,
-    "engine/work/asking.py": ENGINE_STATE,
     "engine/work/checking.py": ENGINE_STATE,
     "engine/review/comparing.py": ENGINE_STATE,
     "engine/review/moments.py": ENGINE_STATE,

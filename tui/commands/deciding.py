@@ -4,7 +4,15 @@ import argparse
 from functools import partial
 from typing import Any
 
-from engine.api import EnginePort, LandingEnd, LandingOrder, land_batch, land_queue, reach
+from engine.api import (
+    EnginePort,
+    LandingEnd,
+    LandingOrder,
+    land_batch,
+    land_queue,
+    landing_end,
+    reach,
+)
 from engine.errors import WorkspaceError
 from engine.ids import WorkerId, meant
 from engine.messages import commands as c
@@ -115,7 +123,9 @@ async def _land_all(args: argparse.Namespace) -> int:
         queue = land_batch if args.batch and not args.despite_check else land_queue
         ends = [LandingEnd(worker=worker, reason=_CUT) for worker in workers if worker in cut]
         ends = [end for end in ends if _told(end, run, args)]
-        ends += [end async for end in queue(port, commands) if _told(end, run, args)]
+        async for end in queue(port, commands):
+            whole = await _taken_up(args.repo, run, end)
+            ends += [whole] if _told(whole, run, args) else []
         if args.json:
             put_json(_json(ends, args))
         if not has_lived:
@@ -125,6 +135,17 @@ async def _land_all(args: argparse.Namespace) -> int:
     if any(end.is_changed for end in ends):
         return EXIT_USAGE
     return EXIT_FAILED if any(not (end.is_landed or end.conflicts) for end in ends) else EXIT_WAITS
+
+
+async def _taken_up(repo: str, run: str, end: LandingEnd) -> LandingEnd:
+    """Return the end of a landing, from the engine that goes on with it where one was lost."""
+    while end.lost_at is not None:
+        async with reach(repo) as (port, has_lived):
+            await port.ask(ResumeRun(run))
+            end = await landing_end(port, run, end.worker, after_seq=end.lost_at)
+            if not has_lived:
+                await port.ask(WaitIdle())
+    return end
 
 
 async def _unread(port: EnginePort, args: argparse.Namespace, run: str) -> set[str]:

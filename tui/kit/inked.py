@@ -40,13 +40,6 @@ class Inked(Widget):
             self.target = target
             self.times = times
 
-    class Wheeled(Message):
-        """The wheel was turned: so many rows, downwards positive."""
-
-        def __init__(self, rows: int) -> None:
-            super().__init__()
-            self.rows = rows
-
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self._strips: dict[int, Strip] = {}
@@ -111,14 +104,6 @@ class Inked(Widget):
         """Tell which zone was clicked."""
         if target := zone_at(self.zones, event.x, event.y):
             self.post_message(self.Clicked(target, event.chain))
-
-    def on_mouse_scroll_down(self) -> None:
-        """Tell that the wheel went three rows down."""
-        self.post_message(self.Wheeled(3))
-
-    def on_mouse_scroll_up(self) -> None:
-        """Tell that the wheel went three rows up."""
-        self.post_message(self.Wheeled(-3))
 
 
 def zone_at(zones: Sequence[Zone], x: int, y: int) -> str:

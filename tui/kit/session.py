@@ -1,4 +1,4 @@
-"""What all screens share: the engine's bridge, what is chosen and marked, keys, colours, undo."""
+"""Share between screens: the engine's bridge, what is chosen and marked, keys, colours, undo."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,17 +24,17 @@ _GRACE_S = 2.0
 
 
 class Player(Protocol):
-    """What plays a run of the past again."""
+    """Play a run of the past again."""
 
     speed: float
 
     @property
     def begin(self) -> float:
-        """When it began, in wall-clock seconds of then."""
+        """Return when it began, in wall-clock seconds of then."""
 
     @property
     def end(self) -> float:
-        """When the last thing happened in it."""
+        """Return when the last thing happened in it."""
 
     @property
     def is_playing(self) -> bool:
@@ -202,7 +202,7 @@ class Session:
         return step_of(run, worker) if run and worker else None
 
     def live(self) -> int:
-        """How many workers live, in all runs."""
+        """Return how many workers live, in all runs."""
         return sum(worker.is_live for run in self.view.runs for worker in run.workers)
 
     def scene(self) -> Scene:
@@ -250,7 +250,7 @@ class Session:
         return None
 
     def inbox(self) -> list[WorkerView]:
-        """Who waits for a human, those put off last."""
+        """Return who waits for a human, those put off last."""
         run = self.run
         waiting = bands_of(run)[Band.NEEDS_YOU] if run else []
         return sorted(waiting, key=lambda worker: worker.worker in self.put_off)
@@ -268,7 +268,7 @@ def identity_of(worker: WorkerView, result: str = "") -> Seen:
 
 
 def _played(player: Player) -> Banner:
-    """Where a replay stands: how far, how fast, or that it holds."""
+    """Return how far a replay is, how fast it goes, or that it holds."""
     at, whole = player.now() - player.begin, player.end - player.begin
     pace = "playing" if player.speed == 1 else f"{player.speed:g} times as fast"
     pace = pace if player.is_playing else "held"

@@ -18,12 +18,17 @@ T = TypeVar("T", bound=Sized)
 
 
 class AnswerCache:
-    """The latest answers of one repository."""
+    """The latest answers of one repository.
+
+    Attributes:
+        trees: The tree of each commit, by its id, as far as they are known.
+        parents: The parents of each commit, by its id, likewise.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Sized] = {}
-        self._trees: dict[str, str] = {}
-        self._parents: dict[str, tuple[str, ...]] = {}
+        self.trees: dict[str, str] = {}
+        self.parents: dict[str, tuple[str, ...]] = {}
 
     async def of(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer that is known, or the one that asking gives."""
@@ -47,21 +52,13 @@ class AnswerCache:
     def learn_commit(self, commit: str, tree: str, parents: Sequence[str]) -> None:
         """A commit, by its id, has this tree and these parents."""
         self.learn_tree(commit, tree)
-        self._parents[commit] = tuple(parents)
-        _shorten(self._parents, _COMMITS)
+        self.parents[commit] = tuple(parents)
+        _shorten(self.parents, _COMMITS)
 
     def learn_tree(self, commit: str, tree: str) -> None:
         """A commit, by its id, has this tree."""
-        self._trees[commit] = tree
-        _shorten(self._trees, _COMMITS)
-
-    def tree(self, commit: str) -> str | None:
-        """The tree of a commit, by its id, where it is known."""
-        return self._trees.get(commit)
-
-    def parents(self, commit: str) -> tuple[str, ...] | None:
-        """The parents of a commit, by its id, where they are known."""
-        return self._parents.get(commit)
+        self.trees[commit] = tree
+        _shorten(self.trees, _COMMITS)
 
 
 def _shorten(known: dict[K, T], most: int) -> None:

@@ -12,7 +12,7 @@ from typing import Self
 
 from engine.errors import StoreError
 from engine.store.sqlite.database import Database, Schema, numbered
-from engine.store.store import Entry
+from engine.store.store import JournalEntry
 
 STANDING = "kind IN ('RunStarted', 'RunWaiting', 'RunFinished')"
 """The events that tell how a run stands."""
@@ -116,16 +116,16 @@ class RunStore:
             )
         return list(range(next_event, next_event + len(events)))
 
-    def facts(self) -> Iterator[Entry]:
+    def facts(self) -> Iterator[JournalEntry]:
         """Yield every fact, in order."""
         return self._entries("SELECT * FROM fact WHERE seq > ? ORDER BY seq LIMIT ?", 0)
 
-    def events(self, after: int = 0) -> Iterator[Entry]:
+    def events(self, after: int = 0) -> Iterator[JournalEntry]:
         """Yield every event behind number `after`, in order."""
         return self._entries("SELECT * FROM event WHERE seq > ? ORDER BY seq LIMIT ?", after)
 
-    def _entries(self, query: str, after: int) -> Iterator[Entry]:
-        return map(Entry._make, self._database.paged(query, after=after))
+    def _entries(self, query: str, after: int) -> Iterator[JournalEntry]:
+        return map(JournalEntry._make, self._database.paged(query, after=after))
 
     def copy(self, path: Path, kept: Mapping[str, str]) -> None:
         """Write a copy and some named texts into one file; nothing lies there yet.

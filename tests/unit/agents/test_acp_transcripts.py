@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.agents.acp_stream import AcpStream
+from engine.agents.acp import AcpStream
 from engine.agents.agent_events import (
     AgentEvent,
     Asked,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine.agents.acp_stream import AcpStream
+from engine.agents.acp import AcpStream
 from engine.agents.agent_events import AgentEvent, Asked, Heard
-from engine.agents.claude_stream import ClaudeStream
+from engine.agents.claude import ClaudeStream
 from engine.agents.contract import LaunchRequest
 from engine.agents.own_stream import OwnStream
 from engine.agents.permitting import verdict_of

@@ -492,3 +492,20 @@ def test_a_run_that_is_stopped_does_not_land_unless_its_target_moves_already(
     told.feed(f.RunStopRequested(at=told.at, stops_landings=stops_landings))
     assert told.phase("a1") is (Phase.REVIEWING if stops_landings else Phase.LANDING)
     assert told.phase("a2") is Phase.LANDING
+
+
+@pytest.mark.parametrize(
+    ("path", "made", "expected"),
+    [("/w/attempt_3", 0, 3), ("/w", 0, 1), ("/w/attempt_3", 2, 2), ("far:9", 1, 1)],
+)
+def test_a_workspace_is_known_by_the_attempt_it_was_made_for(path: str, made: int, expected: int):
+    told = at_phase(Phase.PREPARING)
+    told.feed(f.WorkspaceReady(worker=A, attempt=1, workspace=path, prompt="p", made=made))
+    assert told.worker("a").begun.made == expected
+
+
+def test_a_workspace_elsewhere_is_no_tree_of_this_machine():
+    told = at_phase(Phase.PREPARING)
+    told.feed(f.WorkspaceReady(worker=A, attempt=1, workspace="/w", prompt="p", made=1, site="far"))
+    begun = told.worker("a").begun
+    assert (begun.workspace, begun.site, begun.tree) == ("/w", "far", None)

@@ -1,6 +1,9 @@
 """What resolving a conflict and checking again come to: facts in, effects and events out."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from engine.core import effects as e
 from engine.core import facts as f
@@ -11,7 +14,7 @@ from engine.messages.events import CheckFinished, ReviewWanted
 from engine.messages.results import Badge, Change, CheckResult
 from engine.phases import Phase
 from engine.policies import Policy, PolicyKind
-from tests.support.core_runs import a_run, who
+from tests.support.core_runs import CHANGE, a_run, who
 from tests.support.plans import a_step
 
 
@@ -26,7 +29,7 @@ def test_a_landing_is_told_what_its_resolution_was_made_against():
     told.tell(f.ConflictsFound, "a", paths=("x",))
     told.tell(f.Resolved, "a", tree="t", onto="c")
     (land,) = told.acts
-    assert isinstance(land, e.Land)
+    assert isinstance(land, e.PerformLanding)
     assert land.resolution == ResolvedTree(tree="t", onto="c")
 
 
@@ -71,7 +74,7 @@ def test_a_composite_stands_among_the_candidates_and_can_be_chosen_and_landed():
     told.feed(f.Chosen(worker=composite, attempt=1))
     assert [told.phase("a1"), told.phase("a2")] == [Phase.DISCARDED, Phase.DISCARDED]
     told.feed(f.Approved(worker=composite, attempt=1))
-    (land,) = [act for act in told.acts if isinstance(act, e.Land)]
+    (land,) = [act for act in told.acts if isinstance(act, e.PerformLanding)]
     assert (land.worker, land.attempt) == (composite, 1)
 
 
@@ -102,7 +105,7 @@ def test_a_resolution_whose_check_failed_is_decided_anew_and_not_landed_again():
     assert told.phase("a") is Phase.REVIEWING
     told.tell(f.Approved, "a")
     (land,) = told.acts
-    assert isinstance(land, e.Land)
+    assert isinstance(land, e.PerformLanding)
     assert land.resolution is None
 
 
@@ -152,3 +155,39 @@ def test_hunks_left_out_too_late_or_before_a_retry_change_nothing_more():
     told.tell(f.RetryRequested, "a")
     w = told.worker("a")
     assert (w.review.whole, w.review.left_out, w.review.is_check_stale) == (None, (), False)
+
+
+LESS = replace(CHANGE, head="l", tree="l")
+
+
+@pytest.mark.parametrize(
+    ("fact", "more"),
+    [
+        (f.LandRefused, {"reason": "dirty"}),
+        (f.CheckFailed, {"check": failed("t")}),
+        (f.LandingUndone, {"target": "main", "new": "1"}),
+    ],
+)
+@pytest.mark.parametrize("hunks", [("k",), ()])
+def test_a_change_that_a_human_took_in_hand_lands_only_by_a_human(
+    fact: type[Any], more: dict[str, Any], hunks: tuple[str, ...]
+):
+    told = a_run(a_step("a"), auto_merge=True)
+    told.does("a")
+    if fact is f.LandingUndone:
+        told.landed("a")
+    told.tell(fact, "a", **more)
+    told.tell(f.HunksLeftOut, "a", change=LESS, hunks=hunks)
+    assert told.phase("a") is Phase.REVIEWING
+    told.tell(f.Approved, "a")
+    told.landed("a")
+    assert told.phase("a") is Phase.LANDED
+    assert not told.worker("a").landing.is_undone
+
+
+def test_a_candidate_without_some_hunks_lands_by_itself_once_it_is_chosen():
+    told = a_run(a_step("a", 2), auto_merge=True)
+    told.does("a1", "a2")
+    told.tell(f.HunksLeftOut, "a2", change=LESS, hunks=("k",))
+    told.tell(f.Chosen, "a2")
+    assert told.phase("a2") is Phase.LANDING

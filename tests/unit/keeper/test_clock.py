@@ -41,6 +41,17 @@ def test_a_restart_counts_from_now_and_keeps_its_holders(time: Time) -> None:
     assert (watch.wall_s, watch.held_s, watch.active_s) == (2, 2, 0)
 
 
+def test_work_counts_although_somebody_holds_it(time: Time) -> None:
+    watch = Stopwatch()
+    watch.hold("human")
+    time.now += 5
+    watch.count(2)
+    watch.count(-1)
+    assert (watch.active_s, watch.held_s) == (2, 5)
+    watch.restart()
+    assert watch.active_s == 0
+
+
 def test_it_goes_on_when_the_last_holder_lets_go(time: Time) -> None:
     watch = Stopwatch()
     watch.hold("pause")

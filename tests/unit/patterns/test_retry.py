@@ -13,6 +13,7 @@ from engine.patterns import (
     with_retry,
     with_timeout,
 )
+from engine.patterns.retry import wait_s
 
 pytestmark = pytest.mark.anyio
 
@@ -80,13 +81,13 @@ async def test_a_wait_holds_no_place():
     ],
 )
 def test_the_wait_grows_as_it_is_called(backoff: Backoff, delays: list[float]):
-    grown = [backoff.delay(n, base_s=1, max_s=10, jitter=0) for n in range(1, 6)]
+    grown = [wait_s(backoff, n, base_s=1, max_s=10, jitter=0) for n in range(1, 6)]
     assert grown == delays
-    assert backoff.delay(10**6, base_s=1, max_s=10**9, jitter=0) <= 10**9
+    assert wait_s(backoff, 10**6, base_s=1, max_s=10**9, jitter=0) <= 10**9
 
 
 def test_jitter_varies_the_wait_within_its_share():
-    delays = {Backoff.FIXED.delay(1, base_s=10, max_s=60, jitter=0.2) for _ in range(200)}
+    delays = {wait_s(Backoff.FIXED, 1, base_s=10, max_s=60, jitter=0.2) for _ in range(200)}
     assert len(delays) > 100
     assert 8 <= min(delays) < 9
     assert 11 < max(delays) <= 12

@@ -9,9 +9,10 @@ from typing import cast
 
 import pytest
 
-from engine.core.state import Begun, RunState, initial_state
+from engine.core.state import Begun, initial_state
 from engine.ids import RunId, WorkerId
 from engine.phases import Phase
+from engine.plan.model import Runtime
 from engine.proof import looking
 from engine.proof.looking import Known, Sight, TreeAnswer, TreeQuestion
 from engine.proof.resting import RestingTrees
@@ -30,8 +31,8 @@ class Fence:
 
     is_open = True
 
-    def may_write(self, state: RunState, path: Path) -> bool:
-        del state, path
+    def may_write(self, runtime: Runtime, path: Path) -> bool:
+        del runtime, path
         return self.is_open
 
 

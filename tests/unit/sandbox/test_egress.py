@@ -20,7 +20,7 @@ def own_address() -> str:
         try:
             probe.connect(("192.0.2.1", 9))  # nothing is sent
         except OSError:
-            pytest.skip("this machine has no address but the loopback")
+            pytest.skip("this machine has no address but the loopback (connect it to a network)")
         return str(probe.getsockname()[0])
 
 

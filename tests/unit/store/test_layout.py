@@ -24,8 +24,6 @@ def test_everything_has_its_place(tmp_path: Path):
     assert layout.home(RUN, WORKER) == below / "runs/a1b2/implement/worker_2/home"
     folder = below / "runs/a1b2/implement/worker_2/attempt_3"
     assert layout.recording(ATTEMPT) == folder / "recording"
-    assert layout.keeper_json(ATTEMPT) == folder / "keeper.json"
-    assert layout.exit_json(ATTEMPT) == folder / "exit.json"
     assert layout.git(ATTEMPT) == folder / "git"
     assert layout.attempt(ATTEMPT) == layout.runs / ATTEMPT.path
     assert layout.trash == below / "trash"

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess  # noqa: TID251  real shells judge their own language
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,44 +36,86 @@ def ran(*argv: str | Path, cwd: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-def in_bash(file: Path, *words: str) -> list[str]:
-    """What bash completes of the last word."""
-    line = " ".join(f"'{word}'" for word in ("plait", *words))
-    ask = f'. "$1"; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _plait; echo "${{COMPREPLY[*]}}"'
-    return " ".join(ran("bash", "-c", ask, "bash", file, cwd=file.parent)).split()
+def quoted(*words: str) -> str:
+    return " ".join(f"'{word}'" for word in ("plait", *words))
+
+
+def answers(lines: list[str]) -> Iterator[list[str]]:
+    """What a shell said to each of many questions, with a line of `=` behind each answer."""
+    answer: list[str] = []
+    for line in lines:
+        if line == "=":
+            yield answer
+            answer = []
+        else:
+            answer.append(line)
+
+
+def every_option(*, are_long: bool = False) -> list[set[str]]:
+    wanted = "--" if are_long else "-"
+    return [
+        {flag for word in command.options for flag in word.flags if flag.startswith(wanted)}
+        for command in ALL
+    ]
 
 
 def test_bash_completes_commands_options_values_and_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     file = script("bash", tmp_path, capsys)
-    assert in_bash(file, "re") == [name for name in COMMANDS if name.startswith("re")]
-    assert in_bash(file, "land", "--ba") == ["--batch"]
-    assert in_bash(file, "run", "--on-question", "d") == ["deny"]
-    assert in_bash(file, "completions", "z") == ["zsh"]
     (tmp_path / "plan.yaml").touch()
-    assert in_bash(file, "validate", "pla") == ["plan.yaml"]
-    for command in ALL:
-        flags = {flag for word in command.options for flag in word.flags}
-        assert set(in_bash(file, command.name, "-")) == flags
+
+    def asked(*lines: tuple[str, ...]) -> list[list[str]]:
+        questions = [
+            f"COMP_WORDS=({quoted(*words)}); COMP_CWORD={len(words)}; _plait; "
+            'echo "${COMPREPLY[*]}"; echo ='
+            for words in lines
+        ]
+        ask = "\n".join(['. "$1"', *questions])
+        said = ran("bash", "-c", ask, "bash", file, cwd=tmp_path)
+        return [" ".join(answer).split() for answer in answers(said)]
+
+    assert asked(
+        ("re",),
+        ("land", "--ba"),
+        ("run", "--on-question", "d"),
+        ("completions", "z"),
+        ("validate", "pla"),
+    ) == [
+        [name for name in COMMANDS if name.startswith("re")],
+        ["--batch"],
+        ["deny"],
+        ["zsh"],
+        ["plan.yaml"],
+    ]
+    assert [set(said) for said in asked(*((each.name, "-") for each in ALL))] == every_option()
 
 
-def test_fish_completes_commands_options_and_values(
+_A_WORKER = """function plait; echo ' "worker": "port/worker_1",'; end"""  # it is asked each time
+
+
+def test_fish_completes_commands_options_values_and_workers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     file = script("fish", tmp_path, capsys)
 
-    def asked(line: str) -> set[str]:
-        command = f"source {str(file)!r}; complete -C {line!r}"
-        return {row.split("\t")[0] for row in ran("fish", "-N", "-c", command, cwd=tmp_path)}
+    def asked(*lines: str) -> list[set[str]]:
+        questions = [f"complete -C {line!r}; echo =" for line in lines]
+        command = "\n".join([f"source {str(file)!r}", _A_WORKER, *questions])
+        said = ran("fish", "-N", "-c", command, cwd=tmp_path)
+        return [{row.split("\t")[0] for row in answer} for answer in answers(said)]
 
-    assert asked("plait re") >= {name for name in COMMANDS if name.startswith("re")}
-    assert asked("plait land --ba") == {"--batch"}
-    assert asked("plait run --on-question d") == {"deny"}
-    assert asked("plait completions ") == set(SHELLS)
-    for command in ALL:
-        flags = {f for word in command.options for f in word.flags if f.startswith("--")}
-        assert asked(f"plait {command.name} --") == flags
+    commands, workers, *words = asked(
+        "plait re",
+        "plait land p",
+        "plait land --ba",
+        "plait run --on-question d",
+        "plait completions ",
+    )
+    assert commands >= {name for name in COMMANDS if name.startswith("re")}
+    assert workers >= {"port/worker_1"}
+    assert words == [{"--batch"}, {"deny"}, set(SHELLS)]
+    assert asked(*(f"plait {each.name} --" for each in ALL)) == every_option(are_long=True)
 
 
 def test_zsh_completes_commands_options_and_values(
@@ -85,18 +128,21 @@ def test_zsh_completes_commands_options_and_values(
         "_arguments() { print -l -- $@ };"
     )
 
-    def asked(*words: str) -> list[str]:
-        line = " ".join(f"'{word}'" for word in ("plait", *words))
-        ask = f'{stubs} . "$1"; words=({line}); CURRENT={len(words) + 1}; _plait'
-        return ran("zsh", "-f", "-c", ask, "zsh", file, cwd=tmp_path)
+    def asked(*lines: tuple[str, ...]) -> list[list[str]]:
+        questions = [
+            f"words=({quoted(*words)}); CURRENT={len(words) + 1}; _plait; print ="
+            for words in lines
+        ]
+        ask = "\n".join([f'{stubs} . "$1"', *questions])
+        return list(answers(ran("zsh", "-f", "-c", ask, "zsh", file, cwd=tmp_path)))
 
-    assert [row.partition(":")[0] for row in asked("")] == list(COMMANDS)
-    for command in ALL:
-        flags = {flag for word in command.options for flag in word.flags}
-        rows = asked(command.name, "-")
-        assert {found[1] for row in rows if (found := re.match(r"\*(-[\w-]+)\[", row))} == flags
-    assert "*--on-question[" in " ".join(asked("run", "-"))
-    assert any(row.endswith(":(fail deny wait)") for row in asked("run", "-"))
+    commands, run, *each = asked(("",), ("run", "-"), *((one.name, "-") for one in ALL))
+    assert [row.partition(":")[0] for row in commands] == list(COMMANDS)
+    assert "*--on-question[" in " ".join(run)
+    assert any(row.endswith(":(fail deny wait)") for row in run)
+    option = re.compile(r"\*(-[\w-]+)\[")
+    flags = [{found[1] for row in rows if (found := option.match(row))} for rows in each]
+    assert flags == every_option()
 
 
 def test_the_manual_names_every_command_and_option(capsys: pytest.CaptureFixture[str]):
