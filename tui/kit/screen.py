@@ -198,11 +198,11 @@ class Board(Screen[None]):
     # Drawing.
 
     def on_mount(self) -> None:
-        """Draw scrollbars of whole cells where there is nothing but ASCII."""
+        """Draw scrollbars of whole cells where there is only ASCII; a pane may have its own."""
         if self.session.is_ascii:
             for pane in self.query(ScrollableContainer):
                 for bar in (pane.vertical_scrollbar, pane.horizontal_scrollbar):
-                    vars(bar)["renderer"] = WholeCells
+                    vars(bar).setdefault("renderer", WholeCells)
 
     def on_screen_resume(self) -> None:
         """Draw what has changed while another screen was seen."""

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar, cast
 
-from rich.segment import Segment
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment, Segments
 from rich.style import Style
 from textual import events
 from textual.geometry import Size
@@ -14,7 +15,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.ink import Page, Row, text_of, width_of
+from tui.ink import LINE, Ink, Page, Role, Row, Span, text_of, width_of
 from tui.kit.ascii import ascii_row
 from tui.kit.inked import Inked, Painter, changed_cells, zone_at
 
@@ -88,6 +89,21 @@ class Scrolled(ScrollView, can_focus=False):
         end = self.first + self._count
         begin = self.first if selection.start is None else max(selection.start.y, self.first)
         return begin, end if selection.end is None else min(selection.end.y + 1, end)
+
+    def edge(self, height: int) -> Sequence[Span]:
+        """Return the cells of the scrollbar, for a view whose bar is a map."""
+        seen = range(*(row * height // max(self.count, 1) for row in self.seen_rows))
+        return [Span("┃", Ink(Role.FOCUS)) if y in seen else Span("│", LINE) for y in range(height)]
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return self._count
+
+    @property
+    def seen_rows(self) -> tuple[int, int]:
+        """The first and the last row on screen."""
+        return self.top, self.top + max(self.room - 1, 0)
 
     # Drawing.
 
@@ -194,6 +210,27 @@ class Scrolled(ScrollView, can_focus=False):
         """Forget what was painted in other colours."""
         self._strips.clear()
         super().notify_style_update()
+
+
+class MapBar(ScrollBarRender):
+    """A scrollbar that its view draws as a map."""
+
+    def __init__(self, view: Scrolled, **known: object) -> None:
+        super().__init__(**known)  # type: ignore[arg-type]
+        self.view = view
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield a cell for each row; those on screen can be dragged."""
+        view, height = self.view, options.height or console.height
+        edge = tuple(view.edge(height))
+        shown = ascii_row(edge) if view.painter.is_ascii else edge
+        begin, end = (row * height // max(view.count, 1) for row in view.seen_rows)
+        segments = []
+        for y, (text, ink) in enumerate(shown):
+            does = "grab" if begin <= y <= end else "scroll_up" if y < begin else "scroll_down"
+            style = view.painter.palette.style(ink) + Style(meta={"@mouse.down": does})
+            segments.append(Segment(text, style))
+        yield Segments(segments, new_lines=True)
 
 
 def columns_of(selection: Selection, number: int, text: str, lead: int) -> tuple[int, int]:

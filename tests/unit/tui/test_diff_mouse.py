@@ -155,3 +155,4 @@ async def test_every_sign_of_the_panes_is_ascii_where_only_that_is_shown():
         await console.do("diff")
         await console.shows("_parse_quoted()")
         assert console.text.isascii()
+        assert console.text.split("\n")[4].endswith(("#", "|"))

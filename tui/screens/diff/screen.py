@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS
 from tui.ink import TEXT, Page, Row, Span, Zone, words
+from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
@@ -63,7 +63,7 @@ class DiffScreen(Board):
         return diff_subject(worker, step, self.pane.diff, seen=self.session.seen, cells=cells)
 
     def compose_panes(self) -> ComposeResult:
-        with Horizontal(id="diff"):
+        with Panes(id="diff"):
             yield Rows(id="files")
             yield DiffView(self.pane)
 
@@ -91,7 +91,7 @@ class DiffScreen(Board):
         """Return what is said where there are no rows of a diff."""
         diff = self.pane.diff
         if self.session.worker_view and diff:
-            return ((), words(f" Nothing differs from {diff.against}."))
+            return ((), words(f"  Nothing differs from {diff.against}."))
         asking = "asking for the diff" if self.session.worker_view else "there is no worker yet"
         return nothing_here(self.reading.reason or asking, scene)
 

@@ -3,18 +3,14 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.segment import Segment, Segments
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.scrollbar import ScrollBarRender
 from textual.selection import Selection
 from textual.widget import Widget
 
-from tui.ink import Row, head_of, text_of
-from tui.kit.ascii import ascii_row
-from tui.kit.scrolled import Scrolled
+from tui.ink import Row, Span, head_of, text_of
+from tui.kit.scrolled import MapBar, Scrolled
 from tui.screens.diff.layout import Part
 from tui.screens.diff.page import edge_map
 from tui.screens.diff.pane import DiffPane
@@ -41,17 +37,16 @@ class DiffView(Scrolled):
 
     def bar(self) -> Callable[..., ScrollBarRender]:
         """Return a scrollbar that is a map."""
-        return partial(_MapBar, self)
+        return partial(MapBar, self)
 
     @property
     def code_cells(self) -> int:
         """The width of a row, without the blank before the scrollbar."""
         return self.cells - 1
 
-    @property
-    def seen_rows(self) -> tuple[int, int]:
-        """The first and the last row on screen."""
-        return self.top, self.top + max(self.room - 1, 0)
+    def edge(self, height: int) -> Sequence[Span]:
+        """Return where hunks stand in the whole, and what of it is on screen."""
+        return edge_map(self.pane, height, self.seen_rows)
 
     # Drawing.
 
@@ -154,26 +149,3 @@ class DiffView(Scrolled):
         row = self.top + event.y
         self.pane.come_between(row, row)
         self.post_message(self.Opened() if event.chain > 1 else self.Moved())
-
-
-class _MapBar(ScrollBarRender):
-    """A scrollbar that shows where hunks stand in the whole."""
-
-    def __init__(self, view: DiffView, **known: object) -> None:
-        super().__init__(**known)  # type: ignore[arg-type]
-        self.view = view
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield a cell for each row; those on screen can be dragged."""
-        height = options.height or console.height
-        top, bottom = self.view.seen_rows
-        row = edge_map(self.view.pane, height, (top, bottom))
-        count = max(self.view.virtual_size.height, 1)
-        shown = ascii_row(tuple(row)) if self.view.painter.is_ascii else row
-        segments = []
-        for y, (text, ink) in enumerate(shown):
-            at = y * count // height
-            does = "grab" if top <= at <= bottom else "scroll_up" if at < top else "scroll_down"
-            style = self.view.painter.palette.style(ink) + Style(meta={"@mouse.down": does})
-            segments.append(Segment(text, style))
-        yield Segments(segments, new_lines=True)
