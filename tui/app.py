@@ -27,6 +27,7 @@ from tui.kit.opening import OpeningScreen
 from tui.kit.palette import Palette
 from tui.kit.private import SturdyDriver, send_to_terminal
 from tui.kit.sequences import Sequences
+from tui.kit.styling import checked, stamp
 from tui.theming import DEFAULT, Theme, load_all
 
 if TYPE_CHECKING:  # the first frame needs none of it
@@ -44,6 +45,8 @@ _CALM_S, _LIVELY_S, _REMOTE_S = 0.25, 1 / 15, 0.5
 _TICK_S = 1.0
 _RISEN_S = 0.6
 _REMEMBER_S = 5.0
+_USERS = 1
+"""The rank of the user's sheets: they win over ours where both say something of one thing."""
 _SCREENS = {
     "fleet": ("fleet.screen", "FleetScreen"),
     "worker": ("worker.screen", "WorkerScreen"),
@@ -62,7 +65,7 @@ _OPENING = "opening"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a console is opened.
+    """Hold how a console is opened.
 
     Attributes:
         is_plain: Without any colour; None asks `NO_COLOR`.
@@ -134,7 +137,9 @@ class PlaitApp(Sequences):
         self.is_remote = "SSH_CONNECTION" in os.environ
         self._port = port
         self._is_read_only = read_only
-        self._options = options
+        self._opened_with = options
+        self._sheets: tuple[Path, ...] = ()
+        self._styled: tuple[object, ...] = ()
         self.has_painted = anyio.Event()
         self.theme = chosen
         self.palette = self._palette(self._known_themes[chosen])
@@ -145,7 +150,7 @@ class PlaitApp(Sequences):
             self.add_mode(kind, partial(self._made, kind))
 
     def _opening(self) -> OpeningScreen:
-        return OpeningScreen(self._options.begins_on, self._known_keys.shown_by_idea)
+        return OpeningScreen(self._opened_with.begins_on, self._known_keys.shown_by_idea)
 
     def _made(self, kind: str) -> Board:
         module, name = _SCREENS[kind]
@@ -154,12 +159,12 @@ class PlaitApp(Sequences):
 
     @cached_property
     def living(self) -> Living:
-        """What knows of runs and workers; loaded when it is first asked for."""
+        """Return what knows of runs and workers; load it when it is first asked for."""
         from tui.bridge import Bridge  # noqa: PLC0415  the first frame is painted before
         from tui.kit.living import Living  # noqa: PLC0415  likewise
         from tui.kit.session import Session  # noqa: PLC0415  likewise
 
-        options = self._options
+        options = self._opened_with
         session = Session(
             bridge=Bridge(self._port, self.post_message, options.clock),
             clock=options.clock,
@@ -194,7 +199,7 @@ class PlaitApp(Sequences):
     # Colours.
 
     def _palette(self, theme: Theme) -> Palette:
-        has_truecolor = self._options.has_truecolor
+        has_truecolor = self._opened_with.has_truecolor
         if has_truecolor is None:
             has_truecolor = self.console.color_system in {"truecolor", None}
         return Palette(theme, is_plain=self.is_plain, has_truecolor=has_truecolor)
@@ -229,7 +234,7 @@ class PlaitApp(Sequences):
     async def _go_on(self) -> None:
         """The first frame is on the terminal: load what knows runs and workers."""
         self._live()
-        await self.switch_mode(self._options.begins_on)
+        await self.switch_mode(self._opened_with.begins_on)
         await self.remove_mode(_OPENING)
 
     def _live(self) -> None:
@@ -239,10 +244,11 @@ class PlaitApp(Sequences):
         bridge: WorkType[None] = self.session.bridge.run
         self.theme_changed_signal.subscribe(self, self._wear)
         self.app_resume_signal.subscribe(self, self._repaint)
-        self.set_interval(_TICK_S, self.redraw)
+        self.set_interval(_TICK_S, self._tick)
         self.set_interval(_REMEMBER_S, self._remember)
         self._tell_terminal(self.living.begins)
         self.run_worker(bridge, group="bridge")
+        self._restyle()
         if self.problems:
             self.call_after_refresh(self._tell_problems)
         self.call_after_refresh(self.has_painted.set)
@@ -253,6 +259,39 @@ class PlaitApp(Sequences):
         with anyio.open_signal_receiver(*wanted) as received:
             async for number in received:
                 self.exit(return_code=128 + number)
+
+    def _tick(self) -> None:
+        """Draw what the clock moves, and take over what the user has changed of the style."""
+        if stamp(self._opened_with.config) != self._styled:
+            self._read_themes()
+            self._restyle()
+            self._wear(None)
+            if self.problems:
+                self._tell_problems()
+        self.redraw()
+
+    def _read_themes(self) -> None:
+        """Read the themes anew; one that is wrong leaves the one that is worn as it was."""
+        config = self._opened_with.config
+        found, problems = load_all(config / "themes" if config else None)
+        self._known_themes.update(found)
+        for known in found.values():
+            self.register_theme(known.as_textual())
+        self.problems = [str(problem) for problem in problems]
+
+    def _restyle(self) -> None:
+        """Lay the user's sheets over ours; a sheet with a mistake is left out and named."""
+        self._styled = stamp(self._opened_with.config)
+        found = checked(self._opened_with.config, self.get_css_variables())
+        self.problems += [str(problem) for problem in found.problems]
+        if found.sheets or self._sheets:
+            for gone in self._sheets:
+                self.stylesheet.source.pop((str(gone), ""), None)
+            for sheet in found.sheets:
+                css = sheet.read_text("utf-8")
+                self.stylesheet.add_source(css, (str(sheet), ""), tie_breaker=_USERS)
+            self._sheets = found.sheets
+            self.refresh_css(animate=False)
 
     def _tell_problems(self) -> None:
         more = f" and {len(self.problems) - 1} more" if len(self.problems) > 1 else ""
@@ -316,7 +355,7 @@ class PlaitApp(Sequences):
     def _call_attention(self) -> None:
         """Ring once for what has come up since the last look, wherever the user looks now."""
         call = self.living.call()
-        if call.rings and self._options.notifies:
+        if call.rings and self._opened_with.notifies:
             self.bell()
         for sequence in call.sequences:
             self._tell_terminal(sequence)
@@ -335,7 +374,7 @@ class PlaitApp(Sequences):
 
     def _tell_terminal(self, sequence: str) -> None:
         """Send a sequence of ours; nothing foreign in it is uncleaned."""
-        if self._options.notifies:
+        if self._opened_with.notifies:
             send_to_terminal(self, sequence)
 
     def on_log_grew(self, grew: LogGrew) -> None:

@@ -16,14 +16,13 @@ from anyio import to_thread
 
 from engine.errors import GitFailed, WorkspaceError
 from engine.git.collection import settle
-from engine.git.includes import FILE
 from engine.git.inside import sane_name
 from engine.git.names import RefNames, check_prefix
 from engine.git.objects import refs_below, resolve, set_refs
 from engine.git.private import COPIED, config_text, passed_on, seen_refs
 from engine.git.runner import HERE, Call, Repo, Where
 from engine.git.settings import UserSettings
-from engine.git.workspace import Strategy, Workspace
+from engine.git.workspace import FILE, Strategy, Workspace
 from engine.git.worktrees import detach_others
 from engine.private import private_folder
 

@@ -13,7 +13,7 @@ from anyio import to_thread
 from engine.errors import GitFailed
 from engine.git.collection import CollectedChange, CollectRequest
 from engine.git.conversion import flattened
-from engine.git.inside import InsideGit, Site, outside
+from engine.git.inside import InsideGit, Source, outside
 from engine.git.removal import examine
 from tests.support.git_lab import Lab
 from tests.support.kinds import submodule
@@ -352,7 +352,7 @@ async def test_a_git_that_is_killed_leaves_no_lock_to_the_next(tmp_path: Path):
     lab = await Lab.open(tmp_path)
     space = await lab.prepare()
     folder = Path(space.collect_dir, "git")
-    site = Site(worktree=space.path, agent_git=space.git_dir or "", folder=folder)
+    site = Source(worktree=space.path, agent_git=space.git_dir or "", folder=folder)
     async with InsideGit.opened(lab.repo, site, outside) as git:
         dying = ("-c", "alias.die=!touch $GIT_DIR/index.lock; kill -9 $$", "die")
         with pytest.raises(GitFailed) as died:

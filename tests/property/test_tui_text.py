@@ -14,7 +14,7 @@ from tests.support.consoles import NOW, changed, csvlite
 from tui.ink import Span, fit, row_width, slice_row, spread, width_of
 from tui.kit.ascii import ascii_text
 from tui.kit.wording import changed_words
-from tui.screens.fleet.page import draw_fleet, visible
+from tui.screens.fleet.page import lay_out
 from tui.screens.worker.logs import LogPane
 from tui.words.clean import clean, clean_block, clean_code, clean_tree
 from tui.words.cutting import cut_branch, cut_command, cut_end, cut_path, wrap
@@ -131,9 +131,9 @@ def test_any_text_in_any_phase_draws_a_fleet_of_the_right_size(
         )
     )
     scene = Scene(view=view, run=view.runs[0], now=NOW)
-    page = draw_fleet(scene, (cells, height), "implement/worker_1")
-    _, seen = visible(page, "implement/worker_1", 0, (cells, height))
-    assert {row_width(row) for row in seen.rows} == {cells}
+    page = lay_out(scene, (cells, height), "implement/worker_1")
+    for piece in page.pieces:
+        assert {row_width(row) for row in piece.draw()} == {piece.width}
 
 
 @settings(max_examples=60)

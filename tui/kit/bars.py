@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tui.ink import (
     KEY,
     MUTED,
+    TEXT,
     Ink,
     Page,
     Role,
@@ -20,6 +21,7 @@ from tui.ink import (
     grounded,
     row_width,
     spread,
+    words,
 )
 
 TABS = (
@@ -111,3 +113,10 @@ def footer(hints: Sequence[Hint], help_key: str, cells: int) -> Page:
 def message(row: Row, cells: int) -> Row:
     """The message line, one cell in from the edge."""
     return fit((Span(" "), *cut_row(row, cells - 2)), cells)
+
+
+def ask_rows(said: Row, key: str, cells: int) -> list[Row]:
+    """Return what is asked first, and under it the two answers."""
+    mark = Span("? ", Ink(Role.WAITING, bold=True))
+    answer = words(Span("  ", TEXT), Span(key, KEY), " does it   ", Span("esc", KEY), " leaves it")
+    return [message((mark, *said), cells), message(answer, cells)]

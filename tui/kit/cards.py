@@ -152,7 +152,7 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
 
 
 def _standing(worker: WorkerView) -> str:
-    """How a change stands to its target, as far as somebody has looked."""
+    """Return how a change stands to its target, as far as somebody has looked."""
     if worker.behind:
         return f"{worker.behind} behind its target"
     return "no conflict predicted" if worker.is_radar_seen else "not yet compared with the others"
@@ -167,7 +167,7 @@ _BY_PHASE: dict[Phase, Callable[[WorkerView, StepView, int, int], tuple[Row, lis
 
 def hints_of(worker: WorkerView, step: StepView, scene: Scene) -> list[Hint]:
     """The keys that answer what a card asks, without opening it."""
-    return [Hint(scene.key(idea), label) for idea, label in _answers(worker, step)]
+    return [Hint(scene.key(idea), label, idea) for idea, label in _answers(worker, step)]
 
 
 def _answers(worker: WorkerView, step: StepView) -> list[tuple[str, str]]:

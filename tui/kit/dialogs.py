@@ -95,10 +95,10 @@ class Picker(Dialog):
         """Compose a line to type in over the list."""
         with Vertical(classes="box") as box:
             yield Input(placeholder=self._hint, compact=True)
-            yield OptionList(*self._options(), compact=True)
+            yield OptionList(*self._offered(), compact=True)
         self.titled(box, "esc closes")
 
-    def _options(self) -> list[Option]:
+    def _offered(self) -> list[Option]:
         palette = self.painter.palette
         return [Option(content_of(_choice_row(choice), palette)) for choice in self._found]
 
@@ -116,7 +116,7 @@ class Picker(Dialog):
         self._found = [choice for _, choice in sorted(kept, key=lambda pair: pair[0])]
         found = self.query_one(OptionList)
         found.set_options(
-            self._options() or [Option(Content("nothing of that name"), disabled=True)]
+            self._offered() or [Option(Content("nothing of that name"), disabled=True)]
         )
         found.highlighted = 0 if self._found else None
         count = f"{len(self._found)} of {len(self._choices)}" if query else "esc closes"

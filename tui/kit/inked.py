@@ -40,13 +40,6 @@ class Inked(Widget):
             self.target = target
             self.times = times
 
-    class Wheeled(Message):
-        """The wheel was turned: so many rows, downwards positive."""
-
-        def __init__(self, rows: int) -> None:
-            super().__init__()
-            self.rows = rows
-
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self._strips: dict[int, Strip] = {}
@@ -113,14 +106,6 @@ class Inked(Widget):
             if zone.x <= event.x < zone.x + zone.width and zone.y <= event.y < zone.y + zone.height:
                 self.post_message(self.Clicked(zone.target, event.chain))
                 return
-
-    def on_mouse_scroll_down(self) -> None:
-        """Tell that the wheel went three rows down."""
-        self.post_message(self.Wheeled(3))
-
-    def on_mouse_scroll_up(self) -> None:
-        """Tell that the wheel went three rows up."""
-        self.post_message(self.Wheeled(-3))
 
 
 def content_of(row: Row, palette: Palette) -> Content:

@@ -1,5 +1,7 @@
 """A worker as one row: in the bands that have no tiles, in the table, in the emergency list."""
 
+from typing import NamedTuple
+
 from engine.messages.results import StepView, WorkerView
 from engine.phases import Phase
 from tui.ink import BOLD, MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, words
@@ -42,20 +44,31 @@ def line_of(
     return cursor_row((*left, *ending), cells, is_focused=is_focused)
 
 
-def table_columns(cells: int, widest_name: int) -> tuple[int, int, bool, bool, bool]:
-    """Widths of name and NOW, and whether time, memory and cost are shown; they go first."""
-    name = widest_name + 1
+class Columns(NamedTuple):
+    """The cells of a table and of its columns; those that have no room are left out."""
+
+    whole: int
+    name: int
+    now: int
+    time: int
+    memory: int
+    cost: int
+
+
+def table_columns(scene: Scene, cells: int) -> Columns:
+    """Return the columns of a table this wide; they are counted once for all its rows."""
+    name = widest_name(scene) + 1
     left = cells - 5 - name - _PHASE
     shown = []
     for width in (_TIME, _MEMORY, _COST):
         has_room = left - width >= _LEAST_NOW
         left -= width if has_room else 0
-        shown.append(has_room)
-    return name, max(left, 0), *shown  # type: ignore[return-value]
+        shown.append(width if has_room else 0)
+    return Columns(cells, name, max(left, 0), *shown)
 
 
 def widest_name(scene: Scene) -> int:
-    """How wide the widest worker's name is: names are never cut."""
+    """Return the width of the widest worker's name: names are never cut."""
     run = scene.run
     if run is None:
         return 0
@@ -65,41 +78,41 @@ def widest_name(scene: Scene) -> int:
     )
 
 
-def table_head(scene: Scene, cells: int) -> Row:
+def table_head(columns: Columns) -> Row:
     """The heads of the table's columns."""
-    name, now, has_time, has_memory, has_cost = table_columns(cells, widest_name(scene))
-    row = [Span(" " * 3), *fit((Span("WORKER"),), name), *fit((Span(" PHASE"),), _PHASE), Span(" ")]
-    row += fit((Span("NOW"),), now)
-    for is_shown, title, width in (
-        (has_time, "TIME", _TIME),
-        (has_memory, "MEM", _MEMORY),
-        (has_cost, "COST", _COST),
-    ):
-        if is_shown:
+    row = [Span(" " * 3), *fit((Span("WORKER"),), columns.name)]
+    row += [*fit((Span(" PHASE"),), _PHASE), Span(" "), *fit((Span("NOW"),), columns.now)]
+    for title, width in (("TIME", columns.time), ("MEM", columns.memory), ("COST", columns.cost)):
+        if width:
             row.append(Span(title.rjust(width)))
-    return grounded(fit([span._replace(ink=MUTED) for span in row], cells), Role.SURFACE)
+    return grounded(fit([span._replace(ink=MUTED) for span in row], columns.whole), Role.SURFACE)
 
 
 def table_row(
-    worker: WorkerView, step: StepView, scene: Scene, cells: int, *, is_focused: bool
+    worker: WorkerView,
+    step: StepView,
+    scene: Scene,
+    columns: Columns,
+    *,
+    is_focused: bool,
 ) -> Row:
     """A worker as a row of the table."""
-    name, now, has_time, has_memory, has_cost = table_columns(cells, widest_name(scene))
+    now = columns.now
     look = look_of(worker)
     is_over = band_of(worker, step) >= Band.WAITING
     said = cut_end(now_text(worker, step, scene.now, now - 1), now - 1)
     title = name_of(worker, step)
     mark = glyph(look) if worker.worker not in scene.marks else Span("■", Ink(Role.ACCENT))
-    row = [mark, Span(" "), *fit(_quiet(title) if is_over else title, name)]
+    row = [mark, Span(" "), *fit(_quiet(title) if is_over else title, columns.name)]
     row += [*_phase_cell(worker), Span(" ")]
     row += fit((Span(said, MUTED if is_over else TEXT),), now)
-    if has_time:
+    if columns.time:
         row.append(Span(clock_of(worker, scene.now).rjust(_TIME), MUTED))
-    if has_memory:
+    if columns.memory:
         row.append(_memory_cell(worker))
-    if has_cost:
+    if columns.cost:
         row.append(Span(cost(worker.usage.usd).rjust(_COST), MUTED if is_over else TEXT))
-    return cursor_row(tuple(row), cells, is_focused=is_focused)
+    return cursor_row(tuple(row), columns.whole, is_focused=is_focused)
 
 
 def _quiet(row: Row) -> Row:

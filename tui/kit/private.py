@@ -31,6 +31,11 @@ def paint_now(screen: Screen[None]) -> None:
     screen._on_timer_update()  # noqa: SLF001
 
 
+def is_leaving(app: App[None]) -> bool:
+    """Say whether an application was told to end: keys that come now are for nothing."""
+    return app._exit  # noqa: SLF001
+
+
 def send_to_terminal(app: App[None], sequence: str) -> None:
     """Write a sequence that Textual has no call for: titles, notifications."""
     if driver := app._driver:  # noqa: SLF001

@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding
+from textual.containers import ScrollableContainer
 from textual.keys import key_to_character
 from textual.screen import Screen
 from textual.timer import Timer
@@ -19,11 +20,12 @@ from engine.messages.results import WorkerView
 from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, words
 from tui.keys import ACTIONS, Action, shown
 from tui.kit.ahead import KeysFree
-from tui.kit.bars import Hint, footer, message
+from tui.kit.bars import Hint, ask_rows, footer, message
 from tui.kit.bindings import bindings_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked
+from tui.kit.panes import Body, WholeCells
 from tui.kit.private import paint_now
 from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
@@ -96,16 +98,6 @@ class Controller:
 C = TypeVar("C", bound=Controller)
 
 
-class Body(Inked):
-    """The middle of a screen that is drawn as one page of rows."""
-
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        super().on_resize()
-        if isinstance(self.screen, Board):
-            self.screen.draw()
-
-
 class Board(Screen[None]):
     """A screen of the console. Subclasses draw their panes and say what ideas do (`do_<idea>`)."""
 
@@ -126,7 +118,7 @@ class Board(Screen[None]):
         super().__init_subclass__(**more)
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
+        super().__init__(classes="-ascii" if session.is_ascii else None)
         self.session = session
         self.box = WritingBox(self, session.drafts)
         self.notice: Row = ()
@@ -167,7 +159,7 @@ class Board(Screen[None]):
         return run_line(scene, cells)
 
     def sentence(self, scene: Scene) -> Row:
-        """What is true of the thing under the cursor, and what happens next."""
+        """Return what is true of the thing under the cursor, and what happens next."""
         del scene
         return ()
 
@@ -204,6 +196,13 @@ class Board(Screen[None]):
         """A zone of the body was clicked."""
 
     # Drawing.
+
+    def on_mount(self) -> None:
+        """Draw scrollbars of whole cells where there is nothing but ASCII."""
+        if self.session.is_ascii:
+            for pane in self.query(ScrollableContainer):
+                for bar in (pane.vertical_scrollbar, pane.horizontal_scrollbar):
+                    vars(bar)["renderer"] = WholeCells
 
     def on_screen_resume(self) -> None:
         """Draw what has changed while another screen was seen."""
@@ -242,16 +241,8 @@ class Board(Screen[None]):
         if self._chord_shown:
             return [message(self._chord_shown, cells)]
         if self.ask:
-            return self._ask_rows(self.ask, cells)
+            return ask_rows(self.ask.said, self.key_of(self.ask.idea), cells)
         return [message(self.notice or self.sentence(scene), cells)]
-
-    def _ask_rows(self, ask: Ask, cells: int) -> list[Row]:
-        key = self.key_of(ask.idea)
-        mark = Span("? ", Ink(Role.WAITING, bold=True))
-        answer = words(
-            Span("  ", TEXT), Span(key, KEY), " does it   ", Span("esc", KEY), " leaves it"
-        )
-        return [message((mark, *ask.said), cells), message(answer, cells)]
 
     def key_of(self, idea: str) -> str:
         keymap = self.session.keymap
@@ -288,7 +279,7 @@ class Board(Screen[None]):
         return Hint("".join(self.key_of(way) for way in ways), "move", idea)
 
     def refusal(self, idea: str) -> str:
-        """Why an idea cannot be done here and now; empty where it can."""
+        """Return why an idea cannot be done here and now; empty where it can."""
         if self.session.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
             return "this is a replay"
         if idea in READ_ONLY_IDEAS and (
@@ -324,7 +315,10 @@ class Board(Screen[None]):
         return action != "idea" or not self.refusal(str(parameters[0])) or None
 
     def perform(self, idea: str) -> None:
-        """Do what an idea does here, or say why not."""
+        """Do what an idea does here, or say why not. Text that is selected is what is copied."""
+        if idea == "copy" and (chosen := self.get_selected_text()):
+            self.copy(chosen)
+            return
         reason = self.refusal(idea)
         if reason:
             self.refuse(idea, reason)
@@ -420,7 +414,7 @@ class Board(Screen[None]):
             self.pointed(clicked.target, clicked.times)
         self.draw()
 
-    def on_inked_wheeled(self, wheeled: Inked.Wheeled) -> None:
+    def on_body_wheeled(self, wheeled: Body.Wheeled) -> None:
         """Go up or down by the wheel."""
         idea = "down" if wheeled.rows > 0 else "up"
         for _ in range(abs(wheeled.rows)):
@@ -497,7 +491,7 @@ class Board(Screen[None]):
         self.draw()
 
     def say_refused(self, what: str, reason: str, hint: str = "") -> None:
-        """What was refused, why, and what helps."""
+        """Say what was refused, why, and what helps."""
         mark = Span("✗ ", Ink(Role.FAILED, bold=True))
         ending = f"  {hint}" if hint else ""
         self.say(mark, Span(what, BOLD), Span(f" refused: {reason}.", TEXT), ending)

@@ -13,7 +13,7 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from tui.kit.ahead import KeysFree, TypeAhead, Typed
-from tui.kit.private import hand_to
+from tui.kit.private import hand_to, is_leaving
 
 _ANY_SIGN = "a"
 
@@ -45,7 +45,7 @@ class Sequences(App[None]):
 
     async def _hear(self, typed: Typed) -> None:
         """Lead a key to the widget that is typed into, or to what it is bound to."""
-        if self._exit or not self.screen_stack:
+        if is_leaving(self) or not self.screen_stack:
             return
         focused = self.focused
         is_typing = focused is not None and focused.check_consume_key(_ANY_SIGN, _ANY_SIGN)

@@ -18,7 +18,7 @@ from tui.words.clean import clean_block
 
 @dataclass
 class Writing:
-    """What the text box is open for."""
+    """Hold what the text box is open for."""
 
     title: str
     note: str
@@ -74,7 +74,7 @@ class TextBox(TextArea):
         self.past: list[str] = []
         self.is_code = False
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    async def on_paste(self, event: events.Paste) -> None:
         """Clean pasted text: it is foreign."""
         event.stop()
         event.prevent_default()

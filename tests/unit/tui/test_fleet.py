@@ -1,20 +1,30 @@
 """Fleet: what needs a human comes first; the form fits the room; every row fits its width."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from engine.messages.results import Badge, EngineView, Outcome, Question
+from engine.messages.results import (
+    Badge,
+    EngineView,
+    Outcome,
+    Question,
+    StepView,
+    WorkerView,
+)
 from engine.phases import Phase, StopCause
 from tests.support.consoles import NOW, changed, csvlite, many, worker
+from tests.support.fleets import rows_of
 from tui.ink import Role, row_width, text_of
 from tui.keys import default_keymap
 from tui.kit.bars import Hint, footer
 from tui.kit.cards import card, question_fits
 from tui.kit.chrome import beads_of, run_line, top_bar
 from tui.kit.rail import CELLS, rail
-from tui.screens.fleet.page import Form, Wish, draw_fleet, form_of, move, visible
+from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
 from tui.screens.plan.timeline import timeline
+from tui.words import standing
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import Band, bands_of, candidate_of, clock_of, short_name, step_of
@@ -37,8 +47,8 @@ def _scene(view: EngineView | None = None, **more: object) -> Scene:
 
 def _text(view: EngineView, cells: int = 120, height: int = 32, **more: object) -> str:
     scene = _scene(view)
-    page = draw_fleet(scene, (cells, height), "implement/worker_2", Wish(**more))  # type: ignore[arg-type]
-    return text_of(visible(page, "implement/worker_2", 0, (cells, height))[1].rows)
+    page = lay_out(scene, (cells, height), "implement/worker_2", Wish(**more))  # type: ignore[arg-type]
+    return text_of(rows_of(page, cells))
 
 
 def test_who_needs_you_comes_first_and_what_holds_a_slot_before_the_rest():
@@ -98,29 +108,22 @@ def test_every_row_is_exactly_as_wide_as_the_screen(cells: int, count: int):
     view = many(count)
     scene = _scene(view)
     for height in (6, 20, 45):
-        page = draw_fleet(scene, (cells, height), "port/worker_1")
-        _, seen = visible(page, "port/worker_1", 0, (cells, height))
-        assert {row_width(row) for row in seen.rows} == {cells}
-        assert len(seen.rows) == height
-
-
-@pytest.mark.parametrize("name", [w.worker for w in many(20).runs[0].workers])
-def test_the_focused_worker_is_on_screen_wherever_it_stands(name: str):
-    page = draw_fleet(_scene(many(20)), (110, 20), name, Wish(detail=1))
-    top, seen = visible(page, name, 0, (110, 20))
-    place = page.place(name)
-    assert place is not None
-    assert top <= place.y
-    assert any(zone.target == f"worker:{name}" for zone in seen.zones)
+        page = lay_out(scene, (cells, height), "port/worker_1")
+        for piece in (*page.pieces, *filter(None, (page.close_up,))):
+            rows = piece.draw()
+            assert {row_width(row) for row in rows} == {piece.width}
+            assert len(rows) == piece.height
+            assert piece.x + piece.width <= cells
+        assert row_width(page.head) in {0, cells}
 
 
 def test_every_worker_has_exactly_one_place_or_is_counted():
-    page = draw_fleet(_scene(many(20)), (120, 30), "port/worker_1", Wish(detail=1))
-    names = [place.worker for place in page.places]
+    page = lay_out(_scene(many(20)), (120, 30), "port/worker_1", Wish(detail=1))
+    names = [place.name for place in page.places]
     assert len(names) == len(set(names))
     hidden = sum(
         int(line.split()[1])
-        for line in text_of(page.rows).split("\n")
+        for line in text_of(rows_of(page, 120)).split("\n")
         if "► " in line and "more" in line
     )
     assert len(names) + hidden == 20
@@ -163,23 +166,37 @@ def test_a_table_drops_columns_before_it_cuts_names():
 
 
 def test_a_table_with_room_below_shows_its_focused_worker_larger():
-    page = draw_fleet(_scene(), (80, 20), "implement/worker_2")
+    page = lay_out(_scene(), (80, 20), "implement/worker_2")
     assert page.form is Form.TABLE
     assert page.close_up is not None
-    assert page.close_up.worker == "implement/worker_2"
-    _, shown = visible(page, "implement/worker_2", 0, (80, 20))
-    below = text_of(shown.rows[page.close_up.y :])
+    assert page.close_up.name == "implement/worker_2"
+    below = text_of(page.close_up.draw())
     assert "I want property tests for nested quotes. It is not installed." in below
     assert "a allow once" in below
-    assert shown.zones[-1].target == "worker:implement/worker_2"
 
 
 @pytest.mark.parametrize(("height", "larger"), [(17, []), (18, []), (19, ["implement/worker_2"])])
 def test_a_table_keeps_all_its_rows_before_it_shows_anybody_larger(height: int, larger: list[str]):
-    page = draw_fleet(_scene(), (80, height), "implement/worker_2")
-    assert [place.worker for place in (page.close_up,) if place] == larger
+    page = lay_out(_scene(), (80, height), "implement/worker_2")
+    assert [place.name for place in (page.close_up,) if place] == larger
     assert len(page.places) == 8
-    assert len(page.rows) <= height
+    assert len(rows_of(page, 80)) <= height
+
+
+def test_a_table_counts_its_widest_name_once_however_many_rows_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    counted: list[str] = []
+    real = standing.short_name
+
+    def counting(worker: WorkerView, step: StepView | None = None) -> str:
+        counted.append(worker.worker)
+        return real(worker, step)
+
+    monkeypatch.setattr(standing, "short_name", counting)
+    page = lay_out(_scene(many(100)), (80, 24), "port/worker_1")
+    assert len([piece.draw() for piece in page.pieces]) == 100
+    assert max(Counter(counted).values()) <= 2  # for the width of all, and for its own row
 
 
 @pytest.mark.parametrize("cells", [100, 110, 120, 150])
@@ -200,22 +217,22 @@ def test_a_violation_is_on_the_tile():
 
 
 def test_held_workers_stay_where_they_stood_until_they_are_let_go():
-    before = draw_fleet(_scene(), (120, 32), "implement/worker_2")
+    before = lay_out(_scene(), (120, 32), "implement/worker_2")
     view = changed(csvlite(), "implement/worker_1", phase=Phase.FAILED)
     view = changed(view, "implement/worker_2", questions=())
-    held = draw_fleet(_scene(view), (120, 32), "implement/worker_2", Wish(held=before.held))
-    assert [p.worker for p in held.places] == [p.worker for p in before.places]
-    moved = draw_fleet(_scene(view), (120, 32), "implement/worker_2")
-    assert [p.worker for p in moved.places] != [p.worker for p in before.places]
+    held = lay_out(_scene(view), (120, 32), "implement/worker_2", Wish(held=before.held))
+    assert [p.name for p in held.places] == [p.name for p in before.places]
+    moved = lay_out(_scene(view), (120, 32), "implement/worker_2")
+    assert [p.name for p in moved.places] != [p.name for p in before.places]
 
 
 def test_moving_goes_by_place():
-    places = draw_fleet(_scene(), (120, 32), "implement/worker_2").places
+    places = lay_out(_scene(), (120, 32), "implement/worker_2").places
     assert move(places, "implement/worker_2", "right") == "port/worker_2"
     assert move(places, "implement/worker_2", "down") == "implement/worker_1"
     assert move(places, "implement/worker_2", "up") == "implement/worker_2"
     assert move(places, "port/worker_3", "up") == "port/worker_1"
-    assert move(places, "gone", "up") == places[0].worker
+    assert move(places, "gone", "up") == places[0].name
 
 
 def test_a_question_fits_only_if_all_of_it_is_on_the_card():
@@ -251,7 +268,7 @@ def test_every_phase_has_a_sentence_a_tile_a_row_and_a_card(phase: Phase):
     here = run.worker("implement/worker_1")
     assert text_of([sentence_of(here, step_of(run, here), NOW)])
     for cells in (45, 80, 120):
-        page = draw_fleet(_scene(view), (cells, 40), here.worker)
+        page = lay_out(_scene(view), (cells, 40), here.worker)
         assert page.place(here.worker) or cells == 45
 
 
@@ -332,4 +349,4 @@ def test_the_rail_says_what_the_radar_costs_once_it_has_looked():
 
 def test_without_a_run_there_is_nothing_to_draw():
     empty = EngineView(repository="csvlite")
-    assert draw_fleet(_scene(empty), (80, 20), "").rows == ()
+    assert lay_out(_scene(empty), (80, 20), "").pieces == ()

@@ -1,21 +1,25 @@
-"""Fleet: three bands of cards, tiles and rows; or a table; or, on a tiny screen, a list.
+"""Lay Fleet out: three bands of cards, tiles and rows; or a table; or, on a tiny screen, a list.
 
-A table that leaves room shows its focused worker below, as large as a tile or card would.
+A table that leaves room shows its focused worker below, as large as a tile or card would. A page
+is made of pieces, each with its place; a piece is drawn when it is seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from math import ceil
 from typing import NamedTuple
 
 from engine.messages.results import RunView, WorkerView
-from tui.ink import Ink, Page, Role, Row, Span, Zone, beside, fit
-from tui.kit.cards import HEIGHT, TALL_HEIGHT, card
+from tui.ink import Ink, Role, Row, Span, fit
+from tui.kit.bars import Hint
+from tui.kit.cards import HEIGHT, TALL_HEIGHT, card, hints_of
 from tui.kit.lists import (
     emergency_head,
     emergency_row,
     line_of,
+    table_columns,
     table_head,
     table_row,
     widest_name,
@@ -28,7 +32,6 @@ from tui.words.standing import Band, Held, band_of, bands_of, step_of
 _TINY_WIDTH, _TINY_HEIGHT = 40, 10
 _TABLE_BELOW, _TABLE_ABOVE_LIVE = 100, 12
 _FOUR_COLUMNS_FROM = 220
-RAIL_FROM = 160
 _TALL_SCREEN = 38
 _TILE_LEAST, _TILE_MOST = 8, 25
 _CLOSE_UP_MOST = 14
@@ -36,6 +39,8 @@ _NARROWEST_TILE = 30
 _AROUND_NAME = 18
 """Frame, glyph and clock beside a name: names are never cut, so columns give way."""
 _FEW = 4
+MORE = "more "
+"""The piece that stands for the workers that are folded away; no worker's name has a blank."""
 
 
 class Form(StrEnum):
@@ -46,33 +51,51 @@ class Form(StrEnum):
     EMERGENCY = "emergency"
 
 
-class Place(NamedTuple):
-    """Where a worker stands on the page, for moving between them and for clicks."""
+class Piece(NamedTuple):
+    """A part of the page: its name, its place, and what draws its rows.
 
-    worker: str
+    The name is that of a worker, or of a heading; the hints are keys that stand on it.
+    """
+
+    name: str
     x: int
     y: int
     width: int
     height: int
+    draw: Callable[[], list[Row]]
+    hints: tuple[Hint, ...] = ()
+    is_worker: bool = True
+
+    @property
+    def place(self) -> tuple[int, int, int, int]:
+        """Where it stands."""
+        return self[1:5]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FleetPage:
-    """Fleet drawn: all its rows (perhaps more than fit), and every worker's place on them.
+    """Fleet laid out: the pieces that scroll, perhaps more than fit.
 
-    `held` is what keeps everybody where it stands when the next page is drawn with it; `close_up`
-    is where the focused worker stands a second time, larger than its row in a table.
+    Attributes:
+        head: The row that stays above the pieces of a table or list.
+        close_up: The focused worker a second time, larger than its row in a table.
+        held: Keeps everybody where it stands when the next page is laid out with it.
     """
 
     form: Form
-    rows: tuple[Row, ...]
-    places: tuple[Place, ...]
-    close_up: Place | None = None
+    pieces: tuple[Piece, ...] = ()
+    head: Row = ()
+    close_up: Piece | None = None
     held: Held = field(default_factory=dict)
 
-    def place(self, worker: str) -> Place | None:
-        """The place of a worker, if it has one."""
-        return next((place for place in self.places if place.worker == worker), None)
+    @property
+    def places(self) -> tuple[Piece, ...]:
+        """The pieces that are workers."""
+        return tuple(piece for piece in self.pieces if piece.is_worker)
+
+    def place(self, worker: str) -> Piece | None:
+        """Return the piece of a worker, if it has one."""
+        return next((piece for piece in self.places if piece.name == worker), None)
 
 
 def form_of(run: RunView, cells: int, height: int, detail: int) -> Form:
@@ -104,13 +127,13 @@ class Wish:
     held: Held | None = None
 
 
-def draw_fleet(
+def lay_out(
     scene: Scene, size: tuple[int, int], focused: str, wish: Wish | None = None
 ) -> FleetPage:
-    """Fleet for a run, at this size."""
+    """Return Fleet for a run, at this size."""
     wish, run = wish or Wish(), scene.run
     if run is None:
-        return FleetPage(form=Form.TABLE, rows=(), places=())
+        return FleetPage(form=Form.TABLE)
     cells, height = size
     form = form_of(run, cells, height, wish.detail)
     bands = bands_of(run, wish.held)
@@ -119,7 +142,7 @@ def draw_fleet(
         most = max(len(bands[Band.NEEDS_YOU]), len(bands[Band.WORKING]), 1)
         fitting = (cells - 2) // (widest_name(scene) + _AROUND_NAME + 1)
         columns = max(min(columns_of(cells, wish.detail), most, fitting), 1)
-        page = _Tiles(scene, run, bands, cells, height, focused, columns).draw()
+        page = _Tiles(scene, run, bands, cells, height, focused, columns).page()
     elif form is Form.EMERGENCY:
         page = _emergency(scene, run, cells, focused)
     else:
@@ -135,42 +158,51 @@ def draw_fleet(
 def _table(
     scene: Scene, run: RunView, workers: Sequence[WorkerView], *, cells: int, focused: str
 ) -> FleetPage:
-    rows = [table_head(scene, cells)]
-    places = []
-    for worker in workers:
-        places.append(Place(worker.worker, 0, len(rows), cells, 1))
+    columns = table_columns(scene, cells)
+
+    def draw(worker: WorkerView) -> list[Row]:
         is_focused = worker.worker == focused
-        rows.append(table_row(worker, step_of(run, worker), scene, cells, is_focused=is_focused))
-    return FleetPage(form=Form.TABLE, rows=tuple(rows), places=tuple(places))
+        return [table_row(worker, step_of(run, worker), scene, columns, is_focused=is_focused)]
+
+    rows = _listed(workers, cells, draw)
+    return FleetPage(form=Form.TABLE, pieces=rows, head=table_head(columns))
+
+
+def _listed(
+    workers: Sequence[WorkerView], cells: int, draw: Callable[[WorkerView], list[Row]]
+) -> tuple[Piece, ...]:
+    return tuple(
+        Piece(worker.worker, 0, y, cells, 1, partial(draw, worker))
+        for y, worker in enumerate(workers)
+    )
 
 
 def _with_close_up(
     page: FleetPage, scene: Scene, worker: WorkerView, size: tuple[int, int]
 ) -> FleetPage:
-    """The table, and below it what its focused worker does or asks, where that has room."""
+    """Return the table, and below it what its focused worker does or asks, where there is room."""
     cells, height = size
-    room = min(height - len(page.rows) - 1, _CLOSE_UP_MOST)
+    room = min(height - len(page.pieces) - 2, _CLOSE_UP_MOST)
     if room < HEIGHT or scene.run is None:
         return page
     step = step_of(scene.run, worker)
-    drawer = card if band_of(worker, step) is Band.NEEDS_YOU else tile
-    rows = drawer(worker, step, scene, (cells - 2, room), is_focused=False)
-    place = Place(worker.worker, 1, len(page.rows) + 1, cells - 2, room)
-    shifted = [(Span(" "), *row) for row in rows]
-    return replace(page, rows=(*page.rows, (), *shifted), close_up=place)
+    is_needy = band_of(worker, step) is Band.NEEDS_YOU
+    drawer = card if is_needy else tile
+    draw = partial(drawer, worker, step, scene, (cells - 2, room), is_focused=False)
+    hints = tuple(hints_of(worker, step, scene)) if is_needy else ()
+    place = Piece(worker.worker, 1, len(page.pieces) + 2, cells - 2, room, draw, hints)
+    return replace(page, close_up=place)
 
 
 def _emergency(scene: Scene, run: RunView, cells: int, focused: str) -> FleetPage:
     bands = bands_of(run)
-    rows = [emergency_head(scene, bands, cells)]
-    places = []
-    for worker in (*bands[Band.NEEDS_YOU], *bands[Band.WORKING]):
-        places.append(Place(worker.worker, 0, len(rows), cells, 1))
+
+    def draw(worker: WorkerView) -> list[Row]:
         is_focused = worker.worker == focused
-        rows.append(
-            emergency_row(worker, step_of(run, worker), scene, cells, is_focused=is_focused)
-        )
-    return FleetPage(form=Form.EMERGENCY, rows=tuple(rows), places=tuple(places))
+        return [emergency_row(worker, step_of(run, worker), scene, cells, is_focused=is_focused)]
+
+    rows = _listed((*bands[Band.NEEDS_YOU], *bands[Band.WORKING]), cells, draw)
+    return FleetPage(form=Form.EMERGENCY, pieces=rows, head=emergency_head(scene, bands, cells))
 
 
 class _Shares(NamedTuple):
@@ -184,7 +216,7 @@ class _Shares(NamedTuple):
 
 @dataclass
 class _Tiles:
-    """Fleet as tiles being drawn, band after band."""
+    """Fleet as tiles being laid out, band after band."""
 
     scene: Scene
     run: RunView
@@ -193,22 +225,25 @@ class _Tiles:
     height: int
     focused: str
     columns: int
-    rows: list[Row] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    end: int = 0
 
-    def draw(self) -> FleetPage:
+    def page(self) -> FleetPage:
         bands = self.bands
         needs, working = bands[Band.NEEDS_YOU], bands[Band.WORKING]
         rest = bands[Band.WAITING] + bands[Band.SETTLED]
         shares = self._shares(len(needs), len(working), len(rest))
         if needs:
-            self._head("NEEDS YOU", Role.WAITING, len(needs))
+            head = partial(heading, "NEEDS YOU", role=Role.WAITING, figure=str(len(needs)))
+            self._head("NEEDS YOU", head)
             self._grid(needs, shares.card_rows, shares.card_height, is_card=True)
         if working:
-            self._head("WORKING", Role.RUNNING, len(working), _working_note(working))
+            figure, note = str(len(working)), _working_note(working)
+            head = partial(heading, "WORKING", role=Role.RUNNING, figure=figure, note=note)
+            self._head("WORKING", head)
             self._grid(working, shares.tile_rows, shares.tile_height, is_card=False)
         self._rest(bands)
-        return FleetPage(form=Form.TILES, rows=tuple(self.rows), places=tuple(self.places))
+        return FleetPage(form=Form.TILES, pieces=tuple(self.pieces))
 
     def _shares(self, needs: int, working: int, rest: int) -> _Shares:
         """Cards first; then tiles get what is left; what does not fit becomes rows."""
@@ -226,11 +261,15 @@ class _Tiles:
         high = min(max(space // rows, _TILE_LEAST), _TILE_MOST) if rows else 0
         return _Shares(cards, card, rows, high)
 
-    def _head(self, title: str, role: Role, count: int, note: str = "") -> None:
-        if self.rows:
-            self.rows.append(())
-        row = heading(title, self.cells - 2, role, figure=str(count), note=note)
-        self.rows.append((Span(" "), *row))
+    def _head(self, name: str, head: Callable[..., Row]) -> None:
+        """Put a heading, a blank row above it."""
+        y = self.end + bool(self.pieces)
+        draw = partial(_one_row, partial(head, cells=self.cells - 2))
+        self._put(Piece(f"{name} ", 1, y, self.cells - 2, 1, draw, is_worker=False))
+
+    def _put(self, piece: Piece) -> None:
+        self.pieces.append(piece)
+        self.end = piece.y + piece.height
 
     def _grid(
         self, workers: Sequence[WorkerView], rows: int, height: int, *, is_card: bool
@@ -239,48 +278,58 @@ class _Tiles:
         in_grid = rows * self.columns
         widths = _widths(self.cells - 2, self.columns)
         for start in range(0, min(in_grid, len(workers)), self.columns):
-            blocks: list[tuple[list[Row], int]] = []
-            x = 1
+            x, y = 1, self.end
             for worker, width in zip(workers[start : start + self.columns], widths, strict=False):
-                self.places.append(Place(worker.worker, x, len(self.rows), width, height))
                 step = step_of(self.run, worker)
-                is_focused = worker.worker == self.focused
-                size = (width, height)
                 is_needy = is_card and band_of(worker, step) is Band.NEEDS_YOU
-                drawer = card if is_needy else tile
-                blocks.append(
-                    (drawer(worker, step, self.scene, size, is_focused=is_focused), width)
+                draw = partial(
+                    card if is_needy else tile,
+                    worker,
+                    step,
+                    self.scene,
+                    (width, height),
+                    is_focused=worker.worker == self.focused,
                 )
+                hints = tuple(hints_of(worker, step, self.scene)) if is_needy else ()
+                self._put(Piece(worker.worker, x, y, width, height, draw, hints))
                 x += width + 1
-            self.rows += [(Span(" "), *row) for row in beside(blocks, (Span(" "),))]
         self._lines(workers[in_grid:])
 
     def _lines(self, workers: Sequence[WorkerView]) -> None:
         for worker in workers:
-            self.places.append(Place(worker.worker, 0, len(self.rows), self.cells, 1))
-            step = step_of(self.run, worker)
-            is_focused = worker.worker == self.focused
-            self.rows.append(line_of(worker, step, self.scene, self.cells, is_focused=is_focused))
+            draw = partial(
+                line_of,
+                worker,
+                step_of(self.run, worker),
+                self.scene,
+                self.cells,
+                is_focused=worker.worker == self.focused,
+            )
+            line = partial(_one_row, draw)
+            self._put(Piece(worker.worker, 0, self.end, self.cells, 1, line))
 
     def _rest(self, bands: dict[Band, list[WorkerView]]) -> None:
         """WAITING and SETTLED: a few rows; the focused worker is always among them."""
         waiting, settled = bands[Band.WAITING], bands[Band.SETTLED]
         if not waiting and not settled:
             return
-        if self.rows:
-            self.rows.append(())
         names = [f"{n} {len(w)}" for n, w in (("WAITING", waiting), ("SETTLED", settled)) if w]
-        self.rows.append((Span(" "), *heading("  ".join(names), self.cells - 2)))
+        self._head("REST", partial(heading, "  ".join(names)))
         rest = [*waiting, *reversed(settled)]
-        room = max(self.height - len(self.rows), 1)
+        room = max(self.height - self.end, 1)
         few = min(room, _FEW) - 1
         is_inside = any(worker.worker == self.focused for worker in rest[few:])
         if len(rest) <= few + 1 or is_inside:
             self._lines(rest)
             return
         self._lines(rest[:few])
-        left = len(rest) - few
-        self.rows.append(fit((Span(f"  ► {left} more", Ink(Role.MUTED)),), self.cells))
+        row = fit((Span(f"  ► {len(rest) - few} more", Ink(Role.MUTED)),), self.cells)
+        draw = partial(_one_row, lambda: row)
+        self._put(Piece(MORE, 0, self.end, self.cells, 1, draw, is_worker=False))
+
+
+def _one_row(draw: Callable[[], Row]) -> list[Row]:
+    return [draw()]
 
 
 def _working_note(workers: Sequence[WorkerView]) -> str:
@@ -295,18 +344,18 @@ def _widths(cells: int, columns: int) -> list[int]:
     return [share + (1 if index < over else 0) for index in range(columns)]
 
 
-def move(places: Sequence[Place], focused: str, direction: str) -> str:
+def move(places: Sequence[Piece], focused: str, direction: str) -> str:
     """The worker next to the focused one in a direction: up, down, left or right."""
-    here = next((place for place in places if place.worker == focused), None)
+    here = next((place for place in places if place.name == focused), None)
     if here is None:
-        return places[0].worker if places else focused
+        return places[0].name if places else focused
     candidates = [place for place in places if _lies(place, here, direction)]
     if not candidates:
         return focused
-    return min(candidates, key=lambda place: _distance(place, here, direction)).worker
+    return min(candidates, key=lambda place: _distance(place, here, direction)).name
 
 
-def _lies(place: Place, here: Place, direction: str) -> bool:
+def _lies(place: Piece, here: Piece, direction: str) -> bool:
     match direction:
         case "up":
             return place.y + place.height <= here.y
@@ -318,29 +367,7 @@ def _lies(place: Place, here: Place, direction: str) -> bool:
             return place.y == here.y and place.x > here.x
 
 
-def _distance(place: Place, here: Place, direction: str) -> tuple[int, int]:
+def _distance(place: Piece, here: Piece, direction: str) -> tuple[int, int]:
     if direction in {"up", "down"}:
         return abs(place.y - here.y), abs(place.x - here.x)
     return abs(place.x - here.x), 0
-
-
-def visible(page: FleetPage, focused: str, top: int, size: tuple[int, int]) -> tuple[int, Page]:
-    """The part of Fleet that is on screen: scrolled so that the focused worker is seen whole."""
-    cells, height = size
-    place = page.place(focused)
-    is_headed = page.form is not Form.TILES
-    if place is not None:
-        lead = 1 if is_headed else 0
-        top = min(top, max(place.y - lead - (0 if is_headed else 1), 0))
-        top = max(top, place.y + place.height - height)
-    top = max(min(top, len(page.rows) - height), 0)
-    rows = list(page.rows[top : top + height])
-    if is_headed and top and rows:
-        rows[0] = page.rows[0]
-    rows += [()] * (height - len(rows))
-    zones = tuple(
-        Zone(at.x, at.y - top, at.width, at.height, f"worker:{at.worker}")
-        for at in (*page.places, *filter(None, (page.close_up,)))
-        if 0 <= at.y - top < height
-    )
-    return top, Page(tuple(fit(row, cells) for row in rows), zones)

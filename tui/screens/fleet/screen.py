@@ -1,29 +1,28 @@
 """Fleet: all workers of a run, those that need a human first."""
 
 from collections.abc import Sequence
+from pathlib import Path
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import ActiveBinding
+from textual.containers import Horizontal
 
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS
-from tui.ink import TEXT, Page, Row, Span, words
+from tui.ink import TEXT, Row, Span, words
 from tui.kit.cards import HEIGHT, question_fits
+from tui.kit.inked import Inked
 from tui.kit.opening import REACHING
-from tui.kit.rail import CELLS as RAIL_CELLS
+from tui.kit.panes import Panes
 from tui.kit.rail import rail
+from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
 from tui.kit.session import Session, Undoable
-from tui.screens.fleet.page import (
-    RAIL_FROM,
-    FleetPage,
-    Form,
-    Wish,
-    draw_fleet,
-    form_of,
-    move,
-    visible,
-)
+from tui.screens.fleet.page import FleetPage, Form, Wish, form_of, lay_out, move
+from tui.screens.fleet.pane import FleetPane, WorkerTile
 from tui.screens.fleet.welcome import welcome
-from tui.screens.worker.page import panes
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import Band, band_of, bands_of, in_order, step_of
@@ -35,40 +34,74 @@ _LEAST_DETAIL = -4
 class FleetScreen(Board):
     """The screen that everything begins and ends with."""
 
+    CSS_PATH = Path(__file__).with_name("fleet.tcss")
     held = ON_WORKERS
     kind = "fleet"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.page: FleetPage | None = None
-        self.top = 0
         self.detail = 0
         self.is_plan_order = False
-        self.is_zoomed = False
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+    def compose_panes(self) -> ComposeResult:
+        with Horizontal(classes="body"):
+            with Panes(id="fleet"):
+                yield Inked(id="welcome")
+                yield FleetPane(id="tiles")
+                yield Inked(id="head")
+                yield RowList(id="table")
+                yield WorkerTile(id="close-up")
+            yield Inked(id="rail")
+
+    def draw_panes(self, scene: Scene) -> None:
         here = self.session.worker_view.worker if self.session.worker_view else ""
-        if scene.run is None or not scene.run.workers:
-            self.page = None
-            is_empty = self.session.bridge.view is not None
-            return Page(tuple(welcome(scene, cells, height)) if is_empty else ())
-        has_rail = cells >= RAIL_FROM and not self.is_zoomed
-        width = cells - RAIL_CELLS - 4 if has_rail else cells
-        self.page = draw_fleet(
-            scene,
-            (width, height),
-            here,
-            Wish(
-                detail=self.detail,
-                is_plan_order=self.is_plan_order,
-                held=self.page.held if self.page and self.is_fingered else None,
-            ),
+        size = self.query_one("#fleet").size
+        if not size:
+            return
+        has_run = scene.run is not None and bool(scene.run.workers)
+        held = self.page.held if self.page and self.is_fingered else None
+        wish = Wish(detail=self.detail, is_plan_order=self.is_plan_order, held=held)
+        self.page = page = lay_out(scene, size, here, wish) if has_run else None
+        self._draw_welcome(scene)
+        self._draw_table(page if page and page.form is not Form.TILES else None, here)
+        tiles = self.query_one(FleetPane)
+        tiles.display = page is not None and page.form is Form.TILES
+        if page and tiles.display:
+            tiles.fill(page.pieces, here)
+        side = self.query_one("#rail", Inked)
+        side.show(rail(scene, side.size.height) if has_run else ())
+
+    def _draw_welcome(self, scene: Scene) -> None:
+        welcoming = self.query_one("#welcome", Inked)
+        welcoming.display = self.page is None
+        is_known = self.page is None and self.session.bridge.view is not None
+        welcoming.show(welcome(scene, *welcoming.size) if is_known else ())
+
+    def _draw_table(self, page: FleetPage | None, here: str) -> None:
+        head, table = self.query_one("#head", Inked), self.query_one(RowList)
+        close_up = self.query_one("#close-up", WorkerTile)
+        head.display = table.display = page is not None
+        close_up.display = page is not None and page.close_up is not None
+        if page is None:
+            return
+        pieces = page.pieces
+        head.show([page.head])
+        names = [piece.name for piece in pieces]
+        at = names.index(here) if here in names else -1
+        table.fill(
+            [f"worker:{name}" for name in names],
+            lambda y: pieces[y].draw()[0],
+            range(at, at + 1) if at >= 0 else range(0),
         )
-        self.top, page = visible(self.page, here, self.top, (width, height))
-        if not has_rail:
-            return page
-        rows = panes(page.rows, rail(scene, height), cells, height, side_cells=RAIL_CELLS)
-        return Page(tuple(rows), page.zones)
+        close_up.piece = page.close_up
+        close_up.draw()
+
+    def key_came(self, key: events.Key, found: ActiveBinding | None) -> None:
+        """Bring the worker under the cursor on screen: a key is about it."""
+        super().key_came(key, found)
+        self.query_one(FleetPane).look_back()
+        self.query_one(RowList).look_back()
 
     def sentence(self, scene: Scene) -> Row:
         if self.session.bridge.view is None:
@@ -93,16 +126,28 @@ class FleetScreen(Board):
     def shows_whole_question(self, worker: WorkerView) -> bool:
         page = self.page
         place = (page.close_up or page.place(worker.worker)) if page else None
-        if place is None or place.worker != worker.worker or place.height < HEIGHT:
+        if page is None or place is None or place.name != worker.worker or place.height < HEIGHT:
             return False
-        return question_fits(worker, place.width - 4, place.height - 6)
+        is_seen = page.form is not Form.TILES or self.query_one(FleetPane).shows(worker.worker)
+        return is_seen and question_fits(worker, place.width - 4, place.height - 6)
 
     def pointed(self, target: str, times: int) -> None:
         kind, _, name = target.partition(":")
-        if kind == "worker":
+        if kind == "more":
+            self.point_at(next(iter(self._folded()), ""))
+        elif kind == "worker":
             self.point_at(name)
             if times > 1:
                 self.do_open()
+        else:
+            self._press(kind, name, times)
+
+    def _press(self, idea: str, worker: str, times: int) -> None:
+        """Do what a key on a card does; the second half of a double click answers nothing."""
+        self.point_at(worker)
+        self.draw()  # what is allowed is what is seen
+        if times == 1:
+            self.action_idea(idea)
 
     # Moving.
 
@@ -133,7 +178,7 @@ class FleetScreen(Board):
         self._move("right")
 
     def _places(self) -> list[str]:
-        return [place.worker for place in self.page.places] if self.page else []
+        return [place.name for place in self.page.places] if self.page else []
 
     def do_first(self) -> None:
         self.point_at(next(iter(self._places()), ""))

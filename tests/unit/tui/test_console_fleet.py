@@ -1,0 +1,127 @@
+"""Fleet's panes: the mouse works on what it shows, and only what is on screen is drawn."""
+
+import pytest
+
+from engine.phases import Phase
+from tests.support.consoles import NOW, Console, changed, csvlite, many, opened
+from tests.support.mouse import at, click, drag, wheel
+from tui.screens.fleet.pane import FleetPane, WorkerTile
+
+pytestmark = pytest.mark.anyio
+ASKS, RUNNING, FAILED = "implement/worker_2", "implement/worker_1", "port/worker_2"
+
+
+def tile_of(console: Console, worker: str) -> WorkerTile:
+    """Return the tile of a worker."""
+    tiles = console.screen.query_one(FleetPane).query(WorkerTile)
+    return next(tile for tile in tiles if tile.piece and tile.piece.name == worker)
+
+
+async def test_a_click_on_a_tile_puts_the_cursor_there_and_a_second_one_opens_it():
+    async with opened() as console:
+        await click(console, "41 passed, 1 failed")
+        assert console.app.session.worker == RUNNING
+        await click(console, "collected 38 items", times=2)
+        await console.until(lambda: console.screen.kind == "worker")
+        assert console.app.session.worker == "port/worker_3"
+
+
+async def test_a_key_on_a_card_can_be_clicked_and_means_that_card():
+    async with opened() as console:
+        await click(console, "R with feedback")
+        assert console.app.session.worker == FAILED
+        await console.until(lambda: console.screen.box.writing is not None)
+        await console.press("escape")
+        await click(console, "a allow once")
+        assert [type(command).__name__ for command in console.port.commands] == ["Answer"]
+        assert console.port.commands[0].worker == ASKS
+
+
+async def test_a_row_of_the_table_can_be_clicked_and_the_key_in_its_close_up():
+    async with opened(size=(80, 24)) as console:
+        await click(console, "port/cli.py")
+        assert console.app.session.worker == FAILED
+        await click(console, "R with feedback")
+        await console.until(lambda: console.screen.box.writing is not None)
+
+
+async def test_the_fold_opens_where_it_is_clicked():
+    async with opened(many(20), size=(120, 30)) as console:
+        await console.do("more")
+        pane = console.screen.query_one(FleetPane)
+        await console.until(lambda: pane.max_scroll_y > 0)
+        await wheel(console, 20)
+        await console.shows("► ")
+        await click(console, "► ")
+        await console.shows("▌ ◦ port/module_2.py")
+        assert "► " not in console.text
+
+
+async def test_the_wheel_scrolls_and_a_key_comes_back_to_the_cursor():
+    async with opened(many(20), size=(120, 30)) as console:
+        await console.do("more")
+        here = console.app.session.worker
+        pane = console.screen.query_one(FleetPane)
+        await console.until(lambda: pane.max_scroll_y > 0)
+        await wheel(console, 12)
+        await console.until(lambda: pane.scroll_y == pane.max_scroll_y)
+        assert console.app.session.worker == here
+        assert "≠ port/module_7.py" not in console.text
+        await console.press("escape")
+        await console.shows("≠ port/module_7.py")
+
+
+async def test_a_scrollbar_stands_where_more_is_than_fits():
+    async with opened(many(20), size=(120, 30)) as console:
+        pane = console.screen.query_one(FleetPane)
+        await console.do("more")
+        await console.until(lambda: pane.show_vertical_scrollbar)
+        await console.until(lambda: bool(pane.vertical_scrollbar.region))
+        bar = pane.vertical_scrollbar.region
+        await console.pilot.click(offset=(bar.x, bar.bottom - 1))
+        await console.until(lambda: pane.scroll_y > 0)
+
+
+async def test_a_worker_that_changes_its_band_keeps_its_tile_and_the_cursor():
+    async with opened() as console:
+        console.app.session.worker = RUNNING
+        tile = tile_of(console, RUNNING)
+        view = changed(csvlite(at=NOW + 9), RUNNING, phase=Phase.FAILED)
+        await console.tell(view)
+        await console.until(lambda: "FAILED" in tile.text)
+        assert tile_of(console, RUNNING) is tile
+        assert console.app.session.worker == RUNNING
+        assert tile.text.startswith("┏")
+
+
+async def test_only_tiles_on_screen_are_drawn():
+    async with opened(many(40), size=(120, 30)) as console:
+        await console.do("more")
+        pane = console.screen.query_one(FleetPane)
+        await console.until(lambda: pane.max_scroll_y > 0)
+        tiles = list(pane.query(WorkerTile))
+        seen = [tile for tile in tiles if tile.region.overlaps(pane.region)]
+        assert {tile for tile in tiles if tile.rows} == set(seen)
+        assert len(seen) < len(tiles)
+        await console.do("last")
+        await console.until(lambda: bool(tile_of(console, console.app.session.worker).rows))
+
+
+async def test_a_question_that_was_scrolled_away_is_not_allowed_unseen():
+    async with opened(size=(120, 20)) as console:
+        pane = console.screen.query_one(FleetPane)
+        await console.until(lambda: pane.max_scroll_y > 0)
+        await wheel(console, 12)
+        await console.until(lambda: pane.scroll_y > 0)
+        await console.do("yes")
+        assert console.screen.kind == "inbox"
+        assert console.port.commands == []
+
+
+async def test_text_on_a_tile_is_selected_and_copied_while_the_tile_goes_on():
+    async with opened() as console:
+        await drag(console, at(console, "41 passed, 1 failed"), len("41 passed"))
+        await console.tell(changed(csvlite(at=NOW + 3), RUNNING, last_lines=("all other now",)))
+        await console.shows("all other now")
+        await console.do("copy")
+        assert console.app.clipboard == "41 passed"

@@ -1,0 +1,86 @@
+"""Private parts of Textual stand in one module, and each is still needed."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual import keys
+from textual.app import App
+from textual.binding import Binding
+from textual.drivers import _writer_thread, linux_driver
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, TextArea
+
+from tui.kit import private
+
+TUI = Path(private.__file__).parents[1]
+OURS = (App, Screen, Widget, TextArea, Input, OptionList)
+
+
+def _textual_names() -> set[str]:
+    named = {name for kind in OURS for name in dir(kind)}
+    for kind in OURS:  # what is only set on instances
+        source = inspect.getsource(inspect.getmodule(kind))
+        named |= set(re.findall(r"self\.(_\w+)", source))
+    return {name for name in named if name.startswith("_") and not name.startswith("__")}
+
+
+KNOWN = _textual_names()
+
+
+def _used(path: Path) -> Iterator[str]:
+    """Yield every private name of Textual that a module uses or takes over."""
+    tree, place = ast.parse(path.read_text()), path.relative_to(TUI)
+    nodes = list(ast.walk(tree))
+    imported = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module]
+    textual = [n for n in imported if n.module.startswith("textual")]
+    for node in textual:
+        words = [node.module, *(name.name for name in node.names)]
+        if any(part.startswith("_") for word in words for part in word.split(".")):
+            yield f"{place}: import of {words}"
+    if not textual:
+        return
+    methods = {
+        method.name
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    yield from (f"{place}: def {name}" for name in sorted(methods & KNOWN))
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr in KNOWN - methods:
+            yield f"{place}: {node.attr}"
+
+
+def test_private_parts_of_textual_stand_in_one_module():
+    others = [path for path in TUI.rglob("*.py") if path != Path(private.__file__)]
+    assert [found for path in others for found in _used(path)] == []
+    assert list(_used(Path(private.__file__))), "the search finds nothing"
+
+
+REASONS = {
+    "name_of_sign": lambda: hasattr(keys, "character_to_key"),
+    "hand_to": lambda: hasattr(Widget, "forward_event") or hasattr(App, "forward_event"),
+    "paint_now": lambda: hasattr(Screen, "paint") or hasattr(Screen, "update_now"),
+    "is_leaving": lambda: hasattr(App, "is_leaving") or hasattr(App, "is_exiting"),
+    "send_to_terminal": lambda: hasattr(App, "write_sequence"),
+    "EnduringWriter": lambda: "OSError" in inspect.getsource(_writer_thread.WriterThread.run),
+    "SturdyDriver": lambda: 'errors="replace"' in inspect.getsource(linux_driver),
+}
+"""For each part, what would make it needless; when one is true, the part can go."""
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_each_part_is_still_needed(name: str):
+    assert hasattr(private, name)
+    assert not REASONS[name](), f"Textual can do this itself now: take {name} away"
+
+
+def test_textual_names_single_signs_but_not_those_of_a_sequence():
+    assert next(iter(Binding.make_bindings([("?", "x")]))).key == "question_mark"
+    assert next(iter(Binding.make_bindings([("g ?", "x")]))).key == "g ?"

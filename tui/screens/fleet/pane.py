@@ -1,0 +1,144 @@
+"""Show the pieces of Fleet as widgets in one pane that scrolls."""
+
+from collections.abc import Iterator, Sequence
+
+from textual.containers import VerticalScroll
+from textual.geometry import NULL_OFFSET, Region, Size, Spacing
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.widget import Widget
+
+from tui.ink import KEY, Page, Row, Zone, row_width, width_of
+from tui.kit.readable import Readable
+from tui.screens.fleet.page import MORE, Piece
+
+
+class WorkerTile(Readable):
+    """A worker's card, tile or line; or the heading of a band."""
+
+    def __init__(self, piece: Piece | None = None, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self.piece = piece
+
+    def draw(self) -> None:
+        """Draw what is to be seen of it now, and note what a click means where."""
+        if self.piece is not None:
+            rows = tuple(self.piece.draw())
+            self.show(Page(rows, tuple(_zones(self.piece, rows))))
+
+
+def _zones(piece: Piece, rows: Sequence[Row]) -> Iterator[Zone]:
+    if piece.is_worker:
+        yield Zone(0, 0, piece.width, piece.height, f"worker:{piece.name}")
+    elif piece.name == MORE:
+        yield Zone(0, 0, piece.width, piece.height, "more:")
+    if not piece.hints:
+        return
+    x, keys = 0, rows[-2]
+    ideas = {hint.key: hint.idea for hint in piece.hints}
+    for place, (text, ink) in enumerate(keys):
+        if ink == KEY and text in ideas:  # its label follows
+            cells = row_width(keys[place : place + 2])
+            yield Zone(x, piece.height - 2, cells, 1, f"{ideas[text]}:{piece.name}")
+        x += width_of(text)
+
+
+class _AsLaidOut(Layout):
+    """Put every piece where the page has it."""
+
+    name = "fleet"
+
+    def arrange(
+        self,
+        parent: Widget,
+        children: list[Widget],
+        size: Size,
+        greedy: bool = True,  # noqa: FBT001, FBT002 - Textual's own
+    ) -> ArrangeResult:
+        del parent, greedy
+        return [
+            WidgetPlacement(
+                Region(piece.x, piece.y, min(piece.width, size.width - piece.x), piece.height),
+                NULL_OFFSET,
+                Spacing(),
+                tile,
+            )
+            for tile in children
+            if isinstance(tile, WorkerTile) and (piece := tile.piece)
+        ]
+
+
+class FleetPane(VerticalScroll, can_focus=False, inherit_bindings=False):
+    """Every worker is one widget for as long as it is on the page; those on screen are drawn."""
+
+    _as_laid_out = _AsLaidOut()
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._tiles: dict[str, WorkerTile] = {}
+        self._seen: object = None
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the page, in place of one that the style sheet names."""
+        return self._as_laid_out
+
+    def fill(self, pieces: Sequence[Piece], here: str) -> None:
+        """Show these pieces, the worker under the cursor among those on screen."""
+        names = {piece.name for piece in pieces}
+        has_moved = names != self._tiles.keys()
+        for name in self._tiles.keys() - names:
+            _ = self._tiles.pop(name).remove()
+        new = []
+        for piece in pieces:
+            tile = self._tiles.get(piece.name)
+            if tile is None:
+                self._tiles[piece.name] = tile = WorkerTile(piece)
+                new.append(tile)
+            has_moved = has_moved or tile.piece is None or tile.piece.place != piece.place
+            tile.piece = piece
+        if new:
+            _ = self.mount(*new)
+        elif has_moved:
+            self.refresh(layout=True)
+        place = next((piece.place for piece in pieces if piece.name == here), None)
+        seen = (here, place, self.size)
+        if place and seen != self._seen:
+            self._seen = seen
+            if has_moved:
+                self.call_after_refresh(self._reveal, Region(*place))  # as soon as it is there
+            else:
+                self._reveal(Region(*place))
+        self._draw_seen()
+
+    def look_back(self) -> None:
+        """Bring the cursor on screen when next drawn."""
+        self._seen = None
+
+    def _reveal(self, region: Region) -> None:
+        top, height = self.scroll_offset.y, self.size.height
+        wanted = max(min(top, region.y - 1), region.bottom - height, 0)  # with its band's heading
+        if wanted != top:
+            self.scroll_to(y=wanted, animate=False, immediate=True, force=True)
+
+    def shows(self, worker: str) -> bool:
+        """Say whether all of a worker's tile is on screen."""
+        tile = self._tiles.get(worker)
+        top, height = self.scroll_offset.y, self.size.height
+        piece = tile.piece if tile else None
+        return piece is not None and top <= piece.y and piece.y + piece.height <= top + height
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Draw the tiles that have come on screen."""
+        super().watch_scroll_y(old_value, new_value)
+        self._draw_seen()
+
+    def on_resize(self) -> None:
+        """Draw the tiles that there is room for now."""
+        self._draw_seen()
+
+    def _draw_seen(self) -> None:
+        top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
+        for tile in self._tiles.values():
+            piece = tile.piece
+            if piece and piece.y < bottom and piece.y + piece.height > top:
+                tile.draw()
