@@ -33,7 +33,7 @@ def writes(view: ConflictView) -> str:
 
 
 def ended(view: ConflictView) -> list[str]:
-    """Return what a shell is told when the screen is left: what was written, and what is left to do."""
+    """Return what a shell is told at the end: what was written, and what is left to do."""
     if not view.is_finished:
         waiting = [file.path for file in view.files if not file.is_resolved]
         left = f"still open: {_named(waiting)}" if waiting else "everything is decided"
