@@ -1,10 +1,12 @@
 """Hold the middle of a screen: one page of rows, or panes that are widgets of their own."""
 
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from textual.containers import Container
 from textual.message import Message
 from textual.scrollbar import ScrollBarRender
+from textual.widget import Widget
 
 from tui.kit.inked import Inked
 
@@ -12,6 +14,8 @@ from tui.kit.inked import Inked
 @runtime_checkable
 class Draws(Protocol):
     """A screen that draws its panes when there is another size for them."""
+
+    fingered_at: float
 
     def draw(self) -> None:
         """Draw everything anew."""
@@ -22,6 +26,14 @@ class WholeCells(ScrollBarRender):
 
     VERTICAL_BARS = [" "] * 8
     HORIZONTAL_BARS = [" "] * 8
+
+
+def use_whole_cells(widgets: Iterable[Widget]) -> None:
+    """Draw the scrollbars of these widgets with blanks alone, as ASCII has no half blocks."""
+    for pane in widgets:
+        if pane.is_scrollable:
+            for bar in (pane.vertical_scrollbar, pane.horizontal_scrollbar):
+                vars(bar)["renderer"] = WholeCells
 
 
 class Body(Inked):
