@@ -37,13 +37,13 @@ demo: $(VENV)/.installed  ## the guided sample; without a terminal it runs headl
 	@if [ -t 1 ]; then $(BIN)/plait demo; else $(BIN)/plait demo --headless; fi
 
 test: $(VENV)/.installed-dev  ## the whole suite; TESTS="tests/e2e" takes some
-	$(BIN)/pytest -q -n 3 --dist loadfile -m "not real_agents and not bench" $(TESTS)
+	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not real_agents and not bench" $(TESTS)
 
 test-bare:  ## rooms and stories on a fresh clone, as an ordinary user, with every optional program hidden
 	.ci/bare test TESTS="tests/integration tests/e2e"
 
 test-thorough: $(VENV)/.installed-dev  ## the same with ten thousand seeds and all kill moments
-	PLAIT_THOROUGH=1 $(BIN)/pytest -q -n 3 --dist loadfile -m "not real_agents and not bench"
+	PLAIT_THOROUGH=1 $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not real_agents and not bench"
 
 check: $(VENV)/.installed-dev  ## format, lint, types, contracts, dead code
 	$(BIN)/ruff format --check .
@@ -53,7 +53,7 @@ check: $(VENV)/.installed-dev  ## format, lint, types, contracts, dead code
 	$(BIN)/vulture
 
 test-portable: $(VENV)/.installed-dev  ## as on a system without /proc, prctl and cgroups; any use of /proc is an error
-	PLAIT_PORTABLE=1 $(BIN)/pytest -q -n 3 --dist loadfile tests/unit tests/property
+	PLAIT_PORTABLE=1 $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder tests/unit tests/property
 
 pages: $(VENV)/.installed  ## the manual page and the completions, made from the commands
 	@mkdir -p pages && $(BIN)/plait man >pages/plait.1 && $(BIN)/plait completions bash >pages/plait.bash && \

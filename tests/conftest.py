@@ -1,5 +1,6 @@
 """What every test stands on: one async back end, an event loop nobody may block, counted skips."""
 
+import gc
 import os
 import re
 import signal
@@ -50,6 +51,12 @@ def pytest_configure() -> None:
         _work_in_a_plain_folder()
     if IS_PORTABLE:
         sys.addaudithook(_hide_proc)
+
+
+def pytest_collection_finish() -> None:
+    """Leave out of every search for garbage what is there to the end: modules and all tests."""
+    gc.collect()
+    gc.freeze()
 
 
 _PLAIN = re.compile(r"[\w./-]{1,40}")

@@ -65,7 +65,7 @@ _OPENING = "opening"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a console is opened.
+    """Hold how a console is opened.
 
     Attributes:
         is_plain: Without any colour; None asks `NO_COLOR`.
@@ -159,7 +159,7 @@ class PlaitApp(Sequences):
 
     @cached_property
     def living(self) -> Living:
-        """What knows of runs and workers; loaded when it is first asked for."""
+        """Return what knows of runs and workers; load it when it is first asked for."""
         from tui.bridge import Bridge  # noqa: PLC0415  the first frame is painted before
         from tui.kit.living import Living  # noqa: PLC0415  likewise
         from tui.kit.session import Session  # noqa: PLC0415  likewise

@@ -101,7 +101,7 @@ class Watched:
 
 @dataclass
 class _CpuHistory:
-    """What a worker's cpu time was when it was last looked at, and its shares since."""
+    """Keep a worker's processor time when it was last seen, and its shares since."""
 
     attempt: int
     seconds: float
@@ -257,7 +257,7 @@ class Bridge:
             return _why(error)
 
     async def compare(self, run: str, one: str, other: str) -> ChangeDiff | str:
-        """What differs between the changes of two workers."""
+        """Return the differences between the changes of two workers."""
         try:
             return clean_tree(await self.port.ask(CompareWorkers(run, one, other)), clean_code)
         except GONE as error:
@@ -463,7 +463,7 @@ def _seqs(view: EngineView) -> list[tuple[str, int]]:
 
 
 def _why(error: BaseException) -> str:
-    """What an error says, as a reason to be shown."""
+    """Return what an error says, as a reason to show."""
     hint = getattr(error, "hint", "")
     return clean_tree(f"{error}. {hint}".removesuffix(". ") if hint else str(error))
 

@@ -55,7 +55,7 @@ def _unknown(word: str) -> int:
 
 
 def help_text() -> str:
-    """What `plait --help` prints."""
+    """Return the text of `plait --help`."""
     width = max(map(len, COMMANDS))
     rows = "\n".join(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())
     return (

@@ -14,7 +14,7 @@ _SHORT = 400
 
 
 class Role(StrEnum):
-    """What a colour is for. A theme gives every one of them a value."""
+    """Name what a colour is for. A theme gives each of them a value."""
 
     BACKGROUND = "background"
     SURFACE = "surface"
@@ -52,7 +52,7 @@ class Role(StrEnum):
 
 
 class Ink(NamedTuple):
-    """How a span is drawn: a role for the text, perhaps one for its ground, and weight.
+    """Say how a span is drawn: a role for the text, perhaps one for its ground, and weight.
 
     `is_behind` dims it: an overlay lies over it.
     """
@@ -123,7 +123,7 @@ def _char_width(char: str) -> int:
 
 
 def width_of(text: str) -> int:
-    """How many cells a cleaned text takes."""
+    """Return how many cells a cleaned text takes."""
     if text.isascii():
         return len(text)
     return _known_width(text) if len(text) <= _SHORT else _counted(text)
@@ -140,7 +140,7 @@ def _counted(text: str) -> int:
 
 
 def row_width(row: Iterable[Span]) -> int:
-    """How many cells a row takes."""
+    """Return how many cells a row takes."""
     cells = 0
     for text, _ in row:  # half of what drawing a page costs, so nothing is called for plain text
         cells += len(text) if text.isascii() else width_of(text)
@@ -301,5 +301,5 @@ def overlaid(base: Sequence[Row], box: Sequence[Row], x: int, y: int) -> list[Ro
 
 
 def text_of(rows: Iterable[Row]) -> str:
-    """What a reader without colours sees."""
+    """Return what a reader without colours sees."""
     return "\n".join("".join(span.text for span in row).rstrip() for row in rows)

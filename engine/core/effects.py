@@ -68,7 +68,7 @@ class RunCheck(_WorkerEffect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Land(_WorkerEffect):
+class PerformLanding(_WorkerEffect):
     """Merge, check and move the target; or roll a prepared landing forward.
 
     Attributes:
@@ -104,7 +104,7 @@ EntryEffect = (
     | StopActivity
     | Collect
     | RunCheck
-    | Land
+    | PerformLanding
     | StartTimer
     | ReleaseWorkspace
 )
@@ -155,14 +155,14 @@ class ChangeLimits(_WorkerEffect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UndoLanding(_WorkerEffect):
+class RevertLanding(_WorkerEffect):
     """Take a landing back, as its journalled detail describes it."""
 
     prepared: str
 
 
 SmallEffect = (
-    UndoLanding
+    RevertLanding
     | SendAnswer
     | SendSteer
     | SendInterrupt

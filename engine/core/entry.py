@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from engine.core.effects import (
     Collect,
     EntryEffect,
-    Land,
+    PerformLanding,
     PrepareWorkspace,
     ReleaseWorkspace,
     RunCheck,
@@ -51,8 +51,8 @@ def _stop(_: RunState, worker: Worker) -> StopActivity:
     )
 
 
-def _land(_: RunState, worker: Worker) -> Land:
-    return Land(
+def _land(_: RunState, worker: Worker) -> PerformLanding:
+    return PerformLanding(
         **worker.who,
         wish=worker.landing.wish or LandWish(),
         resolution=worker.review.resolution,

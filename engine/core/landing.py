@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.core import facts as f
-from engine.core.effects import UndoLanding
+from engine.core.effects import RevertLanding
 from engine.core.lifecycle import want_review
 from engine.core.outcome import is_despite_check
 from engine.core.state import Conflict, Landing, ResolvedTree, Reviewed, Worker
@@ -167,7 +167,7 @@ def undo_requested(turn: CoreTurn, w: Worker, _fact: f.UndoRequested) -> None:
     prepared = w.landing.prepared
     if w.phase is Phase.LANDED and prepared is not None:
         turn.change(replace(w, error=None))
-        undo = UndoLanding(**w.who, prepared=prepared)
+        undo = RevertLanding(**w.who, prepared=prepared)
         turn.effects.append(undo)
 
 

@@ -2,12 +2,15 @@
 
 Whatever reads the agent's files runs inside its sandbox (`engine.git.inside`). What arrives is
 imported by a fetch that checks every object, under refs of the attempt's own, before anything is
-said about it. Collecting twice gives the same commits.
+said about it. Collecting twice gives the same commits. Of files kept by LFS the contents behind the
+pointers are taken in too: no fetch of commits brings them along.
 """
 
+import hashlib
 import os
 import re
-from collections.abc import Container, Mapping, Sequence
+import secrets
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +19,7 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
-from engine.beneath import Why, open_up
+from engine.beneath import EntryKind, WalkEntry, Why, copy_as, list_tree, open_up
 from engine.errors import GitFailed
 from engine.git.arrivals import ARRIVING, LOST, MOST_REFS, name_arrivals
 from engine.git.conversion import attributes_of
@@ -30,7 +33,6 @@ from engine.git.inside import (
     read_refs,
     require_room,
 )
-from engine.git.large import take_large_files
 from engine.git.nested import point_to
 from engine.git.objects import (
     Wording,
@@ -53,6 +55,8 @@ from engine.private import private_folder
 _MOST_REFUSALS = 8
 _MOST_SINGLE = 30
 """So many refs are fetched one by one where fetching all of them is refused."""
+_NAME = re.compile(rb"[0-9a-f]{64}")
+_FOLDER = "lfs/objects"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -479,3 +483,44 @@ def lead_inside(workspace: Workspace) -> None:
     """
     if workspace.admin is not None and workspace.gitfile is None and workspace.git_dir is not None:
         point_to(workspace.path, workspace.git_dir)
+
+
+def take_large_files(sources: Iterable[str], common_dir: str) -> int:
+    """Copy LFS contents from git directories into the user's, each proved by its name; how many."""
+    taken = 0
+    for source in sources:
+        for entry in list_tree(source, is_entered=_may_hold):
+            if (
+                isinstance(entry, WalkEntry)
+                and entry.kind is EntryKind.FILE
+                and _is_content(entry.path)
+            ):
+                taken += _take(source, entry.path, common_dir)
+    return taken
+
+
+def _may_hold(path: bytes) -> bool:
+    return b"lfs/objects".startswith(path) or path.startswith(b"lfs/objects/")
+
+
+def _is_content(path: bytes) -> bool:
+    return path.startswith(b"lfs/objects/") and bool(_NAME.fullmatch(path.rpartition(b"/")[2]))
+
+
+def _take(source: str, path: bytes, common_dir: str) -> bool:
+    name = os.fsdecode(path.rpartition(b"/")[2])
+    target = Path(common_dir, _FOLDER, name[:2], name[2:4], name)
+    if target.exists():
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{name}.{secrets.token_hex(6)}")
+    if not copy_as(source, path, target.parent, draft.name).files:
+        return False
+    with draft.open("rb") as written:
+        is_genuine = hashlib.file_digest(written, "sha256").hexdigest() == name
+        os.fsync(written.fileno())
+    if is_genuine:
+        draft.replace(target)
+    else:
+        draft.unlink()
+    return is_genuine

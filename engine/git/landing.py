@@ -5,6 +5,8 @@ files, index and ref brought along (`engine.git.checkout`), after proof that the
 there; killed anywhere, `recover_landing` finishes it.
 """
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from engine.errors import DirtyTarget, WorktreeBusy
+from engine.errors import DirtyTarget, EngineError, GitFailed, WorktreeBusy
 from engine.git.checkout import IndexGuard, Trashed, keep_copies, locked_index, write_files
 from engine.git.composition import Composed
 from engine.git.objects import (
@@ -37,8 +39,10 @@ from engine.git.touched import (
     touched_paths,
 )
 from engine.git.worktrees import Checkout, checkouts
+from engine.legible import legible_name
 
 _SAY = "plait: land"
+_SHOWN = 80
 
 
 class RefusalReason(StrEnum):
@@ -47,6 +51,7 @@ class RefusalReason(StrEnum):
     MOVED = "the target has moved"
     TWICE = "the target is checked out in more than one working tree"
     UNDER_WAY = "a rebase, merge or bisect of the target has not ended"
+    TOO_LONG = "no file can have such a name where the target is checked out:"
     CHECKED_OUT = "the target has been checked out, or let go, since the landing was prepared"
 
 
@@ -138,10 +143,24 @@ async def prove(repo: Repo, plan: LandPrepared) -> LandPrepared | LandingRefused
     if found is None:
         return plan
     moves = await _moves(repo, plan)
+    long = await to_thread.run_sync(_too_long, found.path, moves)
+    if long is not None:
+        return LandingRefused(reason=RefusalReason.TOO_LONG, detail=legible_name(long))
     seen = await to_thread.run_sync(_look, repo, plan, found, moves)
     await _prove_clean(repo, plan, seen, moves)
     paths = tuple(sorted({one.path for one in (*moves.index, *moves.files)}))
     return replace(plan, worktree=found.path, git_dir=found.git_dir, paths=paths)
+
+
+def _too_long(worktree: str, moves: Moves) -> str | None:
+    """Return the begin of a name that git can hold, but no file in the working tree can have."""
+    root = len(os.fsencode(worktree)) + 2
+    name_max, path_max = (os.pathconf(worktree, f"PC_{one}_MAX") for one in ("NAME", "PATH"))
+    for one in moves.files:
+        longest = max(map(len, one.path.split(b"/")))
+        if longest > name_max or root + len(one.path) > path_max:
+            return os.fsdecode(one.path[:_SHOWN]) + "…"
+    return None
 
 
 def _pins(plan: LandPrepared) -> list[tuple[str, str]]:
@@ -264,16 +283,26 @@ async def _write(
     where: tuple[Checkout, IndexGuard],
     moves: Moves,
 ) -> LandingDone | LandingRefused:
-    """Files, index, ref; back to the old files if the ref was moved behind our back.
+    """Files, index, ref; back to the old files if it fails, or the ref was moved behind our back.
 
-    Once begun it is not cancelled. Failing half-way it leaves the index locked, so that nothing can
-    be committed from a mixed tree before `recover_landing` has finished it.
+    Once begun it is not cancelled. Where it cannot go back either it leaves the index locked, so
+    that nothing can be committed from a mixed tree before `recover_landing` has finished it.
+
+    Raises:
+        GitFailed: Some files cannot be written there.
+        OSError: Some files cannot be taken away there.
     """
     place, guard = where
     guard.is_kept = True
     with anyio.CancelScope(shield=True):
         before = await index_of(place)
-        after = await write_files(repo, place, moves, commit=prepared.new)
+        try:
+            after = await write_files(repo, place, moves, commit=prepared.new)
+        except (GitFailed, OSError):
+            with suppress(EngineError, OSError):
+                await _take_back(repo, place, moves)
+                guard.is_kept = False
+            raise
         done = await _swap(repo, prepared, Where(git_dir=place.git_dir))
         if isinstance(done, LandingRefused):
             await write_files(repo, place, moves.reversed)
@@ -284,6 +313,16 @@ async def _write(
             await follow_index(repo, replace(place, index=after), before, move)
     guard.is_kept = False
     return done
+
+
+async def _take_back(repo: Repo, place: Checkout, moves: Moves) -> None:
+    """Bring the files that were written back to what they were; the others are not touched."""
+    written = await differing(repo, place, moves.before)
+    strangers = written & await differing(repo, place, moves.after)
+    with suppress(EngineError, OSError):  # half a file of ours, or what somebody wrote just now
+        await to_thread.run_sync(keep_copies, place.path, strangers, repo.plait_dir / "trash")
+    back = tuple(one for one in moves.reversed.files if one.path in written)
+    await write_files(repo, place, Moves(index=(), files=back))
 
 
 async def _swap(repo: Repo, prepared: LandPrepared, where: Where) -> LandingDone | LandingRefused:

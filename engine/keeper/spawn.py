@@ -8,6 +8,7 @@ that while the attempt is held and then waits, so that a start costs nothing mor
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -160,7 +161,8 @@ class _ForkedChild:
         os.close(said_theirs)
 
     def go(self) -> int:
-        os.write(self._go, b"g")
+        with contextlib.suppress(BrokenPipeError):  # it has failed already, and said why
+            os.write(self._go, b"g")
         os.close(self._go)
         said = b""
         while part := os.read(self._said, 4096):

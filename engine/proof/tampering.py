@@ -11,10 +11,10 @@ It cannot tell what was written into a tree in which somebody else was working a
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -27,7 +27,6 @@ from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.events import OutsideChanged
 from engine.proof.looking import Before, Known, Sight, TreeAnswer, TreeQuestion
 from engine.proof.resting import RestingTrees
-from engine.proof.together import Together
 from engine.proof.written_once import EndedAttempts
 from engine.site.place import Place
 from engine.site.shelter import Shelter
@@ -41,6 +40,8 @@ _ELSEWHERE = "its sandbox does not reach there: you, another program or plait it
 _NOBODY_KNOWS = "nothing keeps it from there, and nothing tells whether it was the worker or you"
 _FORGOTTEN = "what was noted before it began is lost, so nothing was compared"
 _TOO_MUCH = "there was too much to look at all of it"
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,3 +253,45 @@ def _found(
     return Found(
         violations=accused, mentioned=mentioned, remark=remark if mentioned or not is_whole else ""
     )
+
+
+@dataclass(eq=False)
+class _Asked(Generic[Q, A]):
+    question: Q
+    answer: tuple[A] | None = None
+
+
+class Together(Generic[Q, A]):
+    """A question and its answer, where the answers to several cost hardly more than one.
+
+    Attributes:
+        not_before: When the next may be looked for, on the event loop's clock. Whoever answers may
+            ask for a rest, so that more come together; then it never is always at work.
+    """
+
+    def __init__(self, answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]]) -> None:
+        """Begin; `answer` gets one question or more, and answers in their order."""
+        self._answer = answer
+        self._waiting: list[_Asked[Q, A]] = []
+        self._answering = anyio.Lock()
+        self.not_before = 0.0
+
+    async def ask(self, question: Q) -> A:
+        """Return the answer; an error in finding it is raised to one of those who asked."""
+        asked: _Asked[Q, A] = _Asked(question)
+        self._waiting.append(asked)
+        try:
+            async with self._answering:
+                if asked.answer is None:
+                    await anyio.sleep_until(self.not_before)
+                    several = list(self._waiting)
+                    answers = await self._answer([each.question for each in several])
+                    for each, found in zip(several, answers, strict=True):
+                        each.answer = (found,)
+        finally:  # one that failed or was cancelled goes; others whom it was to answer ask again
+            self._waiting = [
+                each for each in self._waiting if each is not asked and each.answer is None
+            ]
+        if asked.answer is None:
+            raise AssertionError  # answered above, or an error was raised
+        return asked.answer[0]

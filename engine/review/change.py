@@ -27,7 +27,7 @@ _OTHERS = (
 )
 
 
-class History(NamedTuple):
+class HistoryWanted(NamedTuple):
     """The branch on which a worker's commits become history, and the form they take there.
 
     Attributes:
@@ -48,7 +48,7 @@ async def measured(
     *,
     meant: Sequence[str],
     artifacts: Artifacts,
-    history: History | None = None,
+    history: HistoryWanted | None = None,
 ) -> Change | None:
     """Return what was collected, in figures; None if it comes to nothing.
 
@@ -72,7 +72,7 @@ async def measured(
     )
 
 
-async def _lost_history(repo: Repo, base: str, head: str, history: History) -> str:
+async def _lost_history(repo: Repo, base: str, head: str, history: HistoryWanted) -> str:
     """Return why a landing will not keep the commits; nothing if it will, as far as known."""
     line = await plain_line(repo, base, head)
     if line is None:

@@ -102,7 +102,7 @@ class GitLandings:
         self._merger = Merger(repo)
 
     async def prepare(
-        self, state: RunState, effect: e.Land, check: Checker | None
+        self, state: RunState, effect: e.PerformLanding, check: Checker | None
     ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
         """Merge in memory and check exactly the tree that will be there."""
         # Recovery rolls the journaled plan forward: composing anew could give another commit.
@@ -131,7 +131,7 @@ class GitLandings:
         return found
 
     async def _prove(
-        self, state: RunState, effect: e.Land, composed: Composed
+        self, state: RunState, effect: e.PerformLanding, composed: Composed
     ) -> LandPrepared | Refusal:
         """Return what will be moved; treat the user's edits in the way as the human asked.
 
@@ -161,14 +161,16 @@ class GitLandings:
             return _blocked(f"your own edits conflict with the change in {names}", paths)
         return replace(prepared, note=composed.note)
 
-    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+    async def is_in_the_way(
+        self, state: RunState, effect: e.PerformLanding, paths: Sequence[str]
+    ) -> bool:
         """Return whether the user's edits in these files still keep a landing from its target."""
         target = effect.wish.to or state.plan.runtime.target or ""
         wanted = [os.fsencode(path) for path in paths]
         return bool(await edited_paths(self._repo, f"refs/heads/{target}", wanted))
 
     async def _compose(
-        self, state: RunState, effect: e.Land
+        self, state: RunState, effect: e.PerformLanding
     ) -> Composed | LandingConflicts | Refusal:
         w = state.workers[effect.worker]
         change, target = w.change, effect.wish.to or state.plan.runtime.target
@@ -212,7 +214,7 @@ class GitLandings:
         return LandingConflicts(paths=conflict_paths(composed))
 
     async def _resolved(
-        self, state: RunState, effect: e.Land, *, target: str, old: str | None
+        self, state: RunState, effect: e.PerformLanding, *, target: str, old: str | None
     ) -> str | LandingConflicts | None:
         """Return the tree that a human made of the conflicts, for the target as it is now.
 
@@ -232,7 +234,7 @@ class GitLandings:
         return again
 
     async def _check(
-        self, state: RunState, effect: e.Land, composed: Composed, check: Checker
+        self, state: RunState, effect: e.PerformLanding, composed: Composed, check: Checker
     ) -> CheckResult | Refusal:
         """Return a clean check's result on the exact tree; one that passed is not run again.
 
@@ -346,7 +348,7 @@ class GitLandings:
         await to_thread.run_sync(forget)
         return done
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
+    async def land(self, effect: e.PerformLanding, ready: ReadyToLand) -> Moved | TryAgain:
         """Move the target by compare-and-swap, its checkout along with it."""
         prepared = from_json(LandPrepared, ready.detail)
         try:
@@ -383,7 +385,7 @@ def _blocked(what: str, paths: Sequence[bytes]) -> Refusal:
     return Refusal(reason=f"{what}. {hint}", in_the_way=names)
 
 
-def _edits_message(state: RunState, effect: e.Land) -> str:
+def _edits_message(state: RunState, effect: e.PerformLanding) -> str:
     w = state.workers[effect.worker]
     return f"Edits under way when {w.id} landed\n"
 
@@ -427,7 +429,7 @@ def _trailers(state: RunState, w: Worker) -> tuple[tuple[str, str], ...]:
 
 
 def _with_verdict(
-    state: RunState, effect: e.Land, rows: tuple[tuple[str, str], ...], *, tree: str
+    state: RunState, effect: e.PerformLanding, rows: tuple[tuple[str, str], ...], *, tree: str
 ) -> tuple[tuple[str, str], ...]:
     """Mark the check's trailer if the tree lands for another reason than its own check."""
     known = state.workers[effect.worker].review.check
@@ -441,7 +443,7 @@ def _with_verdict(
     return tuple(found.items())
 
 
-def _is_overruled(state: RunState, effect: e.Land, found: CheckResult) -> bool:
+def _is_overruled(state: RunState, effect: e.PerformLanding, found: CheckResult) -> bool:
     """Return whether a human lands a tree although they know that its check is red."""
     is_known = found == state.workers[effect.worker].review.check
     return effect.wish.is_despite_check and is_known and not found.passed

@@ -99,11 +99,13 @@ class Landings(Protocol):
     """Moves changes onto their targets, one way for each kind of workspace."""
 
     async def prepare(
-        self, state: RunState, effect: e.Land, check: Checker | None
+        self, state: RunState, effect: e.PerformLanding, check: Checker | None
     ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
         """Merge in memory and check the exact tree; a CheckResult is one that failed."""
 
-    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+    async def is_in_the_way(
+        self, state: RunState, effect: e.PerformLanding, paths: Sequence[str]
+    ) -> bool:
         """Return whether the user's edits in these files still keep a landing from its target."""
 
     async def check_again(
@@ -116,7 +118,7 @@ class Landings(Protocol):
     ) -> CheckResult | Refusal:
         """Run the check on a commit's files, in a tree that is warm from the checks before."""
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
+    async def land(self, effect: e.PerformLanding, ready: ReadyToLand) -> Moved | TryAgain:
         """Move the target, or roll a prepared move forward."""
 
     async def undo(self, prepared: str, *, message: str) -> Undone | Refusal:

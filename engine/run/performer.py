@@ -55,7 +55,7 @@ class Performer:
 
     def begin(self, effect: e.EntryEffect | e.SmallEffect) -> None:
         """Start performing an effect."""
-        if isinstance(effect, e.UndoLanding):
+        if isinstance(effect, e.RevertLanding):
             self._aside(effect, partial(self._landings.undo, effect))
         elif isinstance(effect, e.StopActivity):
             # What is meant is what runs now, not what may have begun before it is this task's turn.
@@ -95,7 +95,7 @@ class Performer:
     async def _regret(self, effect: e.EntryEffect | e.SmallEffect, error: Exception) -> None:
         """Report that a small act failed: it ends nobody."""
         why = f"{error} {getattr(error, 'hint', '')}".strip() or type(error).__name__
-        if isinstance(effect, e.UndoLanding):
+        if isinstance(effect, e.RevertLanding):
             self._run.feed(f.UndoRefused(**self._about(effect), reason=why))
             return
         activity = self._activities.of(effect.worker)
@@ -122,7 +122,7 @@ class Performer:
             e.PrepareWorkspace: self._prepare,
             e.Collect: self._collect,
             e.RunCheck: self._check,
-            e.Land: self._landings.land,
+            e.PerformLanding: self._landings.land,
             e.StartTimer: self._wait,
             e.ReleaseWorkspace: self._release,
         }
@@ -274,7 +274,10 @@ class Performer:
         if activity is not None:
             await activity.end()
         await self._abandon(effect)  # only now: it may have been made whole, too late to be told
-        self._run.feed(f.ActivityEnded(**self._about(effect)))
+        now = self._worker(effect)
+        # Who is told to stop and then to stop at once is stopped twice, and ends once.
+        if now.phase is Phase.STOPPING and now.attempt.number == effect.attempt:
+            self._run.feed(f.ActivityEnded(**self._about(effect)))
 
     async def _stop_agent(self, effect: e.StopActivity, activity: Activity | None) -> None:
         if activity is None:
@@ -367,7 +370,7 @@ def _failure(effect: e.EntryEffect, error: Exception, *, at: float) -> f.Fact | 
         case e.RunCheck():
             result = CheckResult(command="", passed=False, summary=f"could not be run: {why}")
             return f.CheckFailed(**about, check=result)
-        case e.Land():
+        case e.PerformLanding():
             return f.LandRefused(**about, reason=why)
         case e.StartTimer():
             return f.BackoffElapsed(**about)

@@ -121,7 +121,7 @@ class Story:
             case e.RunCheck():
                 check = CheckResult(command="test", passed=False, summary=why)
                 return f.CheckFailed(**about, check=check)
-            case e.Land():
+            case e.PerformLanding():
                 return f.LandRefused(**about, reason=why)
             case _:
                 return None
@@ -141,7 +141,7 @@ class Story:
                 yield f.Collected(**about, change=self._change())
             case e.RunCheck():
                 yield self._checked(about)
-            case e.Land():
+            case e.PerformLanding():
                 yield from self._landed(about)
             case e.StartTimer() | e.ReleaseWorkspace():
                 self.clock = max(self.clock, getattr(effect, "until", 0.0))

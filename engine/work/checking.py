@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from engine.beneath import remove_tree
-from engine.core.effects import Land, PrepareWorkspace, ReleaseWorkspace, RunCheck
+from engine.core.effects import PerformLanding, PrepareWorkspace, ReleaseWorkspace, RunCheck
 from engine.ids import AGENT, AttemptId
 from engine.messages.results import CheckResult
 from engine.proof.tampering import tell
@@ -29,7 +29,7 @@ from engine.work.workplace import terms_of, workplace
 _TOLD_TAIL = 2000
 
 
-_Served = PrepareWorkspace | RunCheck | Land | ReleaseWorkspace
+_Served = PrepareWorkspace | RunCheck | PerformLanding | ReleaseWorkspace
 """The effects on whose behalf commands of the manifest are run."""
 
 
@@ -40,7 +40,7 @@ class Checking:
         self,
         run: RunPort,
         tools: Tools,
-        effect: PrepareWorkspace | RunCheck | Land | ReleaseWorkspace,
+        effect: PrepareWorkspace | RunCheck | PerformLanding | ReleaseWorkspace,
     ) -> None:
         self._run = run
         self._tools = tools

@@ -33,13 +33,15 @@ class NoLandings:
     """Refuses every landing: plain folders have no target."""
 
     async def prepare(
-        self, state: RunState, effect: e.Land, check: Checker | None
+        self, state: RunState, effect: e.PerformLanding, check: Checker | None
     ) -> ReadyToLand | LandingConflicts | Refusal | CheckResult:
         """Refuse: plain folders have nothing to land."""
         del state, check
         return Refusal(reason=f"{effect.worker} works in a plain folder: there is nothing to land")
 
-    async def is_in_the_way(self, state: RunState, effect: e.Land, paths: Sequence[str]) -> bool:
+    async def is_in_the_way(
+        self, state: RunState, effect: e.PerformLanding, paths: Sequence[str]
+    ) -> bool:
         """Return False: nothing lands here, so nothing is in the way."""
         del state, effect, paths
         return False
@@ -58,7 +60,7 @@ class NoLandings:
         del state, tree, check
         return Refusal(reason=f"{commit} cannot be checked: there is no repository here")
 
-    async def land(self, effect: e.Land, ready: ReadyToLand) -> Moved | TryAgain:
+    async def land(self, effect: e.PerformLanding, ready: ReadyToLand) -> Moved | TryAgain:
         """Refuse: nothing is ever ready, so nobody calls this."""
         del ready
         return TryAgain(why=f"{effect.worker} works in a plain folder")

@@ -29,7 +29,7 @@ from engine.ids import AttemptId, RunId, WorkerId
 from engine.messages.diffs import ChangeDiff
 from engine.phases import Phase
 from engine.plan.model import Plan, RetryMode
-from engine.review.change import History, left_out_note, measured
+from engine.review.change import HistoryWanted, left_out_note, measured
 from engine.review.comparing import Comparisons, DiffWanted
 from engine.review.conflicts import conflict_paths
 from engine.review.desk import MergeDesk
@@ -275,12 +275,12 @@ class GitWorkshop:
         )
 
 
-def _history_of(state: RunState) -> History | None:
+def _history_of(state: RunState) -> HistoryWanted | None:
     """Return where the commits of workers become history; None if they are squashed."""
     runtime = state.plan.runtime
     if runtime.land_style == LandingStyle.SQUASH:
         return None
-    return History(
+    return HistoryWanted(
         target=f"refs/heads/{runtime.target or ''}",
         prefix=runtime.branch_prefix,
         is_as_it_is=runtime.land_style == LandingStyle.MERGE,

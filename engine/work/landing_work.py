@@ -40,17 +40,17 @@ class LandingWork:
         self._run = run
         self._tools = tools
 
-    def _worker(self, effect: e.Land | e.UndoLanding) -> Worker:
+    def _worker(self, effect: e.PerformLanding | e.RevertLanding) -> Worker:
         return self._run.state.workers[effect.worker]
 
     @property
     def _landings(self) -> Landings:
         return self._tools.workshops.of(self._run.state.plan).landings
 
-    def _about(self, effect: e.Land | e.UndoLanding) -> f.About:
+    def _about(self, effect: e.PerformLanding | e.RevertLanding) -> f.About:
         return effect.about(self._tools.clock.now())
 
-    async def land(self, effect: e.Land) -> None:
+    async def land(self, effect: e.PerformLanding) -> None:
         """Land it, now or once the user's edits are out of the way, or say why not."""
         while paths := await self._try(effect):
             # The plan was made for files as they were before the wait: prepare it anew.
@@ -60,7 +60,7 @@ class LandingWork:
             while await landings.is_in_the_way(self._run.state, effect, paths):
                 await self._tools.clock.sleep(_LOOK_AGAIN_S)
 
-    async def _try(self, effect: e.Land) -> tuple[str, ...]:
+    async def _try(self, effect: e.PerformLanding) -> tuple[str, ...]:
         """Land it or say why not; return the files it has to wait for, if any."""
         # One landing at a time: each is composed on what the last one left.
         async with self._tools.landing:
@@ -84,7 +84,7 @@ class LandingWork:
             self._run.feed(f.LandRefused(**self._about(effect), reason=why))
             return ()
 
-    def _tell_landed(self, effect: e.Land, ready: ReadyToLand) -> None:
+    def _tell_landed(self, effect: e.PerformLanding, ready: ReadyToLand) -> None:
         landed = f.Landed(
             **self._about(effect),
             target=ready.target,
@@ -94,7 +94,7 @@ class LandingWork:
         )
         self._run.feed(landed)
 
-    async def _ready(self, effect: e.Land) -> ReadyToLand | tuple[str, ...]:
+    async def _ready(self, effect: e.PerformLanding) -> ReadyToLand | tuple[str, ...]:
         """Return what can land, or the files to wait for: none if its end was told."""
         state = self._run.state
         has_check = state.plan.step(effect.worker.step).check is not None
@@ -117,12 +117,12 @@ class LandingWork:
                 self._run.feed(f.CheckFailed(**about, check=found))
         return ()
 
-    def _tell_proved(self, effect: e.Land, ready: ReadyToLand) -> None:
+    def _tell_proved(self, effect: e.PerformLanding, ready: ReadyToLand) -> None:
         """Journal the result that this landing stands on, unless it is known."""
         if ready.check is not None and ready.check != self._worker(effect).review.check:
             self._run.feed(f.Rechecked(**self._about(effect), check=ready.check))
 
-    def _record(self, effect: e.Land, ready: ReadyToLand) -> bool:
+    def _record(self, effect: e.PerformLanding, ready: ReadyToLand) -> bool:
         """Journal that the target is about to move, unless the landing was stopped meanwhile."""
         if Badge.VIOLATION in self._worker(effect).badges:  # by its check, on the tree to be landed
             why = "its check changed what is not its own"
@@ -144,7 +144,7 @@ class LandingWork:
         is_ours = w.attempt.number == effect.attempt and w.phase is Phase.LANDING
         return is_ours and w.landing.prepared == ready.detail
 
-    async def undo(self, effect: e.UndoLanding) -> None:
+    async def undo(self, effect: e.RevertLanding) -> None:
         """Take a landing back, or say why it stays; do so once, however often it was asked for."""
         async with self._tools.landing:
             landed = self._worker(effect)
@@ -155,7 +155,9 @@ class LandingWork:
             with anyio.CancelScope(shield=True):
                 self._run.feed(await self._undone(effect, message))
 
-    async def _undone(self, effect: e.UndoLanding, message: str) -> f.LandingUndone | f.UndoRefused:
+    async def _undone(
+        self, effect: e.RevertLanding, message: str
+    ) -> f.LandingUndone | f.UndoRefused:
         done: Undone | Refusal
         try:
             done = await self._landings.undo(effect.prepared, message=message)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.needs import need
+from tests.support.needs import WITH_OWN_MOUNTS, need
 
 # The sibling says its lines while there is no room for them, and the filler makes room at last.
 MANIFEST = """
@@ -52,9 +52,8 @@ def told(tmp_path: Path) -> Path:
     disk, told = tmp_path / "disk", tmp_path / "told"
     disk.mkdir()
     told.mkdir()
-    alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "-r"]
     subprocess.run(
-        [*alone, "sh", "-c", STORY, "story", disk, told],
+        [*WITH_OWN_MOUNTS, "sh", "-c", STORY, "story", disk, told],
         env={**os.environ, "MANIFEST": MANIFEST, "PYTHON": sys.executable},
         timeout=60,
         check=True,

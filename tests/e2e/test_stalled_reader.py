@@ -35,7 +35,7 @@ def stalled(
     """A hosting command whose pipe holds one page, which is never read by itself."""
     gate = tmp_path / "gate" / "go"
     gate.parent.mkdir()
-    text = MANIFEST.replace("%s", str(gate)).replace("%n", ", ".join(f"n{n}" for n in range(60)))
+    text = MANIFEST.replace("%s", str(gate)).replace("%n", ", ".join(f"n{n}" for n in range(20)))
     text = text.replace("runtime: {", f'runtime: {{sandbox: {{paths: ["{gate.parent}:rw"]}}, ')
     (shell.folder / "plait.yaml").write_text(text)
     reading, writing = os.pipe()

@@ -38,9 +38,9 @@ def test_a_run_in_the_engine_of_another_is_followed_to_its_end(shell: Shell, gat
             wait_event(second, "WorkerMoved", after="RUNNING")
             (gate / "go").touch()
             assert rest_of(second)[-1]["type"] == "RunFinished"
-            assert second.wait() == 0
+            assert second.wait() == 0, second.stderr and second.stderr.read()
         assert rest_of(first)[-1]["type"] == "RunFinished"
-        assert first.wait() == 0
+        assert first.wait() == 0, first.stderr and first.stderr.read()
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])

@@ -161,6 +161,19 @@ async def test_a_paused_worker_stands_still_and_goes_on_where_it_was(place: Plac
         await run.wait()
 
 
+async def test_a_worker_that_is_made_ready_is_stopped_twice_and_ends_once(place: Place):
+    workspace = {"setup": place.waits_at("never")}
+    step = {"name": "a", "agent": scripted({"result": "done"})}
+    async with place.engine() as engine:
+        run = await engine.start(place.manifest(step, workspace=workspace))
+        await wait_worker(engine, run, A, lambda w: w.phase is Phase.PREPARING)
+        await accepted(engine, c.StopWorker(worker=A))
+        await accepted(engine, c.StopWorker(worker=A, is_kill=True))
+        assert phases(await run.wait()) == {A: "CANCELLED USER"}
+        await engine.wait_idle()
+    assert await place.survivors() == set()
+
+
 async def test_an_answer_reaches_the_agent_that_asked(place: Place):
     question = {"ask": {"text": "Which way?", "choices": ["left", "right"]}}
     agent = scripted(question, {"result": "went {answer}"})

@@ -20,7 +20,7 @@ from tests.support.histories import START, Plumbing, Story, story
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
-SEEDS = 400 if os.environ.get("PLAIT_THOROUGH") else 40
+SEEDS = 400 if os.environ.get("PLAIT_THOROUGH") else 24
 FIRST = int(os.environ.get("PLAIT_SEED", "0"))
 
 

@@ -16,7 +16,16 @@ from engine.host.seam import Stream
 from engine.keeper import proc
 from engine.phases import StopCause
 from engine.sandbox.profile import Profile
-from tests.support.processes import attempt, marked, output, read_all, wait_output
+from tests.support.processes import (
+    attempt,
+    keeper_of,
+    living_now,
+    marked,
+    output,
+    read_all,
+    wait_output,
+    wait_until,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -45,6 +54,21 @@ async def test_streams_are_told_apart_and_input_is_recorded(
     by_stream = {frame.stream: frame.data for frame in frames if frame.stream is not Stream.NOTE}
     assert by_stream == {Stream.IN: b"given\n", Stream.OUT: b"given\n", Stream.ERR: b"oops\n"}
     assert [frame.at_s for frame in frames] == sorted(frame.at_s for frame in frames)
+
+
+async def test_a_child_that_fails_before_it_may_go_says_why(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    """The keeper's word to go meets nobody then, which must not end the keeper."""
+    more: dict[str, Any] = {"cwd": "/no/such/folder", "profile": _FORKED, "is_held": True}
+    spec = attempt(tmp_path, "true", **more)
+    await host.start(spec)
+    keeper = await keeper_of(spec)
+    await wait_until(lambda: not living_now(proc.children(keeper)))
+    with anyio.fail_after(30):
+        await host.go(spec.attempt)
+        _, end = await read_all(host, spec.attempt)
+    assert "/no/such/folder" in (end.not_started or "")
 
 
 async def test_a_held_attempt_begins_on_go_and_input_sent_before_comes_after_the_first(

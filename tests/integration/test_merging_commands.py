@@ -277,7 +277,7 @@ def test_names_that_hide_are_spelled_out_and_json_keeps_them(place: MergingPlace
     assert subject == r"s1/worker_1: Ring\x07 the\u202e bell"
 
 
-LONG = "yes 'a line of a file that nobody reads' | head -c 70000000 > long"
+LONG = "yes $(head -c 9000 /dev/zero | tr '\\0' x) | head -c 70000000 > long"
 COMMITS = "head -c 99 /dev/zero > blob && git add -A && git commit -qm long"
 
 

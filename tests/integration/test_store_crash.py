@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from engine.store.sqlite.run_store import RunStore
-from tests.support.needs import need
+from tests.support.needs import WITH_OWN_MOUNTS, need
 
 WRITER = """
 import itertools, sys
@@ -100,7 +100,7 @@ def fill(how: str, folder: Path) -> list[object]:
     python = [sys.executable, "-c", FILLER, os.fspath(folder), how]
     if how == "full":
         script = [IN_SMALL_FILE_SYSTEM, "sh", os.fspath(folder), sys.executable, FILLER]
-        python = ["unshare", "--mount", "--map-root-user", "sh", "-c", *script]
+        python = [*WITH_OWN_MOUNTS, "sh", "-c", *script]
     done = subprocess.run(python, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answer: list[object] = json.loads(done.stdout)

@@ -120,7 +120,7 @@ ANSWERS: dict[type[ENTRY], Callable[[Worker, f.About], list[f.Fact]]] = {
     e.StopActivity: _stops,
     e.Collect: _collects,
     e.RunCheck: _checks,
-    e.Land: _lands,
+    e.PerformLanding: _lands,
     e.StartTimer: lambda _, about: [f.BackoffElapsed(**about)],
 }
 """What the world may answer to each effect."""

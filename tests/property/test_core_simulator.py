@@ -10,7 +10,7 @@ from engine.phases import Phase
 from engine.testing.simulator import Story, replay
 from tests.support.plans import random_plan
 
-SEEDS = 10_000 if os.environ.get("PLAIT_THOROUGH") else 600
+SEEDS = 10_000 if os.environ.get("PLAIT_THOROUGH") else 300
 RESTING = {Phase.REVIEWING, Phase.CONFLICTED, Phase.WAITING, Phase.QUEUED}
 
 

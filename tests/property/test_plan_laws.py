@@ -1,6 +1,7 @@
 """The laws of every plan: order, clamps, numbers, prompts that say what they were given."""
 
 import itertools
+import os
 import string
 from typing import Any
 
@@ -16,7 +17,8 @@ from engine.plan.prompts import fill
 from engine.spec.load import manifest_from
 from engine.spec.placeholders import SIMPLE, escaped, placeholders
 
-QUICK = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = 2_000 if os.environ.get("PLAIT_THOROUGH") else 100
+QUICK = settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 NAMES = st.lists(
     st.text(string.ascii_lowercase, min_size=1, max_size=3), min_size=1, max_size=12, unique=True
 )

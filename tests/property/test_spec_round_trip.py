@@ -1,5 +1,6 @@
 """A manifest that is written down and read again says the same, whatever it says."""
 
+import os
 import string
 from typing import Any
 
@@ -14,7 +15,10 @@ from engine.spec.placeholders import escaped
 from engine.spec.words import ADAPTERS, NEEDS_ARGV
 
 QUICK = settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=2_000 if os.environ.get("PLAIT_THOROUGH") else 100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 # What YAML 1.1 would take for something else must come back as the text it was.
 ODD_WORDS = (

@@ -130,6 +130,8 @@ class Grower:
         name = self.chance.choice(["README.md", "src", "src/a.py"])
         place = self.root / name
         place.rename(self.root / f"was-{self.chance.randrange(99)}")
+        # A link may take its place: whatever is put there later would be written outside.
+        self.folders = [one for one in self.folders if one != place and place not in one.parents]
         match self.chance.randrange(4):
             case 0:
                 place.symlink_to(self.outside)

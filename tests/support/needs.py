@@ -26,6 +26,9 @@ from engine.system import IS_PORTABLE
 NOT_TO_BE_HAD = frozenset({"overlay", "systemd"})
 """What CI does without: Debian 12 has bubblewrap 0.8 (layers need 0.11), a container no systemd."""
 
+WITH_OWN_MOUNTS = ("unshare", "--mount", *(() if os.getuid() == 0 else ("--map-root-user",)))
+"""Before a command that may mount what it likes; root needs no user namespace for it."""
+
 DELEGATED = "(run it as root, or where a cgroup is delegated to you: `plait doctor` says how)"
 
 
@@ -121,7 +124,7 @@ def _root() -> str:
 def _small_disk() -> str:
     """Whether a process may mount a file system of its own, in a mount namespace of its own."""
     script = "mount -t tmpfs -o size=2m plait-needs /mnt || mount -t tmpfs plait-needs /tmp"
-    argv = ["unshare", "--mount", "--map-root-user", "sh", "-c", script]
+    argv = [*WITH_OWN_MOUNTS, "sh", "-c", script]
     try:
         done = subprocess.run(argv, capture_output=True, check=False)
     except OSError:

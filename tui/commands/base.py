@@ -1,4 +1,4 @@
-"""What all sub-commands share: finding the module, exit codes, errors as sentences."""
+"""Share between sub-commands: finding the module, exit codes, errors as sentences."""
 
 import argparse
 import errno

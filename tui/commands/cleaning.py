@@ -12,7 +12,7 @@ from tui.words.clean import clean as shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to look at, and how to tell."""
+    """Take what to look at, and how to tell it."""
     add_repo(parser)
     if parser.get_default("command") == "clean":
         parser.add_argument("--dry-run", action="store_true", help="only say what would go")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which repository."""
+    """Take the repository."""
     if parser.get_default("command") == "console":
         parser.add_argument("repo", nargs="?", default=".", metavar="REPO")
     else:

@@ -26,7 +26,7 @@ _TOLD = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where to play it."""
+    """Take the place to play it."""
     parser.add_argument("--headless", action="store_true", help="no console: tell the story")
     parser.add_argument("--keep", action="store_true", help="leave the sample repository there")
 
@@ -111,7 +111,7 @@ async def _next_deed(port: EnginePort, view: RunView, deed: str) -> bool:
 
 
 def _tell(view: RunView) -> int:
-    """What came out, checked against what was promised."""
+    """Check what came out against what was promised, and tell it."""
     stream = view.worker("stream/worker_1")
     quotes = [w.phase for w in view.workers if w.step == "quotes"]
     came_out = {

@@ -41,7 +41,7 @@ _HEARD = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """How to tell."""
+    """Take how to tell it."""
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 

@@ -16,7 +16,7 @@ from tui.words.clean import clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run, and where to."""
+    """Take the run, and where to write it."""
     add_repo(parser)
     parser.add_argument("run_id", nargs="?", default="", metavar="RUN", help="the latest if none")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="in place of ./plait-RUN")
@@ -62,7 +62,7 @@ async def _export(args: argparse.Namespace) -> int:
 
 
 def _redaction_lines(files: dict[str, bytes]) -> Iterator[str]:
-    """What was replaced, a line a file; nothing of a raw export."""
+    """Yield a line for each file in which something was replaced; none for a raw export."""
     found = json.loads(files.get("redactions.json", b"{}")).get("redacted", {})
     for name, kinds in found.items():
         said = ", ".join(f"{count} {clean(kind)}" for kind, count in kinds.items())

@@ -31,7 +31,7 @@ _QUIET = {Phase.QUEUED, Phase.WAITING, Phase.COLLECTING}
 
 @dataclass
 class Following:
-    """How a run is followed, and what is open in it.
+    """Keep how a run is followed, and what is open in it.
 
     Attributes:
         seq: The number of the last event that was acted upon.
@@ -238,7 +238,7 @@ async def _until_end(
 
 
 async def _is_at_rest(port: EnginePort, run: str) -> bool:
-    """Whether that still holds: an event of a run taken up again may be of long ago."""
+    """Say whether that still holds: an event of a resumed run may be old."""
     return _rests(await port.ask(ReadRun(run)))
 
 

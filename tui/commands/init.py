@@ -10,7 +10,7 @@ from tui.commands.base import EXIT_OK, EXIT_USAGE, add_repo, in_loop, put, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where, and whether to write."""
+    """Take the place, and whether to write."""
     add_repo(parser)
     parser.add_argument("--stdout", action="store_true", help="print it, write nothing")
 

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def levels(plan: Plan) -> list[dict[str, Any]]:
-    """How each dimension would hold for this plan here, and how to get more."""
+    """Return how each dimension would hold for this plan here, and how to get more."""
     return [asdict(row) for row in anyio.run(partial(machine_rows, plan=plan))]
 
 

@@ -1,4 +1,4 @@
-"""What the user's `config.toml` says of notifications."""
+"""Read what the user's `config.toml` says of notifications."""
 
 import os
 import tomllib
@@ -10,7 +10,7 @@ from tui.commands.base import say
 
 @dataclass(frozen=True, kw_only=True)
 class Notify:
-    """Whether the terminal is told (`notify = false` turns it off), and the user's `hook`."""
+    """Hold whether the terminal is told (`notify = false` turns it off), and the user's `hook`."""
 
     is_on: bool = True
     hook: str = ""

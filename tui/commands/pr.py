@@ -75,7 +75,7 @@ def _tell_how(publishing: Publishing, command: str) -> None:
 
 
 def _refuse_unfinished(worker: WorkerView) -> None:
-    """What is sent is a change that can be reviewed, not one that is still made.
+    """Refuse a change that is still being made: only one that can be reviewed is sent.
 
     Raises:
         WorkspaceError: There is none, or another attempt makes another one.
@@ -87,7 +87,7 @@ def _refuse_unfinished(worker: WorkerView) -> None:
 
 
 async def _wanted(args: argparse.Namespace) -> Wanted:
-    """What was asked for; a worker's branch, target and prompt where one is named."""
+    """Return what was asked for: branch, target and prompt of the worker that is named."""
     given = {name: getattr(args, name) for name in ("base", "remote", "name", "title", "body")}
     if not args.worker:
         if args.seen is not None:

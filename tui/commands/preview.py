@@ -14,7 +14,7 @@ from tui.words.figures import some
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which merge, and how to tell."""
+    """Take the merge, and how to tell it."""
     add_repo(parser)
     parser.add_argument("target", metavar="TARGET", help="the branch that would be merged into")
     parser.add_argument("incoming", metavar="INCOMING", help="what would be merged into it")

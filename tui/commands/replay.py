@@ -10,7 +10,7 @@ from tui.commands.streams import is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run or exported file, and how fast."""
+    """Take the run or the exported file, and the speed."""
     add_repo(parser)
     parser.add_argument(
         "name",

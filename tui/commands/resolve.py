@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_decisions(parser: argparse.ArgumentParser) -> None:
-    """What may be decided about conflicts from a shell."""
+    """Take what may be decided about conflicts from a shell."""
     for side in _SIDES:
         what = "both sides" if side == "both" else f"the {side} side"
         parser.add_argument(
@@ -72,7 +72,7 @@ def decides(args: argparse.Namespace) -> bool:
 
 
 def contradiction(args: argparse.Namespace) -> str:
-    """Why the decisions cannot be meant; empty where they can."""
+    """Return why the decisions contradict each other; empty where they do not."""
     named = [side for side in _SIDES if getattr(args, side) == []]
     if len(named) > 1:
         return f"--{named[0]} and --{named[1]} cannot both be for every file: name paths"
@@ -120,7 +120,7 @@ async def decided(
 
 
 def _actions(args: argparse.Namespace, view: ConflictView) -> Iterator[c.ResolutionAction]:
-    """What was asked for, in an order in which the most exact wins."""
+    """Yield what was asked for, in an order in which the most exact wins."""
     for path, file in args.write:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         yield c.SetFile(path=path, text=data.decode(errors="surrogateescape"))

@@ -13,7 +13,7 @@ from tui.commands.following import Following, carry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run or workers, and how to follow it."""
+    """Take the run or the workers, and how to follow them."""
     add_repo(parser)
     parser.add_argument("names", nargs="*", metavar="RUN|WORKER")
     parser.add_argument("--run", default="")
@@ -43,7 +43,7 @@ async def _resume(args: argparse.Namespace) -> int:
 
 
 def _tell_frozen(view: RunView) -> None:
-    """What goes on, and who does not: a worker that was paused by name is let go by name."""
+    """Tell what goes on, and who does not: who was paused by name goes on by name."""
     say(f"{view.run} goes on" if view.ended_at is None else f"{view.run} has ended")
     for worker in view.workers:
         if worker.is_live and Badge.PAUSED in worker.badges:

@@ -40,7 +40,7 @@ def _policies() -> list[str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to run, with whom, and how to watch it."""
+    """Take what to run, with whom, and how to watch it."""
     add_repo(parser)
     parser.add_argument("what", nargs="?", metavar="PLAN|PROMPT|-", help="a manifest or a prompt")
     parser.add_argument("-p", dest="prompts", action="append", default=[], metavar="PROMPT")

@@ -33,7 +33,7 @@ _PATIENCE_S = 30.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which repository, and which of its interrupted runs."""
+    """Take the repository, and which of its interrupted runs go on."""
     add_repo(parser)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="take up these only, not all")
 

@@ -15,7 +15,7 @@ from tui.words.said import unshown_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run, and how to tell."""
+    """Take the run, and how to tell it."""
     add_repo(parser)
     if parser.get_default("command") == "status":
         parser.add_argument("run_id", nargs="?", default="", metavar="RUN")
@@ -56,14 +56,14 @@ def status_text(view: RunView) -> str:
 
 
 def _outcome(outcome: Outcome, workers: Sequence[WorkerView]) -> str:
-    """What it has come to; that can be decided while some are still at work."""
+    """Return its outcome; that can be decided while some are still at work."""
     live = sum(worker.is_live for worker in workers)
     at_work = f", {live} still at work" if live and outcome is not Outcome.PENDING else ""
     return f"{outcome}{at_work}"
 
 
 def _login_line(login: LoginView) -> str:
-    """What a login has used today, of how much, and until when nobody of it begins."""
+    """Return what a login has used today, of how much, and until when its agents wait."""
     budgets = [cost(login.budget_usd)] if login.budget_usd is not None else []
     if login.budget_tokens is not None:
         budgets.append(f"{tokens(login.budget_tokens)} tokens")

@@ -47,13 +47,13 @@ def leave_unread() -> None:
 
 
 def is_unicode(stream: TextIO | None = None) -> bool:
-    """Whether a stream, stdout where none is named, takes every character."""
+    """Say whether a stream, stdout where none is named, takes every character."""
     encoding = (stream or sys.stdout).encoding or "ascii"
     return codecs.lookup(encoding).name.startswith("utf")
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
-    """Whether a stream is a terminal that can do more than write line after line."""
+    """Say whether a stream is a terminal that can do more than write line after line."""
     return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 

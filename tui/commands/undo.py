@@ -20,7 +20,7 @@ _SHORT = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which landing; the newest one of all runs where none is named."""
+    """Take the landing; the newest one of all runs where none is named."""
     add_repo(parser)
     parser.add_argument(
         "worker", nargs="?", metavar="LANDING", help="the worker that landed, or the commit"

@@ -58,7 +58,7 @@ class Finding(Controller):
         self.screen.open(page, lambda _: None)
 
     def do_search(self) -> None:
-        """Where nothing else can be searched: the workers, by name."""
+        """Search the workers by name, where nothing else can be searched."""
         self.do_pick()
 
     def do_pick(self) -> None:

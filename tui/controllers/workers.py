@@ -53,7 +53,7 @@ class Workers(Controller):
         return self._why_not_out(idea, worker, step) or why_not(idea, worker, step)
 
     def label_of(self, idea: str, label: str) -> str:
-        """What yes and no mean depends on what is under the cursor; the footer says which."""
+        """Return the word for yes or no, which depends on what is under the cursor."""
         worker, step = self.session.worker_view, self.session.step_view
         if not label or worker is None or idea not in {"yes", "no"}:
             return label
@@ -76,7 +76,7 @@ class Workers(Controller):
         return [worker for worker in marked if not why_not(idea, worker, step_of(run, worker))]
 
     def _why_not_out(self, idea: str, worker: WorkerView, step: StepView) -> str:
-        """Why a worker's tree cannot be entered or checked now."""
+        """Return why a worker's tree cannot be entered or checked now."""
         phase = worker.phase.lower().replace("_", " ")
         if idea in _GOES_OUT and self.session.shell is None:
             return f"no shell from here; `plait shell {worker.worker}` opens one"

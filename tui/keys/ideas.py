@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Idea(NamedTuple):
-    """What a key means everywhere, whatever screen it is pressed on."""
+    """Define what a key means on every screen."""
 
     name: str
     keys: tuple[str, ...]

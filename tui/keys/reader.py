@@ -22,7 +22,7 @@ class Waits:
 
 @dataclass
 class Chords:
-    """What has been pressed so far on one screen."""
+    """Keep what has been pressed so far on one screen."""
 
     keymap: Keymap
     begun: str = field(default="", init=False)

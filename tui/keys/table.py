@@ -1,4 +1,4 @@
-"""Which idea does what on which screen, and the map from pressed keys to actions.
+"""Map ideas to actions on each screen, and pressed keys to actions.
 
 Ids (`fleet.retry`, `everywhere.help`) are public: key files name them, so none is ever renamed.
 """
@@ -179,7 +179,7 @@ ACTIONS: Mapping[str, Action] = _actions()
 
 @dataclass(frozen=True)
 class Keymap:
-    """Which keys lead to which action. `keys` has every action's keys by id."""
+    """Map keys to actions. `keys` has every action's keys by id."""
 
     keys: Mapping[str, tuple[str, ...]]
 

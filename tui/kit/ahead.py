@@ -20,7 +20,7 @@ _BURST_S = 0.02
 
 
 class KeysFree(Message):
-    """What held the keys back is over: those that wait can be heard."""
+    """Tell that what held the keys back is over: those that wait can be heard."""
 
 
 class TypeAhead:

@@ -152,7 +152,7 @@ def _reviewing(worker: WorkerView, step: StepView, cells: int, rows: int) -> tup
 
 
 def _standing(worker: WorkerView) -> str:
-    """How a change stands to its target, as far as somebody has looked."""
+    """Return how a change stands to its target, as far as somebody has looked."""
     if worker.behind:
         return f"{worker.behind} behind its target"
     return "no conflict predicted" if worker.is_radar_seen else "not yet compared with the others"

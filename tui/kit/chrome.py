@@ -1,4 +1,4 @@
-"""What the bars say of a run: the top bar's end, the run line with its beads, the banner."""
+"""Draw what the bars say of a run: the top bar's end, the run line with its beads, the banner."""
 
 from engine.messages.results import RunView
 from tui.ink import (
@@ -162,7 +162,7 @@ def beads_of(run: RunView, *, is_plain: bool) -> Row:
 
 
 def _bead_role(role: Role, *, is_settled: bool) -> Role:
-    """What is to come is faint."""
+    """Return the role of a bead; what is to come is faint."""
     return Role.LINE if role is Role.MUTED and not is_settled else role
 
 

@@ -62,7 +62,7 @@ class _Grammar(NamedTuple):
 
 @lru_cache(maxsize=32)
 def _grammar(suffix: str) -> _Grammar | None:
-    """What reads files whose names end so; None where nothing of the kind is installed."""
+    """Return what reads files whose names end so; None where nothing of the kind is installed."""
     name, made = _NAMES.get(suffix, ("", ""))
     if not name:
         return None
@@ -98,7 +98,7 @@ def coloured(path: str, text: str) -> list[list[tuple[str, Role]]] | None:
 
 
 def _captured(grammar: _Grammar, data: bytes) -> Iterator[tuple[int, int, Role]]:
-    """What has a colour, in the order of painting: the wider and the more general first."""
+    """Yield what has a colour, in the order of painting: the wider and the more general first."""
     found = []
     tree = grammar.parser.parse(data)
     for pattern, captures in grammar.cursor(grammar.query).matches(tree.root_node):

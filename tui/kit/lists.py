@@ -68,7 +68,7 @@ def table_columns(scene: Scene, cells: int) -> Columns:
 
 
 def widest_name(scene: Scene) -> int:
-    """Return the cells of the widest worker's name: names are never cut."""
+    """Return the width of the widest worker's name: names are never cut."""
     run = scene.run
     if run is None:
         return 0

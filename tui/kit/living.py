@@ -1,4 +1,4 @@
-"""What lives in a console besides its screens: its session, what outlives it, its calls.
+"""Keep what lives in a console besides its screens: its session, what outlives it, its calls.
 
 All that needs the engine's words is loaded with this module, and not before: see `opening`.
 """
@@ -21,7 +21,7 @@ from tui.words.attention import (
 
 
 class Call(NamedTuple):
-    """What the terminal is told, and who begins to need a human, since the last look."""
+    """Hold what the terminal is told, and who begins to need a human, since the last look."""
 
     sequences: tuple[str, ...]
     rings: bool
@@ -46,7 +46,7 @@ class Living:
         self._memory.recall(self.session)
 
     def unwritten(self) -> str:
-        """What is to be remembered and is not yet; nothing where nothing is."""
+        """Return what is not remembered yet; nothing where nothing is new."""
         return self._memory.changed(self.session) if self._memory else ""
 
     def write(self, text: str) -> None:
@@ -55,7 +55,7 @@ class Living:
             self._memory.write(text)
 
     def call(self) -> Call:
-        """What has come up since the last look; the first look calls nobody."""
+        """Return what has come up since the last look; the first look calls nobody."""
         view, before = self.session.view, self._needs
         self._needs = needs_of(view)
         said = "" if before is None else sentence_of_new(before, self._needs)

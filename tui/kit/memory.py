@@ -1,4 +1,4 @@
-"""What a console remembers of a repository from one day to the next: seen hunks, unsent comments.
+"""Remember a repository from one day to the next: seen hunks, unsent comments.
 
 One small file. It is a convenience: one that is gone, or that cannot be read, is begun anew.
 """
@@ -35,7 +35,7 @@ class Memory:
         session.looked.update(looked)
 
     def changed(self, session: Session) -> str:
-        """What is to be written; nothing if it stands there already."""
+        """Return the text to write; nothing if it stands there already."""
         unsent = [comment._asdict() for comment in session.comments if not comment.is_sent]
         looked = dict(list(session.looked.items())[-_MOST_LOOKED:])
         seen = sorted(session.seen)[:_MOST_SEEN]

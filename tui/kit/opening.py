@@ -16,7 +16,7 @@ REACHING = "Reaching the engine of this repository."
 
 
 class OpeningScreen(Screen[None]):
-    """Where the console will be in a moment."""
+    """Show the bars while the rest of the console loads."""
 
     AUTO_FOCUS = ""
 

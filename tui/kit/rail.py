@@ -38,7 +38,7 @@ def _plan(run: RunView) -> list[Row]:
 
 
 def step_note(step: StepView) -> str:
-    """What a step does or waits for, in a few words."""
+    """Return what a step does or waits for, in a few words."""
     if step.is_choice_due:
         return f"choose 1 of {len(step.workers)}"
     if step.chosen:
@@ -71,7 +71,7 @@ def _clashes(run: RunView) -> list[Row]:
 
 
 def _radar(run: RunView) -> list[Row]:
-    """What looking for clashes costs, once somebody has looked."""
+    """Return what looking for clashes costs, once somebody has looked."""
     if not run.radar_share:
         return []
     said = Span(f"{run.radar_share:.1%}", TEXT)

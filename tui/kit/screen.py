@@ -160,7 +160,7 @@ class Board(Screen[None]):
         return run_line(scene, cells)
 
     def sentence(self, scene: Scene) -> Row:
-        """What is true of the thing under the cursor, and what happens next."""
+        """Return what is true of the thing under the cursor, and what happens next."""
         del scene
         return ()
 
@@ -279,7 +279,7 @@ class Board(Screen[None]):
         return Hint("".join(self.key_of(way) for way in ways), "move", idea)
 
     def refusal(self, idea: str) -> str:
-        """Why an idea cannot be done here and now; empty where it can."""
+        """Return why an idea cannot be done here and now; empty where it can."""
         if self.session.player and idea in READ_ONLY_IDEAS | PLAYED_OVER:
             return "this is a replay"
         if idea in READ_ONLY_IDEAS and (
@@ -491,7 +491,7 @@ class Board(Screen[None]):
         self.draw()
 
     def say_refused(self, what: str, reason: str, hint: str = "") -> None:
-        """What was refused, why, and what helps."""
+        """Say what was refused, why, and what helps."""
         mark = Span("✗ ", Ink(Role.FAILED, bold=True))
         ending = f"  {hint}" if hint else ""
         self.say(mark, Span(what, BOLD), Span(f" refused: {reason}.", TEXT), ending)

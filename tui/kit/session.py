@@ -1,4 +1,4 @@
-"""What all screens share: the engine's bridge, what is chosen and marked, keys, colours, undo."""
+"""Share between screens: the engine's bridge, what is chosen and marked, keys, colours, undo."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,17 +24,17 @@ _GRACE_S = 2.0
 
 
 class Player(Protocol):
-    """What plays a run of the past again."""
+    """Play a run of the past again."""
 
     speed: float
 
     @property
     def begin(self) -> float:
-        """When it began, in wall-clock seconds of then."""
+        """Return when it began, in wall-clock seconds of then."""
 
     @property
     def end(self) -> float:
-        """When the last thing happened in it."""
+        """Return when the last thing happened in it."""
 
     @property
     def is_playing(self) -> bool:
@@ -182,6 +182,12 @@ class Session:
         workers = run.workers if run else ()
         return next((worker for worker in workers if worker.worker == self.worker), None)
 
+    @property
+    def about(self) -> str:
+        """The run and the worker whose change is looked at; empty where there is none."""
+        run, worker = self.run, self.worker_view
+        return f"{run.run}/{worker.worker}" if run and worker else ""
+
     def seen_of(self, run: str, worker: str) -> Seen | None:
         """Return the identity of a worker's change as it is on screen, for an act on it."""
         runs = (*self.view.runs, *((self.past_run,) if self.past_run else ()))
@@ -196,7 +202,7 @@ class Session:
         return step_of(run, worker) if run and worker else None
 
     def live(self) -> int:
-        """How many workers live, in all runs."""
+        """Return how many workers live, in all runs."""
         return sum(worker.is_live for run in self.view.runs for worker in run.workers)
 
     def scene(self) -> Scene:
@@ -244,7 +250,7 @@ class Session:
         return None
 
     def inbox(self) -> list[WorkerView]:
-        """Who waits for a human, those put off last."""
+        """Return who waits for a human, those put off last."""
         run = self.run
         waiting = bands_of(run)[Band.NEEDS_YOU] if run else []
         return sorted(waiting, key=lambda worker: worker.worker in self.put_off)
@@ -262,7 +268,7 @@ def identity_of(worker: WorkerView, result: str = "") -> Seen:
 
 
 def _played(player: Player) -> Banner:
-    """Where a replay stands: how far, how fast, or that it holds."""
+    """Return how far a replay is, how fast it goes, or that it holds."""
     at, whole = player.now() - player.begin, player.end - player.begin
     pace = "playing" if player.speed == 1 else f"{player.speed:g} times as fast"
     pace = pace if player.is_playing else "held"

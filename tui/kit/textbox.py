@@ -18,7 +18,7 @@ from tui.words.clean import clean_block
 
 @dataclass
 class Writing:
-    """What the text box is open for."""
+    """Hold what the text box is open for."""
 
     title: str
     note: str

@@ -129,7 +129,7 @@ def _wait_rows(worker: WorkerView, now: float) -> list[Row]:
 
 
 def memory_share(worker: WorkerView) -> float | None:
-    """Which share of its memory limit is used."""
+    """Return the share of its memory limit that is used."""
     used, cap = worker.usage.memory_mb, worker.limits.memory_mb
     return used / cap if used is not None and cap else None
 
@@ -160,7 +160,7 @@ def cpu_row(worker: WorkerView, scene: Scene) -> Row:
 
 
 def change_row(worker: WorkerView, cells: int) -> Row:
-    """What was changed on the left, tokens and cost on the right."""
+    """Return what was changed on the left, tokens and cost on the right."""
     spent: list[str | Span] = []
     usage = worker.usage
     if usage.input_tokens is not None or usage.output_tokens is not None:

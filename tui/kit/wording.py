@@ -1,4 +1,4 @@
-"""Which words of a changed line changed: marks that a reader takes in at a glance."""
+"""Find which words of a line changed: marks that a reader takes in at a glance."""
 
 import re
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def _share(marks: Marks, text: str) -> float:
 
 
 def pairs(lines: Sequence[DiffLine]) -> dict[int, int]:
-    """Which removed line became which added one, by their places in the hunk."""
+    """Pair each removed line with the added one it became, by their places in the hunk."""
     found: dict[int, int] = {}
     removed: list[int] = []
     added: list[int] = []

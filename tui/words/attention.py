@@ -1,4 +1,4 @@
-"""When a human is needed who may look elsewhere: what has come up since the last look, in a line.
+"""Tell in a line what has come up since the last look, to a human who may look elsewhere.
 
 It knows what a terminal can be told (a title, a notification) as text; sending it is the app's.
 """
@@ -21,7 +21,7 @@ def needs_of(view: EngineView) -> Needs:
 
 
 def sentence_of_new(before: Needs, now: Needs) -> str:
-    """What has come up since, in one line; nothing where nothing has."""
+    """Return what has come up since, in one line; nothing where nothing has."""
     new = sorted(now - before)
     workers = [worker for _, worker in new if worker]
     if workers:
@@ -43,12 +43,12 @@ KEEP_TITLE, PUT_TITLE_BACK = f"{_ESC}[22;2t", f"{_ESC}[23;2t"
 
 
 def set_title(text: str) -> str:
-    """What sets a terminal's title."""
+    """Return the sequence that sets a terminal's title."""
     return f"{_ESC}]2;{text}{_BELL}"
 
 
 def notification(text: str, *, is_in_tmux: bool) -> str:
-    """What makes a terminal notify; tmux hands it on only in an envelope."""
+    """Return the sequence that makes a terminal notify; tmux passes it on only in an envelope."""
     plain = f"{_ESC}]9;{text}{_BELL}"
     if not is_in_tmux:
         return plain

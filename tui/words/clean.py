@@ -46,7 +46,7 @@ _STANDS_FOR = {"Cc": "", "Cs": "", "Cn": "\ufffd", "Co": "\ufffd", "Zs": " "}
 
 @lru_cache(maxsize=8192)
 def _shown(char: str) -> str:
-    """What stands for a character that is not plain."""
+    """Return what stands for a character that is not plain."""
     kind = category(char)
     if kind in _SPELLED or char in _UNSEEN:
         return f"<{ord(char):04X}>"

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Comment(NamedTuple):
-    """What the user wrote about a line, or a range that ends there, with the code it is about.
+    """Hold what the user wrote about a line, or a range that ends there, with its code.
 
     `about` names the run and the worker whose change it is: nobody else is sent it.
     """

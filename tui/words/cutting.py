@@ -1,4 +1,4 @@
-"""How text that does not fit is cut: each kind of text keeps the part that says most."""
+"""Cut text that does not fit: each kind keeps the part that says most."""
 
 import re
 from collections import Counter

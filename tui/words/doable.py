@@ -1,4 +1,4 @@
-"""Whether an idea can be done to a worker now, and if not, why: what makes a key grey."""
+"""Say whether an idea can be done to a worker now, and if not, why: it makes keys grey."""
 
 from collections.abc import Callable, Mapping
 
@@ -28,7 +28,7 @@ _Reason = Callable[[WorkerView, StepView], str]
 
 
 def why_not(idea: str, worker: WorkerView, step: StepView) -> str:
-    """Why this idea cannot be done to this worker now; empty where it can."""
+    """Return why this idea cannot be done to this worker now; empty where it can."""
     rule = _RULES.get(idea)
     return rule(worker, step) if rule else ""
 

@@ -1,4 +1,4 @@
-"""How figures are written: durations, ages, costs, sizes, counts. A figure not known is a dash."""
+"""Write figures: durations, ages, costs, sizes, counts. A figure not known is a dash."""
 
 import time
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ def countdown(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """How long ago, as a sentence says it: `6 min ago`."""
+    """Return how long ago, as a sentence says it: `6 min ago`."""
     whole = max(int(seconds), 0)
     for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
         if whole >= unit:
@@ -70,7 +70,7 @@ def cost(usd: float | None) -> str:
 
 
 def cost_of(workers: Iterable[WorkerView]) -> str:
-    """What several cost: `$0.42`; `≥$0.42` where one that has worked told no cost; else a dash."""
+    """Return what several cost: `$0.42`; `≥$0.42` where one told no cost; else a dash."""
     known = list(workers)
     spent = sum(worker.usage.usd or 0.0 for worker in known)
     is_least = any(_is_least(worker) for worker in known)
@@ -78,13 +78,13 @@ def cost_of(workers: Iterable[WorkerView]) -> str:
 
 
 def _is_least(worker: WorkerView) -> bool:
-    """Whether an attempt of an agent told no cost."""
+    """Say whether an attempt of an agent told no cost."""
     ran = [usage for usage in worker.attempt_usages if usage != Usage()] or [worker.usage]
     return bool(worker.agent and worker.attempt) and any(usage.usd is None for usage in ran)
 
 
 def used(use: LoginUse) -> str:
-    """What was used by a login: `≥$0.42, 31.2k tokens; 2 of 5 attempts told no cost`."""
+    """Return what a login used: `≥$0.42, 31.2k tokens; 2 of 5 attempts told no cost`."""
     least = "≥" if use.without_usd and use.usd else ""
     text = f"{least}{cost(use.usd)}, {'≥' if use.without_tokens else ''}{tokens(use.tokens)} tokens"
     if not use.without_usd:

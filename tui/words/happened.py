@@ -1,4 +1,4 @@
-"""What was told of a run, as rows: for the Events tab and for the rail beside Fleet."""
+"""Write what was told of a run as rows, for the Events tab and the rail beside Fleet."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from tui.words.looks import PHASES
 
 
 def events_tab(told: Sequence[Told], worker: str, now: float, cells: int) -> list[Row]:
-    """What was told of this worker, newest first."""
+    """Return what was told of this worker, newest first."""
     own = [entry for entry in told if getattr(entry.event, "worker", "") == worker]
     rows = [event_row(entry, now, cells, has_name=False) for entry in reversed(own)]
     return (
@@ -27,7 +27,7 @@ def event_row(told: Told, now: float, cells: int, *, has_name: bool = True) -> R
 
 
 def event_text(event: Event) -> Row:
-    """What an event says, in a few words."""
+    """Return what an event says, in a few words."""
     if isinstance(event, WorkerMoved):
         look = PHASES[event.after]
         why = f", {event.cause.lower()}" if event.cause else ""

@@ -1,4 +1,4 @@
-"""How each phase and badge looks: glyph, word and role. A meaning never rests on colour alone."""
+"""Give each phase and badge its look: glyph, word and role. No meaning rests on colour alone."""
 
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ LEGEND = (
 
 
 def look_of(worker: WorkerView) -> Look:
-    """How this worker looks now: an open question outranks its phase."""
+    """Return how this worker looks now: an open question outranks its phase."""
     if worker.questions and not worker.phase.is_settled:
         return ASKS
     if Badge.PAUSED in worker.badges and not worker.phase.is_settled:

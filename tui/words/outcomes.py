@@ -1,4 +1,4 @@
-"""What comes of an act that takes its time: a landing, an undo, a stop.
+"""Tell what comes of an act that takes its time: a landing, an undo, a stop.
 
 The engine takes such a command before anybody knows how it ends. What was hoped for stands on the
 message line until a view shows the end, and then the end stands there.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CameOut(NamedTuple):
-    """How something ended, in words."""
+    """Hold how something ended, in words."""
 
     is_well: bool
     said: str

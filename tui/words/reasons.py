@@ -1,4 +1,4 @@
-"""Why a key is grey whatever is under the cursor."""
+"""Say why a key is grey whatever is under the cursor."""
 
 READ_ONLY_IDEAS = frozenset(
     {

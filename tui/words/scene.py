@@ -10,7 +10,7 @@ from tui.ink import Role
 
 
 class Banner(NamedTuple):
-    """What stands in place of the run line when something is wrong with everything."""
+    """Take the place of the run line when something is wrong with everything."""
 
     chip: str
     sentence: str

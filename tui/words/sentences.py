@@ -15,7 +15,7 @@ _Said = tuple[str, str]
 
 
 def sentence_of(worker: WorkerView, step: StepView, now: float) -> Row:
-    """What is true of a worker, and what happens next."""
+    """Return what is true of a worker, and what happens next."""
     name = Span(f"{worker.step}/", TEXT), Span(short_name(worker, step), BOLD)
     if worker.questions and not worker.phase.is_settled:
         mark = Span("? ", Ink(Role.WAITING, bold=True))

@@ -1,4 +1,4 @@
-"""Where a worker stands for a human: its band, its place in the order, its clock and its name."""
+"""Place a worker for a human: its band, its place in the order, its clock and its name."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -21,7 +21,7 @@ class Band(IntEnum):
 
 
 def band_of(worker: WorkerView, step: StepView) -> Band:
-    """Which band a worker stands in."""
+    """Return the band a worker stands in."""
     if worker.phase is Phase.FAILED and step.outcome is Outcome.SUCCESS:
         return Band.SETTLED
     if _needs_you(worker):

@@ -1,4 +1,4 @@
-"""What of a change no diff can show, and what is asked before that lands."""
+"""Name what no diff can show of a change, and what is asked before that lands."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,7 +31,7 @@ NOTHING_UNSHOWN = Unshown()
 
 
 class Asked(NamedTuple):
-    """What is asked before a landing: a word to type, or a question for the same key again."""
+    """Hold what is asked before a landing: a word to type, or a question for the same key again."""
 
     word: str = ""
     question: str = ""

@@ -74,7 +74,7 @@ def test_the_tree_that_resolved_a_base_is_never_landed_as_the_work():
     told.landed("a2")
     told.tell(f.Approved, "b")
     assert told.acts == [
-        e.Land(
+        e.PerformLanding(
             worker=who("b"),
             attempt=1,
             wish=LandWish(),
@@ -303,7 +303,7 @@ def test_a_landing_that_lost_its_race_forgets_what_it_had_prepared():
     told.tell(f.ConflictsFound, "a", paths=("x",))
     told.tell(f.Resolved, "a", tree="t")
     (land,) = told.acts
-    assert isinstance(land, e.Land)
+    assert isinstance(land, e.PerformLanding)
     assert (land.resolution, land.prepared) == (ResolvedTree(tree="t"), None)
 
 

@@ -29,7 +29,7 @@ def test_a_landing_is_told_what_its_resolution_was_made_against():
     told.tell(f.ConflictsFound, "a", paths=("x",))
     told.tell(f.Resolved, "a", tree="t", onto="c")
     (land,) = told.acts
-    assert isinstance(land, e.Land)
+    assert isinstance(land, e.PerformLanding)
     assert land.resolution == ResolvedTree(tree="t", onto="c")
 
 
@@ -74,7 +74,7 @@ def test_a_composite_stands_among_the_candidates_and_can_be_chosen_and_landed():
     told.feed(f.Chosen(worker=composite, attempt=1))
     assert [told.phase("a1"), told.phase("a2")] == [Phase.DISCARDED, Phase.DISCARDED]
     told.feed(f.Approved(worker=composite, attempt=1))
-    (land,) = [act for act in told.acts if isinstance(act, e.Land)]
+    (land,) = [act for act in told.acts if isinstance(act, e.PerformLanding)]
     assert (land.worker, land.attempt) == (composite, 1)
 
 
@@ -105,7 +105,7 @@ def test_a_resolution_whose_check_failed_is_decided_anew_and_not_landed_again():
     assert told.phase("a") is Phase.REVIEWING
     told.tell(f.Approved, "a")
     (land,) = told.acts
-    assert isinstance(land, e.Land)
+    assert isinstance(land, e.PerformLanding)
     assert land.resolution is None
 
 

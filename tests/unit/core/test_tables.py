@@ -100,7 +100,7 @@ def test_each_phase_has_one_entry_effect_or_waits(phase: Phase):
         Phase.STOPPING: "StopActivity",
         Phase.COLLECTING: "Collect",
         Phase.CHECKING: "RunCheck",
-        Phase.LANDING: "Land",
+        Phase.LANDING: "PerformLanding",
         Phase.BACKING_OFF: "StartTimer",
     } | dict.fromkeys(SETTLED, "ReleaseWorkspace")
     told = a_run(a_step("a"))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from engine.proof.together import Together
+from engine.proof.tampering import Together
 
 pytestmark = pytest.mark.anyio
 

@@ -64,7 +64,7 @@ async def test_a_diff_is_held_against_one_thing_after_another():
         await console.do("diff", "diff")
         await console.until(lambda: ("target", 3) in port.compared)
         await console.shows("held against its target")
-        _diff(console).perform("against")
+        console.screen.perform("against")
         await console.pilot.pause()
         await console.type("v1.0\n")
         await console.until(lambda: ("v1.0", 3) in port.compared)
@@ -86,9 +86,8 @@ async def test_what_was_seen_last_is_something_to_compare_with():
         port.tell(view=_later(port, files=9))
         await console.do("go_diff")
         await console.until(lambda: (d := _diff(console).pane.diff) is not None and d.head == "two")
-        while _diff(console).against != "one":
+        while ("one", 3) not in port.compared:
             await console.do("diff")
-        await console.until(lambda: ("one", 3) in port.compared)
         await console.shows("→ what you saw last")
 
 
@@ -122,7 +121,7 @@ async def test_a_hunk_is_dropped_kept_and_brought_back_by_undo():
         await console.shows("refused: it still writes")
         assert _left_out(port) == ()
         port.tell(view=_later(port))
-        await console.until(lambda: not _diff(console).why_no_drop())
+        await console.until(lambda: not console.screen.refusal("no"))
         await console.do("first", "right", "no")
         await console.shows("✗ left out", "✗ 1 left out", "the hunk left out  1 hunk will not land")
         assert _left_out(port) == (first,)
@@ -151,7 +150,7 @@ async def test_dropping_that_the_engine_refuses_says_why_and_is_nothing_to_undo(
         port.tell(view=_later(port))
         await console.do("diff")
         await console.shows("_parse_quoted()")
-        await console.until(lambda: not _diff(console).why_no_drop())
+        await console.until(lambda: not console.screen.refusal("no"))
         port.diffs.clear()
         await console.do("no_wide")
         await console.shows("refused: another builds on it")
@@ -171,7 +170,7 @@ async def test_a_hunk_whose_code_is_not_shown_as_it_is_is_dropped_by_its_own_key
         port.tell(view=_later(port))
         await console.do("diff")
         await console.shows("_parse_quoted()")
-        await console.until(lambda: not _diff(console).why_no_drop())
+        await console.until(lambda: not console.screen.refusal("no"))
         await console.do("first", "right", "no")
         await console.until(lambda: _left_out(port) == port.diffs[RUNNING].keys[0][:1])
         await console.do("go_fleet", "undo")

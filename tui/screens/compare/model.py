@@ -54,6 +54,10 @@ class ComparePane:
         self.at = min(self.at, max(len(self.spots) - 1, 0))
         self.column = min(self.column, max(len(self.rows) - 1, 0))
 
+    def begin_anew(self) -> None:
+        """Forget the table and all that was taken of it."""
+        vars(self).update(vars(ComparePane()))
+
     @property
     def spot(self) -> Spot | None:
         """The place under the cursor."""

@@ -1,46 +1,60 @@
 """Compare: the candidates of a step beside each other; one is chosen, or hunks of any are woven."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from engine.messages.commands import Seen
-from tui.controllers import Deciding
+from engine.messages.results import WorkerView
+from tui.controllers import ON_WORKERS, Deciding
 from tui.ink import BOLD, TEXT, Ink, Page, Role, Row, Span, blank, fit, words
-from tui.kit.session import Undoable
-from tui.screens.compare.moves import CompareMoves
+from tui.kit.screen import Board
+from tui.kit.session import Session, identity_of
+from tui.screens.compare.candidates import Candidates
 from tui.screens.compare.page import compare_rows, compare_subject
 from tui.screens.compare.pair import code_rows
+from tui.screens.compare.weaving import Weaving
 from tui.screens.diff.pane import DiffPane
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here
 
-_NEEDS_HUNK = frozenset({"mark", "no", "open", "copy"})
-_NEEDS_TABLE = _NEEDS_HUNK | {
-    "next",
-    "previous",
-    "diff",
-    "check",
-    "merge",
-    "merge_all",
-    "left",
-    "right",
-}
-_DECIDES = frozenset({"yes", "land", "no_wide"})
+_HUNK = frozenset({"mark", "open", "copy"})
+_TABLE = frozenset({"next", "previous", "diff", "merge_all", "left", "right", "no_wide"})
+_WEAVES = frozenset({"no", "check", "merge"})
+_DECIDES = frozenset({"yes", "land"})
 _SPLIT_FROM = 140
 _HEAD = 2
 _PAIR = 2
 
 
-class CompareScreen(CompareMoves):
+class CompareScreen(Board):
     """Figures and hunks of every candidate; `yes` chooses the one under the cursor."""
 
+    held = (Weaving, Candidates, *ON_WORKERS)
+    kind = "compare"
     opens_diff = "go_diff"
     """Here `diff` sets two candidates against each other."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.candidates, self.weaving = self.does(Candidates), self.does(Weaving)
+        self.pane = self.candidates.pane
+        self._top: int | None = None
+
+    def on_screen_resume(self) -> None:
+        self.candidates.load_anew()
+        super().on_screen_resume()
+
+    def point_at(self, worker: str) -> None:
+        super().point_at(worker)
+        self.candidates.look_at(worker)
+
+    def seen(self, worker: WorkerView) -> Seen:
+        """Name the change that the table shows: what came since is not on screen."""
+        return self.candidates.of_table.get(worker.worker) or identity_of(worker)
 
     # Drawing.
 
     def subject(self, scene: Scene, cells: int) -> Row:
-        run, step = scene.run, self.step
+        run, step = scene.run, self.candidates.step
         waiting = [
             worker.worker
             for other in (run.steps if run else ())
@@ -51,16 +65,18 @@ class CompareScreen(CompareMoves):
         return compare_subject(self.pane, waiting, cells) or super().subject(scene, cells)
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        self.load_if_moved()
+        self.candidates.load_if_moved()
         if self.pane.table is None:
-            there_is = "asking for the candidates" if self.step else "no step has candidates"
-            return Page(tuple(nothing_here(self.reason or there_is, scene)))
-        if self.pair is not None:
-            return self._draw_pair(self.pair, cells, height)
-        if self.top is not None:
+            there_is = (
+                "asking for the candidates" if self.candidates.step else "no step has candidates"
+            )
+            return Page(tuple(nothing_here(self.candidates.reason or there_is, scene)))
+        if self.candidates.pair is not None:
+            return self._draw_pair(self.candidates.pair, cells, height)
+        if self._top is not None:
             rows = self._whole_hunk(cells)
-            self.top = max(min(self.top, len(rows) - height), 0)
-            return Page(tuple(rows[self.top : self.top + height]))
+            self._top = max(min(self._top, len(rows) - height), 0)
+            return Page(tuple(rows[self._top : self._top + height]))
         rows, zones = compare_rows(self.pane, cells, height)
         return Page(tuple(rows), tuple(zones))
 
@@ -70,7 +86,9 @@ class CompareScreen(CompareMoves):
             if len(self.pane.rows) > _PAIR
             else ""
         )
-        head = fit(words(Span(f" {self.pair_said}", BOLD), f"   esc closes{more}"), cells)
+        head = fit(
+            words(Span(f" {self.candidates.pair_said}", BOLD), f"   esc closes{more}"), cells
+        )
         pair.set_split(is_split=cells >= _SPLIT_FROM)
         if pair.diff is not None and not pair.diff.files:
             return Page((head, (), words("  They made the same change.")))
@@ -111,7 +129,7 @@ class CompareScreen(CompareMoves):
     def hints(self) -> Sequence[str]:
         if self.pane.table is None:
             return ("go_fleet",)
-        if self.pair is not None or self.top is not None:
+        if self.candidates.pair is not None or self._top is not None:
             return ("down", "leave", "diff", "yes")
         return (
             "down",
@@ -128,32 +146,13 @@ class CompareScreen(CompareMoves):
         )
 
     def why_not(self, idea: str) -> str:
-        pane = self.pane
-        if idea in _NEEDS_TABLE | _DECIDES and pane.table is None:
+        is_here = idea in _HUNK | _TABLE | _WEAVES
+        if (is_here or idea in _DECIDES) and self.pane.table is None:
             return "there are no candidates"
-        if idea in {"mark", "open", "copy"} and pane.hunk is None:
-            name = pane.row.worker if pane.row else "the candidate"
+        if idea in _HUNK and self.pane.hunk is None:
+            name = self.pane.row.worker if self.pane.row else "the candidate"
             return f"{name} changed nothing here"
-        rule = {"no": self._why_not_leave, "check": self._why_not_check}.get(idea)
-        if rule is not None:
-            return rule()
-        if idea == "merge":
-            has_composite = pane.is_checked and pane.woven and pane.woven.worker
-            return (
-                "" if has_composite else f"there is no composite; {self.key_of('check')} makes it"
-            )
-        return "" if idea in _NEEDS_TABLE | {"no_wide"} else super().why_not(idea)
-
-    def _why_not_leave(self) -> str:
-        spot = self.pane.spot
-        return "" if spot and spot.number in self.pane.taken else "no hunk is taken here"
-
-    def _why_not_check(self) -> str:
-        if not self.pane.taken:
-            return "no hunk is taken"
-        if any(not row.is_comparable for row in self.pane.rows if row.hunks):
-            return "the candidates did not begin at the same base"
-        return ""
+        return self.weaving.why_not(idea) if is_here else super().why_not(idea)
 
     def label_of(self, idea: str) -> str:
         action = self.action(idea)
@@ -166,65 +165,72 @@ class CompareScreen(CompareMoves):
             if times > 1:
                 self.do_open()
 
-    # Weaving.
+    # Moving.
 
-    def do_mark(self) -> None:
-        """Take the hunk of the candidate under the cursor, and go on to the next."""
-        self._change("the hunk", self.pane.take)
-        self.pane.move(1)
-
-    def do_no(self) -> None:
-        self._change("the hunk left out", self.pane.leave)
-
-    def _change(self, said: str, act: Callable[[], bool]) -> None:
-        pane, before = self.pane, dict(self.pane.taken)
-        act()
-        after = dict(pane.taken)
-        self.session.remember(
-            Undoable(
-                said,
-                lambda: setattr(pane, "taken", dict(before)),
-                lambda: setattr(pane, "taken", dict(after)),
-            )
-        )
-
-    def do_merge_all(self) -> None:
-        """Take all that the candidate under the cursor did; what only others did stays as it is."""
-        self._change(f"all of {self.here().worker} taken", self.pane.take_all)
-
-    def do_check(self) -> None:
-        """Weave exactly the taken hunks, and run the check on what they make."""
-        table = self.pane.table
-        if table is not None:
-            self.say("the taken hunks are woven and checked")
-            names = {row.worker for row in self.pane.rows}
-            seen = {name: one for name, one in self.of_table.items() if name in names}
-            weave = partial(self._weave, table.run, table.step, seen)
-            self.begin(weave, group="weave", exclusive=True)
-
-    async def _weave(self, run: str, step: str, seen: dict[str, Seen]) -> None:
-        keys = self.pane.keys
-        found = await self.session.bridge.weave(run, step, keys, seen)
-        self.session.look()
-        if isinstance(found, str):
-            self.say_refused(self.key_of("check"), found)
-            return
-        self.pane.woven, self.pane.woven_of = found, keys
-        if found.worker is None:
-            self.say_refused(self.key_of("check"), found.reason or "these hunks make no composite")
+    def _by(self, by: int) -> None:
+        if self.candidates.pair is not None:
+            self.candidates.pair.move(by)
+        elif self._top is not None:
+            self._top = max(self._top + by, 0)
         else:
-            passed = found.check is None or found.check.passed
-            mark = Span("✓ ", Ink(Role.DONE)) if passed else Span("✗ ", Ink(Role.FAILED))
-            self.say(mark, Span(f"{found.worker} waits for review", TEXT))
+            self.pane.move(by)
 
-    def do_merge(self) -> None:
-        """The composite's review: its diff, as any other change is reviewed."""
-        woven = self.pane.woven
-        if woven is not None and woven.worker is not None:
-            self.session.worker = woven.worker
-            self.go("diff")
+    def do_down(self) -> None:
+        self._by(1)
 
-    # Deciding.
+    def do_up(self) -> None:
+        self._by(-1)
+
+    def do_page_down(self) -> None:
+        self._by(self.size.height - 10)
+
+    def do_page_up(self) -> None:
+        self._by(10 - self.size.height)
+
+    def do_first(self) -> None:
+        self._by(-len(self.pane.spots))
+
+    def do_last(self) -> None:
+        self._by(len(self.pane.spots))
+
+    def do_left(self) -> None:
+        self.pane.sideways(-1)
+        self.candidates.point()
+
+    def do_right(self) -> None:
+        self.pane.sideways(1)
+        self.candidates.point()
+
+    def do_unit_down(self) -> None:
+        self.pane.to_file(1)
+
+    def do_unit_up(self) -> None:
+        self.pane.to_file(-1)
+
+    def do_next(self) -> None:
+        if not self.pane.to_difference(1):
+            self.say_refused(self.key_of("next"), "no hunk further down differs")
+
+    def do_previous(self) -> None:
+        if not self.pane.to_difference(-1):
+            self.say_refused(self.key_of("previous"), "no hunk further up differs")
+
+    def do_open(self) -> None:
+        self._top = 0 if self._top is None else None
+
+    def do_leave(self) -> None:
+        if self.candidates.pair is not None:
+            self.candidates.pair = None
+        elif self._top is not None:
+            self._top = None
+        else:
+            self.hand_on("leave")
+
+    # Acting.
+
+    def do_copy(self) -> None:
+        hunk = self.pane.hunk
+        self.copy("\n".join(line.removesuffix("\n") for line in hunk.new) if hunk else "")
 
     def do_no_wide(self) -> None:
         worker = self.here()
@@ -232,10 +238,3 @@ class CompareScreen(CompareMoves):
             Span("Reject ", TEXT), Span(worker.worker, BOLD), Span("? It stays on its ref.", TEXT)
         )
         self.does(Deciding).ask_to_reject("no_wide", worker, said)
-
-    def do_land(self) -> None:
-        """The composite where there is one, else the candidate under the cursor."""
-        woven = self.pane.woven
-        if self.pane.is_checked and woven is not None and woven.worker is not None:
-            self.session.worker = woven.worker
-        self.hand_on("land")

@@ -1,4 +1,4 @@
-"""Which hunks of a change stay behind when it lands: the engine keeps that, this screen asks."""
+"""Leave hunks of a change behind when it lands: the engine keeps which, this screen asks."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,8 +8,10 @@ from engine.messages.diffs import file_key
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.ink import TEXT, Ink, Role, Span
-from tui.kit.session import Session, Undoable
-from tui.screens.diff.says import DiffSays
+from tui.kit.screen import Board, Controller
+from tui.kit.session import Undoable
+from tui.screens.diff.pane import DiffPane
+from tui.screens.diff.reading import Reading
 from tui.words.figures import some
 
 _WHY_NOT = {
@@ -28,31 +30,37 @@ class _Asked(NamedTuple):
     wanted: tuple[str, ...]
 
 
-class DiffDrops(DiffSays):
-    """Hunks and files left out and taken back, each undone by one key."""
+class Dropping(Controller):
+    """Leave hunks and files out and take them back; one key undoes each."""
 
-    against = ""
-
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
+    def __init__(self, screen: Board) -> None:
+        super().__init__(screen)
         self._asked: _Asked | None = None
         self._under_way = 0
 
-    def why_no_drop(self) -> str:
-        """Why nothing can be left out now; nothing where it can."""
+    @property
+    def pane(self) -> DiffPane:
+        """Return what is on screen."""
+        return self.screen.does(Reading).pane
+
+    def why_not(self, idea: str) -> str:
+        if idea not in {"no", "no_wide"}:
+            return ""
         worker = self.session.worker_view
         if worker is None:
             return "there is no worker"
         if worker.phase is not Phase.REVIEWING:
             words = f"it is {worker.phase}: only a change that waits for review can lose hunks"
             return _WHY_NOT.get(worker.phase, words)
-        if self.against:
-            return f"hunks are those of what it began from; {self.key_of('diff')} goes back to that"
+        if self.screen.does(Reading).against:
+            back = self.screen.key_of("diff")
+            return f"hunks are those of what it began from; {back} goes back to that"
         return "" if self.pane.diff else "there is no diff"
 
-    def label_of(self, idea: str) -> str:
+    def label_of(self, idea: str, label: str) -> str:
+        """Return the footer's word: a hunk or file that was dropped can be kept again."""
         if idea not in {"no", "no_wide"}:
-            return super().label_of(idea)
+            return label
         worker = self.session.worker_view
         out = self._left_out(worker) if worker else ()
         keys = self._keys(is_file=idea == "no_wide")
@@ -80,7 +88,7 @@ class DiffDrops(DiffSays):
     def _left_out(self, worker: WorkerView) -> tuple[str, ...]:
         """What is left out: as the engine shows it, or as it was asked and will show it."""
         asked = self._asked
-        if asked is None or asked.about != self.about():
+        if asked is None or asked.about != self.session.about:
             return worker.left_out
         if self._under_way or worker.left_out == asked.shown:
             return asked.wanted
@@ -90,8 +98,8 @@ class DiffDrops(DiffSays):
     def _toggle(self, keys: tuple[str, ...], what: str, idea: str) -> None:
         worker = self.session.worker_view
         if worker is None or not keys:
-            hint = f"{self.key_of('no_wide')} drops the whole file"
-            self.say_refused(self.key_of(idea), "there is no hunk under the cursor", hint)
+            hint = f"{self.screen.key_of('no_wide')} drops the whole file"
+            self.refuse(idea, "there is no hunk under the cursor", hint)
             return
         before = self._left_out(worker)
         is_back = set(keys) <= set(before)
@@ -100,11 +108,11 @@ class DiffDrops(DiffSays):
         said = f"{what} {'kept' if is_back else 'left out'}"
         change = Undoable(said, self._setter_of(worker, before), self._setter_of(worker, after))
         act = partial(self._set, self.run_id, worker.worker, after, done=(said, change))
-        self.begin(act, holds=True)
+        self.screen.begin(act, holds=True)
 
     def _setter_of(self, worker: WorkerView, keys: tuple[str, ...]) -> Callable[[], None]:
         act = partial(self._set, self.run_id, worker.worker, keys)
-        return lambda: self.begin(act, holds=True)
+        return lambda: self.screen.begin(act, holds=True)
 
     async def _set(
         self,
@@ -116,7 +124,7 @@ class DiffDrops(DiffSays):
     ) -> None:
         """Ask for exactly these; what was refused is not remembered as done."""
         here = self.session.worker_view
-        shown = here.left_out if here and self.about() == f"{run}/{worker}" else ()
+        shown = here.left_out if here and self.session.about == f"{run}/{worker}" else ()
         before, self._asked = self._asked, _Asked(f"{run}/{worker}", shown, keys)
         self._under_way += 1
         try:
@@ -127,13 +135,12 @@ class DiffDrops(DiffSays):
         self.session.look()
         if isinstance(found, str):
             self._asked = before
-            self.say_refused(self.key_of("no"), found)
+            self.refuse("no", found)
             return
         if done is not None:
             self.session.remember(done[1])
             out = f"{some(len(keys), 'hunk')} will not land" if keys else "all of it will land"
-            keys_of_check = (
-                f"{self.key_of('check')} checks what is left, {self.key_of('land')} does too"
-            )
-            stale = f"; {keys_of_check}" if here and here.check else ""
-            self.say(Span("✓ ", Ink(Role.DONE)), Span(done[0], TEXT), f"  {out}{stale}")
+            check, land = self.screen.key_of("check"), self.screen.key_of("land")
+            is_stale = here and here.check
+            stale = f"; {check} checks what is left, {land} does too" if is_stale else ""
+            self.screen.say(Span("✓ ", Ink(Role.DONE)), Span(done[0], TEXT), f"  {out}{stale}")

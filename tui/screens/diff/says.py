@@ -1,32 +1,34 @@
-"""What a reviewer writes into a diff, and how it comes to the agent."""
+"""Write comments into a diff, and send them to the agent."""
 
 from collections.abc import Callable
 
 from engine.messages.commands import BeginFrom, RetryWorker, Steer
 from engine.messages.results import WorkerView
 from engine.phases import Phase
+from tui.kit.screen import Controller
 from tui.kit.session import Undoable
 from tui.kit.textbox import Writing
-from tui.screens.diff.moves import DiffMoves
+from tui.screens.diff.pane import DiffPane
+from tui.screens.diff.reading import Reading
 from tui.words.comments import Comment
 from tui.words.figures import some
 
 _TAKES_FEEDBACK = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.FAILED, Phase.CANCELLED})
 
 
-class DiffSays(DiffMoves):
-    """Comments on lines and ranges, kept until all of them are sent together."""
+class Commenting(Controller):
+    """Keep comments on lines and ranges until all of them are sent together."""
 
-    def about(self) -> str:
-        """The run and the worker whose change it is."""
-        worker = self.session.worker_view
-        return f"{self.run_id}/{worker.worker}" if worker else ""
+    @property
+    def pane(self) -> DiffPane:
+        """Return what is on screen."""
+        return self.screen.does(Reading).pane
 
     def do_comment(self) -> None:
         """On the line or range; a comment that stands there unsent is opened again."""
         spot = self.pane.spot()
         if spot is None:
-            self.say_refused(self.key_of("comment"), "there is no line under the cursor")
+            self.refuse("comment", "there is no line under the cursor")
             return
         old = self._pending_at(spot)
         note = "kept until you send all of them"
@@ -40,10 +42,10 @@ class DiffSays(DiffMoves):
             key=title,
             may_be_empty=old is not None,
         )
-        self.write(writing, old.text if old else "")
+        self.screen.write(writing, old.text if old else "")
 
     def _pending_at(self, spot: Comment) -> Comment | None:
-        at = (self.about(), spot.key, spot.line)
+        at = (self.session.about, spot.key, spot.line)
         pending = (c for c in self.session.comments if not c.is_sent)
         return next((c for c in pending if (c.about, c.key, c.line) == at), None)
 
@@ -51,7 +53,7 @@ class DiffSays(DiffMoves):
         before = list(self.session.comments)
         after = [comment for comment in before if comment is not old]
         if text:
-            after.append(spot._replace(text=text, about=self.about()))
+            after.append(spot._replace(text=text, about=self.session.about))
         self._set_comments(after)
         self.pane.anchor = None
         said = "the comment" if text else "taking the comment away"
@@ -68,16 +70,16 @@ class DiffSays(DiffMoves):
 
     def do_send(self) -> None:
         """All pending comments go to the agent: at once where it runs, else with a retry."""
-        worker, about = self.session.worker_view, self.about()
+        worker, about = self.session.worker_view, self.session.about
         pending = [c for c in self.session.comments if c.about == about and not c.is_sent]
         if not pending or worker is None:
-            self.say_refused(self.key_of("send"), "no comment is pending")
+            self.refuse("send", "no comment is pending")
             return
         known = self.pane.known_keys()
         text = "\n\n".join(_as_words(each, is_stale=each.key not in known) for each in pending)
         command = self._carrier(worker, text)
         if command is None:
-            self.say_refused(self.key_of("send"), f"{worker.worker} can take no comments now")
+            self.refuse("send", f"{worker.worker} can take no comments now")
             return
 
         def sent() -> None:
@@ -85,7 +87,7 @@ class DiffSays(DiffMoves):
                 [c._replace(is_sent=True) if c in pending else c for c in self.session.comments]
             )
 
-        self.send(command, f"{some(len(pending), 'comment')} sent to {worker.worker}", sent)
+        self.screen.send(command, f"{some(len(pending), 'comment')} sent to {worker.worker}", sent)
 
     def _carrier(self, worker: WorkerView, text: str) -> Steer | RetryWorker | None:
         if worker.phase is Phase.RUNNING:
@@ -96,7 +98,7 @@ class DiffSays(DiffMoves):
                 run=self.run_id,
                 mode=BeginFrom.CONTINUE,
                 feedback=text,
-                seen=self.seen(worker),
+                seen=self.screen.seen(worker),
             )
         return None
 

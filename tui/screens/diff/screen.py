@@ -1,145 +1,52 @@
 """Diff: one worker's change, hunk by hunk, live while it runs, against this and that."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import NamedTuple
 
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from engine.phases import Phase
+from tui.controllers import ON_WORKERS
 from tui.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
+from tui.kit.screen import Board
 from tui.kit.session import Session, identity_of
-from tui.kit.textbox import Writing
-from tui.screens.diff.drops import DiffDrops
+from tui.screens.diff.drops import Dropping
+from tui.screens.diff.moves import Moving
 from tui.screens.diff.page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
+from tui.screens.diff.reading import Reading
+from tui.screens.diff.says import Commenting
 from tui.words.figures import some
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here, sentence_of
-from tui.words.unshown import unshown_of
 
-_LIVE_EVERY_S = 2.0
-_UNFINISHED = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.COLLECTING})
-_WIDER = 8
-"""So many times more lines round a change are asked for at once where more are wanted."""
-_MOST_CONTEXT = 1000
-SINCE = "what you saw last"
+_MODES = ("auto", "unified", "split")
 
 
-class _Wanted(NamedTuple):
-    """Which diff is on screen; another one is asked for when this changes."""
-
-    run: str = ""
-    worker: str = ""
-    attempt: int = 0
-    against: str = ""
-    context: int = 3
-    change: str = ""
-    beat: int = 0
-
-    @property
-    def of(self) -> tuple[str, str, int, str]:
-        """What makes it another diff, rather than the same one grown."""
-        return self.run, self.worker, self.attempt, self.against
-
-
-class DiffScreen(DiffDrops):
+class DiffScreen(Board):
     """A change against what it is compared with."""
+
+    held = (Moving, Commenting, Dropping, Reading, *ON_WORKERS)
+    kind = "diff"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.against = ""
-        self.since = ""
-        self.context = 3
-        self.reason = ""
-        self._loaded = _Wanted()
-        self._loading: _Wanted | None = None
+        self.reading, self.dropping = self.does(Reading), self.does(Dropping)
+        self.pane = self.reading.pane
+        self._mode = "auto"
+        self._is_zoomed = False
         self._files_at: list[int] = []
 
-    # Loading.
-
     def on_screen_resume(self) -> None:
-        self._arrive()
-        self._load_if_moved()
+        self.reading.arrive()
+        self.reading.load_if_moved()
         super().on_screen_resume()
 
     def on_screen_suspend(self) -> None:
-        self._leave()
+        self.reading.leave()
 
     def point_at(self, worker: str) -> None:
-        self._leave()
+        self.reading.leave()
         super().point_at(worker)
-        self._arrive()
-
-    def _arrive(self) -> None:
-        """Whose change was looked at before: what has come since can be asked for."""
-        self.since = self.session.looked.get(self.about(), "")
-        self.against = ""
-
-    def _leave(self) -> None:
-        """What is on screen now is what was seen last."""
-        diff = self.pane.diff
-        if diff is not None and diff.head and self._loaded.run:
-            self.session.looked[f"{self._loaded.run}/{self._loaded.worker}"] = diff.head
-
-    def _wanted(self, run: str, here: WorkerView) -> _Wanted:
-        change = f"{here.change}" if here.change else ""
-        is_live = here.phase in _UNFINISHED
-        beat = int(self.session.clock() / _LIVE_EVERY_S) if is_live else 0
-        known = self._loaded
-        if is_live and known.of[:2] == (run, here.worker) and self._is_still(here):
-            beat = known.beat
-        moved = f"{change}{here.phase}{here.error}{here.behind}"
-        return _Wanted(run, here.worker, here.attempt, self.against, self.context, moved, beat)
-
-    def _is_still(self, here: WorkerView) -> bool:
-        """Nothing was heard of it since the last look."""
-        last = here.last_output_at
-        return last is not None and last < self._loaded.beat * _LIVE_EVERY_S
-
-    def _load_if_moved(self) -> None:
-        """Ask for the diff when it is another, or has grown."""
-        here, run = self.session.worker_view, self.session.run
-        if here is None or run is None:
-            return
-        wanted = self._wanted(run.run, here)
-        is_on_its_way = self._loading is not None and self._loading.of == wanted.of
-        if wanted == self._loaded or is_on_its_way:
-            return
-        if wanted.of != self._loaded.of:
-            self.pane.show(None)
-            self.reason = ""
-        self._loaded = self._loading = wanted
-        self.pane.shape.about = self.about()
-        self.begin(partial(self._load, wanted), group="diff", exclusive=True)
-
-    async def _load(self, wanted: _Wanted) -> None:
-        try:
-            found = await self.session.bridge.diff(
-                wanted.run,
-                wanted.worker,
-                wanted.attempt or None,
-                against=wanted.against,
-                context=wanted.context,
-            )
-        finally:
-            if self._loading is wanted:
-                self._loading = None
-        if wanted != self._loaded:
-            return
-        if isinstance(found, str):
-            self.reason = found
-        else:
-            is_since = wanted.against and wanted.against == self.since
-            self.pane.show(replace(found, against=SINCE) if is_since else found)
-            at = wanted.run, wanted.worker, wanted.attempt
-            self.session.opened_diffs.add(at)
-            if not wanted.against:
-                self.session.unshown[at] = unshown_of(found)
-            if self.session.diff_place:
-                self.pane.to_place(self.session.diff_place)
-                self.session.diff_place = ""
-        self.draw()
+        self.reading.arrive()
 
     # Drawing.
 
@@ -150,17 +57,19 @@ class DiffScreen(DiffDrops):
         return diff_subject(worker, step, self.pane.diff, seen=self.session.seen, cells=cells)
 
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        self._load_if_moved()
+        self.reading.load_if_moved()
         worker, diff = self.session.worker_view, self.pane.diff
         if worker is None or diff is None:
-            said = self.reason or ("asking for the diff" if worker else "there is no worker yet")
+            said = self.reading.reason or (
+                "asking for the diff" if worker else "there is no worker yet"
+            )
             return Page(tuple(nothing_here(said, scene)))
         self.pane.set_left_out(worker.left_out)
         if not diff.files:
             return Page(((), words(f"  Nothing differs from {diff.against}.")))
-        is_split = self.mode == "split" or (self.mode == "auto" and cells >= SPLIT_FROM)
+        is_split = self._mode == "split" or (self._mode == "auto" and cells >= SPLIT_FROM)
         self.pane.set_split(is_split=is_split)
-        has_files = cells >= FILES_FROM and not self.is_zoomed
+        has_files = cells >= FILES_FROM and not self._is_zoomed
         width = cells - (FILES + 5 if has_files else 2) - 2
         rows = self.pane.draw(width, height)
         edge = edge_map(self.pane, height)
@@ -215,16 +124,10 @@ class DiffScreen(DiffDrops):
     def seen(self, worker: WorkerView) -> Seen:
         """Name also the merge with the target, where that is what the diff shows."""
         diff = self.pane.diff
-        return identity_of(worker, diff.result if diff and self.against else "")
-
-    def _is_overtaken(self) -> bool:
-        """The diff on screen shows a tree that was still written to, and the worker has ended."""
-        worker, diff = self.session.worker_view, self.pane.diff
-        ended = worker is not None and worker.phase not in _UNFINISHED
-        return diff is None or (diff.is_live and ended)
+        return identity_of(worker, diff.result if diff and self.reading.against else "")
 
     def why_not(self, idea: str) -> str:
-        if idea in {"yes", "land"} and self._is_overtaken():
+        if idea in {"yes", "land"} and self.reading.is_overtaken():
             return super().why_not(idea) or "its diff is being read"
         if idea in {"comment", "diff", "no", "no_wide", "against", "search"}:
             return self._why_not_here(idea)
@@ -232,7 +135,7 @@ class DiffScreen(DiffDrops):
 
     def _why_not_here(self, idea: str) -> str:
         if idea in {"no", "no_wide"}:
-            return self.why_no_drop()
+            return self.dropping.why_not(idea)
         if idea == "search":
             return ""  # it opens its box also while the diff is on its way: text follows it
         if idea in {"diff", "against"}:
@@ -244,42 +147,30 @@ class DiffScreen(DiffDrops):
         if kind == "file":
             self.pane.to_file(int(rest))
         elif kind == "pane" and times > 1:
-            self.do_open()
+            self.perform("open")
 
-    # Comparing with something else.
+    def label_of(self, idea: str) -> str:
+        if idea in {"no", "no_wide"}:
+            return self.dropping.label_of(idea, "")
+        return super().label_of(idea)
 
-    def _ways(self, here: WorkerView) -> dict[str, str]:
-        """What it can be held against, and how that is called."""
-        ways = {"": "what it began from", "target": "its target: what landing it would change"}
-        ways |= {f"@{n}": f"attempt {n}" for n in range(here.attempt - 1, 0, -1)}
-        if self.since and self.pane.diff and self.since != self.pane.diff.head:
-            ways[self.since] = SINCE
-        return ways
+    def place_here(self) -> tuple[str, int]:
+        path, _, line = self.pane.path_and_line.rpartition(":")
+        return (path, int(line)) if line.isdigit() and path else (self.pane.path_and_line, 0)
 
-    def do_diff(self) -> None:
-        """The next thing to hold it against."""
-        here = self.session.worker_view
-        if here is None:
-            return
-        ways = self._ways(here)
-        order = list(ways)
-        at = order.index(self.against) if self.against in order else -1
-        self.against = order[(at + 1) % len(order)]
-        self.say(f"held against {ways[self.against]}")
+    # Seeing.
 
-    def do_against(self) -> None:
-        """Any branch, tag or commit."""
-        note = "a branch, a tag, a commit, or @2 for attempt 2"
-        self.write(Writing("hold it against", note, self._hold_against, key="against"))
+    def do_show_split(self) -> None:
+        self._mode = _MODES[(_MODES.index(self._mode) + 1) % len(_MODES)]
+        self.say(f"the diff is shown {'by width' if self._mode == 'auto' else self._mode}")
 
-    def _hold_against(self, revision: str) -> None:
-        self.against = revision.strip()
+    def do_zoom(self) -> None:
+        self._is_zoomed = not self._is_zoomed
 
-    def do_more(self) -> None:
-        wanted = self.pane.shape.context + 3
-        if wanted > self.context < _MOST_CONTEXT:
-            self.context = min(self.context * _WIDER, _MOST_CONTEXT)
-        self.pane.set_context(wanted)
-
-    def do_less(self) -> None:
-        self.pane.set_context(self.pane.shape.context - 3)
+    def do_leave(self) -> None:
+        if self.pane.anchor is not None:
+            self.pane.anchor = None
+        elif self.pane.query:
+            self.pane.search("")
+        else:
+            self.hand_on("leave")

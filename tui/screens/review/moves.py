@@ -1,26 +1,19 @@
-"""The keys of Review that go somewhere, and those that take something."""
+"""Lead the eye through conflicts: from one to the next, to files, through a page."""
 
-from engine.messages.commands import (
-    ConfirmAnswer,
-    ForgetAnswer,
-    RedoChoice,
-    ResolutionAction,
-    UndoChoice,
-)
-from tui.kit.screen import Board
-from tui.kit.session import Session
-from tui.screens.review.offers import Offer
-from tui.screens.review.texts import ReviewTexts
+from tui.controllers import Going
+from tui.kit.screen import Board, Controller
+from tui.screens.review.conflicts import Conflicts
+from tui.screens.review.model import ReviewPane
 
 _MODES = ("auto", "columns", "card")
 _MOST_CONTEXT = 300
 
 
-class ReviewMoves(ReviewTexts):
-    """Where the eye goes, and what is taken from under it."""
+class Moving(Controller):
+    """Move through conflicts and pages, and change how much of them is seen."""
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
+    def __init__(self, screen: Board) -> None:
+        super().__init__(screen)
         self.mode = "auto"
         self.context = 3
         self.scroll = 0
@@ -28,6 +21,11 @@ class ReviewMoves(ReviewTexts):
         self.is_zoomed = False
         self.top: int | None = None
         self.merged_top = 0
+
+    @property
+    def pane(self) -> ReviewPane:
+        """Return what is on screen."""
+        return self.screen.does(Conflicts).pane
 
     # Moving.
 
@@ -46,16 +44,16 @@ class ReviewMoves(ReviewTexts):
             self.top = max(self.top + by, 0)
 
     def do_page_down(self) -> None:
-        self._by(self.size.height - 8 if self._is_page else 5)
+        self._by(self.screen.size.height - 8 if self._is_page else 5)
 
     def do_page_up(self) -> None:
-        self._by(8 - self.size.height if self._is_page else -5)
+        self._by(8 - self.screen.size.height if self._is_page else -5)
 
     def do_half_down(self) -> None:
-        self._by(self.size.height // 3 if self._is_page else 3)
+        self._by(self.screen.size.height // 3 if self._is_page else 3)
 
     def do_half_up(self) -> None:
-        self._by(-(self.size.height // 3) if self._is_page else -3)
+        self._by(-(self.screen.size.height // 3) if self._is_page else -3)
 
     @property
     def _is_page(self) -> bool:
@@ -94,11 +92,11 @@ class ReviewMoves(ReviewTexts):
 
     def do_next(self) -> None:
         if not self.pane.to_open(1):
-            self.say_refused(self.key_of("next"), "nothing is open any more")
+            self.refuse("next", "nothing is open any more")
 
     def do_previous(self) -> None:
         if not self.pane.to_open(-1):
-            self.say_refused(self.key_of("previous"), "nothing is open any more")
+            self.refuse("previous", "nothing is open any more")
 
     def do_scroll_left(self) -> None:
         self.scroll = max(self.scroll - 8, 0)
@@ -117,7 +115,9 @@ class ReviewMoves(ReviewTexts):
 
     def do_show_split(self) -> None:
         self.mode = _MODES[(_MODES.index(self.mode) + 1) % len(_MODES)]
-        self.say(f"conflicts are shown {'by width' if self.mode == 'auto' else f'as {self.mode}'}")
+        self.screen.say(
+            f"conflicts are shown {'by width' if self.mode == 'auto' else f'as {self.mode}'}"
+        )
 
     def do_diff(self) -> None:
         """Each side against the base, or the sides against each other."""
@@ -132,73 +132,16 @@ class ReviewMoves(ReviewTexts):
         elif self.pane.picking:
             self.pane.leave_lines()
         else:
-            self.hand_on("leave")
+            self.screen.does(Going).do_leave()
 
-    # Taking.
+    def do_back(self) -> None:
+        self.top = None
+        self.screen.does(Going).do_back()
 
-    def do_take_target(self) -> None:
-        self._take_by("take_target")
+    def do_copy(self) -> None:
+        self.screen.copy(self.pane.preview() or "")
 
-    def do_take_incoming(self) -> None:
-        self._take_by("take_incoming")
-
-    def do_take_both(self) -> None:
-        self._take_by("take_both")
-
-    def do_take_both_reversed(self) -> None:
-        self._take_by("take_both_reversed")
-
-    def do_take_base(self) -> None:
-        self._take_by("take_base")
-
-    def do_merge(self) -> None:
-        self._take_by("merge")
-
-    def do_no(self) -> None:
-        self._take_by("no")
-
-    def _take_by(self, idea: str) -> None:
-        offer = self.pane.offer_of(idea)
-        if offer is not None:
-            self._take(offer)
-
-    def do_mark(self) -> None:
-        """Take what is under the cursor: a proposal, or a single line."""
-        if self.pane.picking:
-            self.pane.toggle_line()
-        elif self.pane.offer is not None:
-            self._take(self.pane.offer)
-
-    def _take(self, offer: Offer) -> None:
-        actions: tuple[ResolutionAction, ...] = (offer.action,)
-        if offer.remembered:
-            actions = (*actions, ConfirmAnswer(key=offer.remembered))
-        self.decide(actions, offer.label, goes_on=True)
-
-    def do_undo(self) -> None:
-        """Take the last decision back; without conflicts, what was done last."""
-        if self.pane.raw is None:
-            self.hand_on("undo")
-            return
-        self.decide((UndoChoice(),), "taken back", shows_changed=True)
-
-    def do_redo(self) -> None:
-        if self.pane.raw is None:
-            self.hand_on("redo")
-            return
-        self.decide((RedoChoice(),), "decided again", shows_changed=True)
-
-    def do_forget(self) -> None:
-        offer = self.pane.offer
-        if offer is not None:
-            self.decide((ForgetAnswer(key=offer.remembered),), "never offered again")
-
-
-def keys_of(screen: Board) -> dict[str, str]:
-    """The keys of this screen's ideas, as they are written on it."""
-    keymap = screen.session.keymap
-    return {
-        action_id.rpartition(".")[2]: keymap.shown(action_id)
-        for action_id in keymap.keys
-        if action_id.startswith(("everywhere.", "review."))
-    }
+    def do_copy_name(self) -> None:
+        file, hunk = self.pane.file, self.pane.hunk
+        if file is not None:
+            self.screen.copy(f"{file.path}:{hunk.line}" if hunk else file.path)

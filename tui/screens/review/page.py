@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from engine.api import ConflictView
     from engine.messages.results import RunView, StepView, WorkerView
+    from tui.keys import Keymap
 
 _BAR = 10
 _ROOMY = 100
@@ -178,6 +179,7 @@ def _asked(pane: ReviewPane) -> Row:
 
 
 def onward(view: ConflictView, keys: Mapping[str, str]) -> Row:
+    """Return what is to be done next, and what was written so far."""
     land, check = keys.get("land", ""), keys.get("check", "")
     if view.is_resolved and view.doing:
         return words(Span(f"Everything is decided. {land} {writes(view)}.", TEXT))
@@ -192,3 +194,12 @@ def onward(view: ConflictView, keys: Mapping[str, str]) -> Row:
         return words(Span(f"Nothing is written before you press {land}. ", TEXT), undo)
     onto = "the worker's base" if view.is_of_base else view.target
     return words(Span(f"Nothing is written to {onto} before you land. ", TEXT), undo)
+
+
+def keys_of(keymap: Keymap) -> dict[str, str]:
+    """Return the keys of this screen's ideas, as they are written on it."""
+    return {
+        action_id.rpartition(".")[2]: keymap.shown(action_id)
+        for action_id in keymap.keys
+        if action_id.startswith(("everywhere.", "review."))
+    }

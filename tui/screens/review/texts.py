@@ -1,18 +1,25 @@
-"""The texts that a reviewer writes: a hunk in the box, a file in the user's editor."""
+"""Write texts of one's own: a hunk in the box, a file in the user's editor."""
 
 from functools import partial
 
 from engine.messages.commands import EditFile, ResolutionAction, SetFile, WriteHunk
 from tui.ink import TEXT, Ink, Role, Span
 from tui.kit.outside import edit_text
+from tui.kit.screen import Controller
 from tui.kit.textbox import Writing
-from tui.screens.review.acts import ReviewActs
+from tui.screens.review.conflicts import Conflicts
+from tui.screens.review.model import ReviewPane
 from tui.screens.review.offers import side_text
 from tui.words.clean import clean_name
 
 
-class ReviewTexts(ReviewActs):
-    """Own text in a conflict's place, and files of the result as a whole."""
+class OwnTexts(Controller):
+    """Put own text in a conflict's place, and edit files of the result as a whole."""
+
+    @property
+    def pane(self) -> ReviewPane:
+        """Return what is on screen."""
+        return self.screen.does(Conflicts).pane
 
     def do_edit(self) -> None:
         """This hunk in a box, beginning with what it comes to so far."""
@@ -23,8 +30,8 @@ class ReviewTexts(ReviewActs):
         draft = hunk.result if hunk.result is not None else offer
         draft = side_text(hunk.target) if draft is None else draft
         if not _can_be_typed(draft):
-            self.say_refused(
-                self.key_of("edit"),
+            self.refuse(
+                "edit",
                 "it holds characters that cannot be typed",
                 "t, i and b keep them",
             )
@@ -38,17 +45,19 @@ class ReviewTexts(ReviewActs):
             may_be_empty=True,
             is_code=True,
         )
-        self.write(writing, draft.removesuffix("\n"))
+        self.screen.write(writing, draft.removesuffix("\n"))
 
     def _write_hunk(self, path: str, key: str, text: str) -> None:
         if not _can_be_typed(text):
-            self.say_refused(self.key_of("edit"), "it holds characters that cannot be shown")
+            self.refuse("edit", "it holds characters that cannot be shown")
             return
         text = f"{text}\n" if text else ""
-        self.decide((WriteHunk(path=path, hunk=key, text=text),), "own text", goes_on=True)
+        self.screen.does(Conflicts).decide(
+            (WriteHunk(path=path, hunk=key, text=text),), "own text", goes_on=True
+        )
 
     def do_edit_all(self) -> None:
-        self.begin_outside(self._edit_file)
+        self.screen.begin_outside(self._edit_file)
 
     async def _edit_file(self) -> None:
         """The file in the user's editor; markers that are left are left open."""
@@ -66,37 +75,39 @@ class ReviewTexts(ReviewActs):
         file = None if isinstance(found, str) else found.looked_at
         if file is None or file.text is None or not _is_utf8(file.text):
             why = found if isinstance(found, str) else "it is no text that an editor could keep"
-            self.say_refused(self.key_of("edit_all"), why)
+            self.refuse("edit_all", why)
             return
         name = f"file {raw.run} {raw.worker} {path}"
-        drafts, key = self.session.drafts, self.key_of("edit_all")
+        drafts, key = self.session.drafts, self.screen.key_of("edit_all")
         begun = drafts.get(name, file.text)
-        edited, problem = await edit_text(self.app, begun)
+        edited, problem = await edit_text(self.screen.app, begun)
         if problem:
-            self.say_refused(key, problem)
+            self.refuse("edit_all", problem)
             return
         if edited == begun:
             begins_anew = drafts.pop(name, None) is not None
-            self.say("nothing was changed", f"; {key} begins anew" if begins_anew else "")
+            self.screen.say("nothing was changed", f"; {key} begins anew" if begins_anew else "")
             return
         action: ResolutionAction = EditFile(path=path, text=edited)
         if all(one.path != path for one in raw.files):
             action = SetFile(path=path, text=edited, mode=file.mode or "100644")
         drafts[name] = edited
-        refused = await self._decide((action,), "edited", goes_on=True, shows_changed=False)
+        refused = await self.screen.does(Conflicts).hand_over(
+            (action,), "edited", goes_on=True, shows_changed=False
+        )
         if not refused:
             drafts.pop(name, None)
             return
         mark = Span("✗ ", Ink(Role.FAILED, bold=True))
-        self.say(mark, Span(f"your text is kept, {key} opens it: {refused}", TEXT))
+        self.screen.say(mark, Span(f"your text is kept, {key} opens it: {refused}", TEXT))
 
     def do_edit_other(self) -> None:
         """A file that has no conflict, by its path."""
         note = "the path of any file of the result"
-        self.write(Writing("edit", note, self._edit_named, key="edit other"))
+        self.screen.write(Writing("edit", note, self._edit_named, key="edit other"))
 
     def _edit_named(self, path: str) -> None:
-        self.begin_outside(partial(self._edit_path, path.strip()))
+        self.screen.begin_outside(partial(self._edit_path, path.strip()))
 
 
 def _can_be_typed(text: str) -> bool:

@@ -1,30 +1,19 @@
-"""What Review asks of the engine: the conflicts, decisions about them, the check, an agent."""
+"""Read conflicts from the engine, and hand it what was decided about them."""
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.errors import EngineError
-from engine.messages.commands import (
-    AskAgent,
-    ChooseRest,
-    FinishResolving,
-    PickLines,
-    ResolutionAction,
-)
+from engine.messages.commands import FinishResolving, ResolutionAction
 from engine.messages.results import WorkerView
 from engine.phases import Phase
-from tui.controllers import ON_WORKERS
 from tui.ink import TEXT, Ink, Role, Row, Span
-from tui.kit.dialogs import Choice
-from tui.kit.screen import Board
-from tui.kit.session import Session
-from tui.kit.textbox import Writing
+from tui.kit.screen import Board, Controller
 from tui.screens.review.blocked_page import is_blocked
 from tui.screens.review.model import ReviewPane
 from tui.screens.review.offers import shown_file
-from tui.words.clean import clean_name, clean_tree
+from tui.screens.review.page import keys_of, onward
+from tui.words.clean import clean_tree
 from tui.words.outcomes import CameOut, Pursued, landing_of, made_again
-from tui.words.settings import split_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,21 +23,13 @@ if TYPE_CHECKING:
 _Wanted = tuple[str, str, int, object]
 _QUEUED = frozenset({Phase.REVIEWING, Phase.CONFLICTED, Phase.LANDING})
 _NOTHING: _Wanted = ("", "", 0, None)
-_REST = (
-    ("target", "the target's side"),
-    ("incoming", "the incoming side"),
-    ("both", "both sides, target first"),
-    ("combined", "both, word by word, wherever that can be"),
-)
 
 
-class ReviewActs(Board):
-    """Conflicts as they come from the engine, and decisions as they go to it."""
+class Conflicts(Controller):
+    """Keep what the engine told of the conflicts, and let the pane show it."""
 
-    held = ON_WORKERS
-
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
+    def __init__(self, screen: Board) -> None:
+        super().__init__(screen)
         self.pane = ReviewPane()
         self.reason = ""
         self.is_loading = False
@@ -59,19 +40,14 @@ class ReviewActs(Board):
 
     # Loading.
 
-    def on_screen_resume(self) -> None:
+    def arrive(self) -> None:
+        """Ask anew; where the worker on screen has nothing to decide, look at one that has."""
         self._loaded = _NOTHING
-        self._look_for_conflicts()
-        self.load_if_moved()
-        super().on_screen_resume()
-
-    def _look_for_conflicts(self) -> None:
-        """Where the worker on screen has nothing to decide, look at one that has."""
         run, here = self.session.run, self.session.worker_view
-        if run is None or here is None or _has_to_decide(here):
-            return
-        waiting = (worker for worker in run.workers if _has_to_decide(worker))
-        self.session.worker = next(waiting, here).worker
+        if run and here and not _has_to_decide(here):
+            waiting = (worker for worker in run.workers if _has_to_decide(worker))
+            self.session.worker = next(waiting, here).worker
+        self.load_if_moved()
 
     def load_if_moved(self) -> None:
         """Ask for the conflicts when the worker, its attempt or its conflicts are others."""
@@ -88,7 +64,7 @@ class ReviewActs(Board):
         self._loaded = wanted
         if here.phase is Phase.CONFLICTED:
             self.is_loading = True
-            self.begin(partial(self._load, wanted), group="conflicts", exclusive=True)
+            self.screen.begin(partial(self._load, wanted), group="conflicts", exclusive=True)
 
     def _forget(self) -> None:
         raw, here = self.pane.raw, self.session.worker_view
@@ -101,7 +77,7 @@ class ReviewActs(Board):
             self.pane.show(None)
             self.reason = ""
 
-    async def _conflicts(self, run: str, worker: str) -> "ConflictView | str":
+    async def read(self, run: str, worker: str) -> "ConflictView | str":
         """The conflicts as they stand: an answer that a decision has overtaken is asked anew."""
         while True:
             answers = self._answers
@@ -110,11 +86,11 @@ class ReviewActs(Board):
                 return found
 
     async def _load(self, wanted: _Wanted) -> None:
-        found = await self._conflicts(wanted[0], wanted[1])
+        found = await self.read(wanted[0], wanted[1])
         if wanted == self._loaded:
             self.is_loading = False
             self._take_in(found)
-        self.draw()
+        self.screen.draw()
         await self._load_queue(wanted)
 
     async def _load_queue(self, wanted: _Wanted) -> None:
@@ -123,7 +99,7 @@ class ReviewActs(Board):
         waiting = [w.worker for w in run.workers if w.phase in _QUEUED] if run else []
         if len(waiting) > 1 and wanted == self._loaded:
             self.queue = await self.session.bridge.landing_order(wanted[0], waiting)
-            self.draw()
+            self.screen.draw()
         else:
             self.queue = ()
 
@@ -133,7 +109,7 @@ class ReviewActs(Board):
         wanted = (path, self._loaded, raw.decisions if raw else 0, raw.tree if raw else None)
         if raw is not None and path and wanted != self._file_wanted:
             self._file_wanted = wanted
-            self.begin(partial(self._load_file, path), group="whole file", exclusive=True)
+            self.screen.begin(partial(self._load_file, path), group="whole file", exclusive=True)
 
     async def _load_file(self, path: str) -> None:
         raw = self.pane.raw
@@ -142,7 +118,7 @@ class ReviewActs(Board):
         found = await self.session.bridge.conflicts(raw.run, raw.worker, path)
         if not isinstance(found, str) and found.looked_at is not None:
             self.pane.looked_at[path] = shown_file(found.looked_at)
-            self.draw()
+            self.screen.draw()
 
     def _take_in(self, found: "ConflictView | str") -> bool:
         """Show what the engine answered; False where it refused."""
@@ -164,10 +140,12 @@ class ReviewActs(Board):
         shows_changed: bool = False,
     ) -> None:
         """Hand decisions to the engine; `goes_on` looks at the next open conflict then."""
-        decide = partial(self._decide, actions, said, goes_on=goes_on, shows_changed=shows_changed)
-        self.begin(decide, holds=True)
+        decide = partial(
+            self.hand_over, actions, said, goes_on=goes_on, shows_changed=shows_changed
+        )
+        self.screen.begin(decide, holds=True)
 
-    async def _decide(
+    async def hand_over(
         self,
         actions: tuple[ResolutionAction, ...],
         said: str,
@@ -184,7 +162,7 @@ class ReviewActs(Board):
             found = await self.session.bridge.resolve(raw.run, raw.worker, action)
             self._answers += 1
             if isinstance(found, str):
-                self.say_refused("that", found)
+                self.screen.say_refused("that", found)
                 return found
             self.pane.show(found)
             if isinstance(action, FinishResolving):
@@ -199,31 +177,33 @@ class ReviewActs(Board):
         elif goes_on and self.pane.matter and not self.pane.matter.is_open:
             self.pane.to_open(1)
         now = self.pane.raw
-        onward = self.onward() if now and now.is_resolved and not now.is_finished else ()
-        self.say(Span("✓ ", Ink(Role.DONE)), Span(f"{clean_tree(said)}   ", TEXT), *onward)
+        said_next: Row = ()
+        if now and now.is_resolved and not now.is_finished:
+            said_next = onward(now, keys_of(self.session.keymap))
+        self.screen.say(
+            Span("✓ ", Ink(Role.DONE)), Span(f"{clean_tree(said)}   ", TEXT), *said_next
+        )
         return ""
 
     def _went_on(self, before: "ConflictView", now: "ConflictView", said: str) -> None:
         """Say whether it goes on, or that the target moved and the merge was made again."""
         if not now.is_finished:
-            self.say(Span("✗ ", Ink(Role.FAILED, bold=True)), Span(made_again(before, now), TEXT))
+            self.screen.say(
+                Span("✗ ", Ink(Role.FAILED, bold=True)), Span(made_again(before, now), TEXT)
+            )
         elif self.session.is_alone:
-            self.app.exit()  # what it was opened for is done; the shell says what is left to do
+            self.screen.app.exit()  # it was opened for this; the shell says what is left to do
         elif now.is_of_base or now.doing:
-            self.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT))
+            self.screen.say(Span("✓ ", Ink(Role.DONE)), Span(said, TEXT))
         else:
-            self.say(Span("… ", Ink(Role.RUNNING)), Span(said, TEXT))
-            self.pursue(landing_of(now.run, now.worker))
+            self.screen.say(Span("… ", Ink(Role.RUNNING)), Span(said, TEXT))
+            self.screen.pursue(landing_of(now.run, now.worker))
 
     def came_out(self, pursued: Pursued, outcome: CameOut) -> None:
         """Show the conflicts anew: a landing that did not go on may have made others."""
         self._loaded = _NOTHING
         self.load_if_moved()
-        super().came_out(pursued, outcome)
-
-    def onward(self) -> Row:
-        """What is to be done now that everything is decided."""
-        return ()
+        del pursued, outcome
 
     async def check(self) -> None:
         """Run the check on exactly the tree that the decisions make."""
@@ -234,102 +214,12 @@ class ReviewActs(Board):
         found = await self.session.bridge.check(raw.run, raw.worker, seen)
         self.session.look()
         if isinstance(found, str):
-            self.say_refused(self.key_of("check"), found)
+            self.refuse("check", found)
             return
-        self._take_in(await self._conflicts(raw.run, raw.worker))
+        self._take_in(await self.read(raw.run, raw.worker))
         mark = Span("✓ ", Ink(Role.DONE)) if found.passed else Span("✗ ", Ink(Role.FAILED))
         summary = found.summary.split("\n")[0]
-        self.say(mark, Span(f"the check: {summary}", TEXT), " on exactly this result")
-
-    # Rest of a file, or of all.
-
-    def do_merge_all(self) -> None:
-        raw = self.pane.raw
-        if raw is None:
-            return
-        choices = [
-            Choice(f"{choice}:{scope}", f"{what}, {where}", "what is decided stays")
-            for scope, where in (("file", "rest of this file"), ("all", "rest of all files"))
-            for choice, what in _REST
-        ]
-        self.choose("Everything still open", choices, self._take_rest)
-
-    def _take_rest(self, target: str) -> None:
-        from engine.api import side_actions  # noqa: PLC0415 - brings the engine's rooms along
-
-        raw, matter = self.pane.raw, self.pane.matter
-        if raw is None or matter is None:
-            return
-        choice, _, scope = target.partition(":")
-        files = raw.files if scope == "all" else raw.files[matter.file : matter.file + 1]
-        actions: list[ResolutionAction] = []
-        for file in files:
-            if file.is_resolved:
-                continue
-            if choice == "combined":
-                actions.append(ChooseRest(choice=choice, paths=(file.path,)))
-                continue
-            try:
-                actions += side_actions(file, choice)
-            except EngineError as error:
-                self.say_refused(self.key_of("merge_all"), clean_tree(str(error)))
-                return
-        where = "everywhere" if scope == "all" else "in this file"
-        self.decide(tuple(actions), f"{choice} {where}, wherever that was open", goes_on=True)
-
-    # Single lines.
-
-    def do_select(self) -> None:
-        """Begin to pick single lines, or take those that were picked."""
-        pane, matter = self.pane, self.pane.matter
-        if not pane.picking:
-            pane.begin_lines()
-            return
-        if not pane.picked or pane.raw is None or matter is None:
-            self.say_refused(self.key_of("select"), "no line was picked")
-            return
-        file = pane.raw.files[matter.file]
-        key = file.hunks[matter.hunk].key
-        lines = tuple(pane.picked)
-        pane.leave_lines()
-        self.decide(
-            (PickLines(path=file.path, hunk=key, lines=lines),), "single lines", goes_on=True
-        )
-
-    # Asking.
-
-    def do_steer(self) -> None:
-        """Ask an agent for a proposal, in words if some are wanted."""
-        pane, matter, hunk = self.pane, self.pane.matter, self.pane.raw_hunk
-        if pane.raw is None or matter is None or hunk is None:
-            return
-        path = pane.raw.files[matter.file].path
-        writing = Writing(
-            f"ask for a proposal: {clean_name(path)}:{hunk.line}",
-            "your words beside the texts, may be empty; first line: agent=codex, if wanted",
-            lambda text: self._ask(path, hunk.key, text),
-            key=f"ask {hunk.key}",
-            may_be_empty=True,
-        )
-        self.write(writing)
-
-    def _ask(self, path: str, key: str, text: str) -> None:
-        settings, words = split_settings(text)
-        if settings.keys() - {"agent"}:
-            self.say_refused(self.key_of("steer"), "only agent=… can be set here")
-            return
-        asked = AskAgent(path=path, hunk=key, agent=settings.get("agent", ""), words=words)
-        self.decide((asked,), "asked; the answer comes as one more proposal")
-
-    # Copying.
-
-    def do_copy(self) -> None:
-        self.copy(self.pane.preview() or "")
-
-    def do_copy_name(self) -> None:
-        file, hunk = self.pane.file, self.pane.hunk
-        if file is not None:
-            self.copy(f"{file.path}:{hunk.line}" if hunk else file.path)
+        self.screen.say(mark, Span(f"the check: {summary}", TEXT), " on exactly this result")
 
 
 def _has_to_decide(worker: WorkerView) -> bool:
