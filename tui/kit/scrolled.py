@@ -1,7 +1,7 @@
 """Scroll rows of ink: draw those on screen, paint those that differ, let their text be selected."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, cast
+from typing import cast
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment, Segments
@@ -18,14 +18,9 @@ from textual.widget import Widget
 from tui.ink import LINE, Ink, Page, Role, Row, Span, text_of, width_of
 from tui.kit.ascii import ascii_row
 from tui.kit.inked import Inked, Painter, changed_cells, zone_at
+from tui.kit.panes import WholeCells
 
 _KEPT_STRIPS = 512
-
-
-class WholeCells(ScrollBarRender):
-    """A scrollbar without parts of cells: every terminal has a blank."""
-
-    VERTICAL_BARS: ClassVar[list[str]] = [" "]
 
 
 class Scrolled(ScrollView, can_focus=False):
