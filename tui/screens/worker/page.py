@@ -16,7 +16,6 @@ from tui.ink import (
     Row,
     Span,
     Zone,
-    blank,
     fit,
     row_width,
     spread,
@@ -221,17 +220,3 @@ def attempts_tab(worker: WorkerView, scene: Scene, cursor: int, cells: int) -> l
         row = words(Span(f" attempt {number}  ", BOLD), *said)
         rows.append(cursor_row(row, cells, is_focused=number == cursor))
     return rows if worker.attempt else [(), words(" It has not begun.")]
-
-
-def panes(
-    left: Sequence[Row], right: Sequence[Row], cells: int, height: int, *, side_cells: int
-) -> list[Row]:
-    """Two panes beside each other with one vertical line between."""
-    width = cells - side_cells - 4
-    bar = (blank(1), Span("│", Ink(Role.LINE)), blank(1))
-    rows = []
-    for index in range(height):
-        one = left[index] if index < len(left) else ()
-        two = right[index] if index < len(right) else ()
-        rows.append((*fit(one, width), *bar, *fit(two, side_cells), blank(1)))
-    return rows
