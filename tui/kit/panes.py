@@ -1,10 +1,12 @@
 """Hold the middle of a screen: one page of rows, or panes that are widgets of their own."""
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from textual.containers import Container
 from textual.message import Message
 from textual.scrollbar import ScrollBarRender
+from textual.widget import Widget
 
 from tui.kit.inked import Inked
 
@@ -13,6 +15,8 @@ from tui.kit.inked import Inked
 class Draws(Protocol):
     """A screen that draws its panes when there is another size for them."""
 
+    fingered_at: float
+
     def draw(self) -> None:
         """Draw everything anew."""
 
@@ -20,8 +24,16 @@ class Draws(Protocol):
 class WholeCells(ScrollBarRender):
     """A scrollbar without the half blocks at its ends."""
 
-    VERTICAL_BARS = [" "] * 8
-    HORIZONTAL_BARS = [" "] * 8
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
+
+
+def use_whole_cells(widgets: Iterable[Widget]) -> None:
+    """Draw the scrollbars of these widgets with blanks alone, as ASCII has no half blocks."""
+    for pane in widgets:
+        if pane.is_scrollable:
+            for bar in (pane.vertical_scrollbar, pane.horizontal_scrollbar):
+                vars(bar).setdefault("renderer", WholeCells)  # a pane may have its own
 
 
 class Body(Inked):

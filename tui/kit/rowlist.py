@@ -6,6 +6,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 
 from tui.ink import Page, Row, Zone
+from tui.kit.panes import Draws
 from tui.kit.readable import Readable
 
 _NOWHERE = range(0)
@@ -26,6 +27,11 @@ class RowList(Readable, ScrollView, can_focus=False, inherit_bindings=False):
         self._seen: object = None
         self.read_to = 0
 
+    @property
+    def cells(self) -> int:
+        """The cells of a row that a scrollbar leaves free."""
+        return max(self.content_size.width - 1, 0)
+
     def fill(
         self,
         targets: Sequence[str],
@@ -45,15 +51,12 @@ class RowList(Readable, ScrollView, can_focus=False, inherit_bindings=False):
         self._targets, self._draw, self._more = targets, draw, more
         if len(targets) != self.virtual_size.height:
             self.virtual_size = Size(self.size.width, len(targets))
-        seen = (here, len(targets), self.size)
+        fingered_at = self.screen.fingered_at if isinstance(self.screen, Draws) else 0.0
+        seen = (here, len(targets), self.size, fingered_at)
         if seen != self._seen:
             self._seen = seen
             self._reveal(here)
         self._draw_seen()
-
-    def look_back(self) -> None:
-        """Bring the cursor on screen when next drawn."""
-        self._seen = None
 
     def _reveal(self, here: range) -> None:
         top, height = self.scroll_offset.y, self.size.height
@@ -91,6 +94,7 @@ class RowList(Readable, ScrollView, can_focus=False, inherit_bindings=False):
         return len(self._targets)
 
     def on_resize(self) -> None:
-        """Draw as many rows as there is room for now."""
+        """Draw for the new size."""
         super().on_resize()
-        self._draw_seen()
+        if isinstance(self.screen, Draws):
+            self.screen.draw()

@@ -1,6 +1,7 @@
 """Stand for every screen: bars above and below a body, a message line, a box for text; its keys."""
 
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -9,7 +10,7 @@ from typing import ClassVar, TypeVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding
-from textual.containers import ScrollableContainer
+from textual.css.query import NoMatches
 from textual.keys import key_to_character
 from textual.screen import Screen
 from textual.timer import Timer
@@ -25,7 +26,7 @@ from tui.kit.bindings import bindings_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked
-from tui.kit.panes import Body, WholeCells
+from tui.kit.panes import Body, use_whole_cells
 from tui.kit.private import paint_now
 from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
@@ -200,9 +201,7 @@ class Board(Screen[None]):
     def on_mount(self) -> None:
         """Draw scrollbars of whole cells where there is only ASCII; a pane may have its own."""
         if self.session.is_ascii:
-            for pane in self.query(ScrollableContainer):
-                for bar in (pane.vertical_scrollbar, pane.horizontal_scrollbar):
-                    vars(bar).setdefault("renderer", WholeCells)
+            use_whole_cells(self.query("*"))
 
     def on_screen_resume(self) -> None:
         """Draw what has changed while another screen was seen."""
@@ -214,10 +213,11 @@ class Board(Screen[None]):
 
     def draw(self) -> None:
         """Draw everything anew; each widget paints what differs."""
-        is_seen = self in self.app.screen_stack[-2:]
-        if not is_seen or not self.size or not self.query("#top"):  # not composed yet, or leaving
-            return
-        scene, cells = self.session.scene(), self.size.width
+        if self in self.app.screen_stack[-2:] and self.size:
+            with suppress(NoMatches):  # it is not composed yet, or leaving
+                self._draw(self.session.scene(), self.size.width)
+
+    def _draw(self, scene: Scene, cells: int) -> None:
         self._inked("#top").show(top_bar(scene, self.kind, cells))
         row = run_line(scene, cells) if scene.banner else self.subject(scene, cells)
         self._inked("#run").show([row])

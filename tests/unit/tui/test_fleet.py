@@ -23,7 +23,7 @@ from tui.kit.cards import card, question_fits
 from tui.kit.chrome import beads_of, run_line, top_bar
 from tui.kit.rail import CELLS, rail
 from tui.screens.fleet.page import Form, Wish, form_of, lay_out, move
-from tui.screens.plan.timeline import timeline
+from tui.screens.plan.timeline import Timeline
 from tui.words import standing
 from tui.words.scene import Banner, Scene
 from tui.words.sentences import sentence_of
@@ -316,15 +316,15 @@ def test_a_card_stands_on_another_ground_when_its_worker_has_just_begun_to_need_
         assert (None in grounds) is not bool(risen)
 
 
-def test_a_timeline_cuts_no_time_in_two_and_counts_what_it_leaves_out():
+def test_a_timeline_cuts_no_time_in_two_and_has_a_row_for_each_worker():
     run = csvlite().runs[0]
     for cells in range(50, 130):
-        scale = text_of(timeline(run, NOW, cells, 12)[1:2]).split()
+        timeline = Timeline(run, NOW, cells)
+        scale = text_of(timeline.head()[1:2]).split()
         assert set(scale) <= {"0:00", "2:00", "4:00", "6:00", "now"}
-    short = timeline(run, NOW, 78, 6)
-    assert len(short) == 6
-    assert text_of(short[-1:]).strip() == "► 5 more"
-    assert "more" not in text_of(timeline(run, NOW, 78, 10))
+        rows = [timeline.row(index) for index in range(len(timeline.workers))]
+        assert len(rows) == 8
+        assert max(map(row_width, rows)) <= cells
 
 
 def test_a_footer_drops_what_does_not_fit_and_keeps_the_help_key():

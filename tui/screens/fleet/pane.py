@@ -82,8 +82,11 @@ class FleetPane(VerticalScroll, can_focus=False, inherit_bindings=False):
         """The layout of the page, in place of one that the style sheet names."""
         return self._as_laid_out
 
-    def fill(self, pieces: Sequence[Piece], here: str) -> None:
-        """Show these pieces, the worker under the cursor among those on screen."""
+    def fill(self, pieces: Sequence[Piece], here: str, fingered_at: float) -> None:
+        """Show these pieces, the worker under the cursor among those on screen.
+
+        Its tile is brought there when it has moved, and when a key was pressed.
+        """
         names = {piece.name for piece in pieces}
         has_moved = names != self._tiles.keys()
         for name in self._tiles.keys() - names:
@@ -101,7 +104,7 @@ class FleetPane(VerticalScroll, can_focus=False, inherit_bindings=False):
         elif has_moved:
             self.refresh(layout=True)
         place = next((piece.place for piece in pieces if piece.name == here), None)
-        seen = (here, place, self.size)
+        seen = (here, place, self.size, fingered_at)
         if place and seen != self._seen:
             self._seen = seen
             if has_moved:
@@ -109,10 +112,6 @@ class FleetPane(VerticalScroll, can_focus=False, inherit_bindings=False):
             else:
                 self._reveal(Region(*place))
         self._draw_seen()
-
-    def look_back(self) -> None:
-        """Bring the cursor on screen when next drawn."""
-        self._seen = None
 
     def _reveal(self, region: Region) -> None:
         top, height = self.scroll_offset.y, self.size.height

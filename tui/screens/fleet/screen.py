@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from textual import events
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding
 from textual.containers import Horizontal
 
 from engine.messages.results import WorkerView
@@ -68,7 +66,7 @@ class FleetScreen(Board):
         tiles = self.query_one(FleetPane)
         tiles.display = page is not None and page.form is Form.TILES
         if page and tiles.display:
-            tiles.fill(page.pieces, here)
+            tiles.fill(page.pieces, here, self.fingered_at)
         side = self.query_one("#rail", Inked)
         side.show(rail(scene, side.size.height) if has_run else ())
 
@@ -96,12 +94,6 @@ class FleetScreen(Board):
         )
         close_up.piece = page.close_up
         close_up.draw()
-
-    def key_came(self, key: events.Key, found: ActiveBinding | None) -> None:
-        """Bring the worker under the cursor on screen: a key is about it."""
-        super().key_came(key, found)
-        self.query_one(FleetPane).look_back()
-        self.query_one(RowList).look_back()
 
     def sentence(self, scene: Scene) -> Row:
         if self.session.bridge.view is None:

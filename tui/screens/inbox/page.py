@@ -1,7 +1,9 @@
 """Inbox: everything that waits for a human, and the thing under the cursor in full."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 from engine.messages.events import Answered
 from engine.messages.results import StepView, WorkerView
@@ -40,15 +42,19 @@ from tui.words.said import (
 from tui.words.scene import Scene
 from tui.words.standing import name_of, step_of, waits_since
 
-LIST_CELLS = 44
-
 
 @dataclass(frozen=True, kw_only=True)
 class Detail:
-    """What waits, in full: its rows, and how many of them are the question itself."""
+    """What waits, in full.
+
+    Attributes:
+        question_rows: How many of the rows are the question itself.
+        answers: The idea that a row stands for.
+    """
 
     rows: tuple[Row, ...]
     question_rows: int = 0
+    answers: Mapping[int, str] = field(default_factory=dict)
 
 
 def inbox_subject(items: Sequence[WorkerView], scene: Scene, cells: int) -> Row:
@@ -67,32 +73,41 @@ def inbox_subject(items: Sequence[WorkerView], scene: Scene, cells: int) -> Row:
     return spread(left, words(f"{answered} answered " if answered else ""), cells)
 
 
+class Listed(NamedTuple):
+    """A row of the list: the worker it is about, and what draws it in so many cells."""
+
+    worker: str
+    draw: Callable[[int], Row]
+
+
 def item_list(
     items: Sequence[WorkerView],
     scene: Scene,
     focused: str,
-    cells: int,
     *,
     put_off: frozenset[str],
     is_tight: bool = False,
-) -> tuple[list[Row], list[tuple[str, int]]]:
-    """The list at the left, and at which row each item stands; `is_tight`: one row an item."""
+) -> list[Listed]:
+    """Return the rows of the list; `is_tight`: one row an item."""
     now = [worker for worker in items if worker.worker not in put_off]
     later = [worker for worker in items if worker.worker in put_off]
-    rows: list[Row] = []
-    places: list[tuple[str, int]] = []
+    parts = (_item_row,) if is_tight else (_first_row, _second_row)
+    blank = Listed("", lambda _: ())
+    rows: list[Listed] = []
     for title, role, group in (("NOW", Role.WAITING, now), ("LATER", Role.MUTED, later)):
         if not group:
             continue
-        rows.append(heading(title, cells, role, figure=str(len(group))))
+        count = str(len(group))
+        rows.append(Listed("", partial(heading, title, role=role, figure=count)))
         for worker in group:
-            places.append((worker.worker, len(rows)))
             is_focused = worker.worker == focused
-            if is_tight:
-                rows.append(_item_row(worker, scene, cells, is_focused=is_focused))
-            else:
-                rows += [*_item_rows(worker, scene, cells, is_focused=is_focused), ()]
-    return [*rows, *[()] * is_tight, *_answered_rows(scene, cells)], places
+            rows += [
+                Listed(worker.worker, partial(part, worker, scene, is_focused=is_focused))
+                for part in parts
+            ]
+            rows += [] if is_tight else [blank]
+    answered = _answered_rows(scene)
+    return [*rows, *([blank] if is_tight and answered else []), *answered]
 
 
 def _title(worker: WorkerView, scene: Scene, *, is_focused: bool) -> tuple[Row, Row]:
@@ -114,31 +129,30 @@ def _item_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool)
     )
 
 
-def _item_rows(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> list[Row]:
-    step = _step(scene, worker)
-    first = spread(*_title(worker, scene, is_focused=is_focused), cells - 1)
-    said = cut_end(now_text(worker, step, scene.now, cells - 6), cells - 6)
-    second = (Span("   "), Span(said, TEXT if is_focused else MUTED))
-    return [cursor_row(row, cells, is_focused=is_focused) for row in (first, second)]
+def _first_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> Row:
+    row = spread(*_title(worker, scene, is_focused=is_focused), cells - 1)
+    return cursor_row(row, cells, is_focused=is_focused)
 
 
-def _answered_rows(scene: Scene, cells: int) -> list[Row]:
-    answered = [told for told in scene.told if isinstance(told.event, Answered)]
+def _second_row(worker: WorkerView, scene: Scene, cells: int, *, is_focused: bool) -> Row:
+    said = cut_end(now_text(worker, _step(scene, worker), scene.now, cells - 6), cells - 6)
+    row = (Span("   "), Span(said, TEXT if is_focused else MUTED))
+    return cursor_row(row, cells, is_focused=is_focused)
+
+
+def _answered_rows(scene: Scene) -> list[Listed]:
+    """Return what was answered last, newest first."""
+    answered = [(told.at, told.event) for told in scene.told if isinstance(told.event, Answered)]
     if not answered:
         return []
-    rows: list[Row] = [heading("ANSWERED", cells, figure=str(len(answered)))]
-    for told in reversed(answered[-6:]):
-        event = told.event
-        if isinstance(event, Answered):
-            mark = (
-                Span("✗ ", Ink(Role.FAILED))
-                if event.answer.startswith("deny")
-                else Span("✓ ", Ink(Role.DONE))
-            )
-            when = f"  {clock(told.at, scene.now)[:5]} "
-            rows.append(
-                fit(words(when, mark, cut_end(event.answer, 14), f"  {event.worker}"), cells)
-            )
+    rows = [Listed("", partial(heading, "ANSWERED", figure=str(len(answered))))]
+    for when, event in reversed(answered[-6:]):
+        mark = Span("✓ ", Ink(Role.DONE))
+        if event.answer.startswith("deny"):
+            mark = Span("✗ ", Ink(Role.FAILED))
+        at = f"  {clock(when, scene.now)[:5]} "
+        row = words(at, mark, cut_end(event.answer, 14), f"  {event.worker}")
+        rows.append(Listed("", partial(fit, row)))
     return rows
 
 
@@ -183,8 +197,13 @@ def detail(worker: WorkerView, scene: Scene, cells: int) -> Detail:
     asked = len(rows)
     rows += _touch_rows(worker, cells) if worker.questions else []
     rows += _before_rows(worker, cells)
-    rows += [heading("ANSWER", cells, Role.TEXT), *_answer_rows(worker, step, scene)]
-    return Detail(rows=tuple(rows), question_rows=asked if worker.questions else 0)
+    rows.append(heading("ANSWER", cells, Role.TEXT))
+    answers = {}
+    for idea, row in _answer_rows(worker, step, scene):
+        answers[len(rows)] = idea
+        rows.append(row)
+    question_rows = asked if worker.questions else 0
+    return Detail(rows=tuple(rows), question_rows=question_rows, answers=answers)
 
 
 def _what(worker: WorkerView) -> str:
@@ -257,18 +276,12 @@ def _before_rows(worker: WorkerView, cells: int) -> list[Row]:
     return [*rows, ()]
 
 
-def _answer_rows(worker: WorkerView, step: StepView, scene: Scene) -> list[Row]:
-    rows = [
-        words("  ", Span(f"{hint.key:<3}", KEY), Span(hint.label, TEXT))
-        for hint in hints_of(worker, step, scene)
-    ]
+def _answer_rows(worker: WorkerView, step: StepView, scene: Scene) -> Iterator[tuple[str, Row]]:
+    """Yield each idea that answers, and its row."""
+    for hint in hints_of(worker, step, scene):
+        yield hint.idea, words("  ", Span(f"{hint.key:<3}", KEY), Span(hint.label, TEXT))
     if worker.questions:
-        rows.append(
-            words("  ", Span(f"{scene.key('steer'):<3}", KEY), Span("say something instead", TEXT))
-        )
-    rows.append(
-        words(
-            "  ", Span(f"{scene.key('pause'):<3}", KEY), Span("later", TEXT), "  it keeps waiting"
-        )
-    )
-    return rows
+        say = Span(f"{scene.key('steer'):<3}", KEY)
+        yield "steer", words("  ", say, Span("say something instead", TEXT))
+    later = Span(f"{scene.key('pause'):<3}", KEY)
+    yield "pause", words("  ", later, Span("later", TEXT), "  it keeps waiting")

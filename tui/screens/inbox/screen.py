@@ -1,49 +1,56 @@
 """Inbox: answers are given in place, and the next item comes under the cursor by itself."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
 
 from engine.messages.commands import Command, RetryWorker
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS, Deciding, Workers
-from tui.ink import KEY, TEXT, Page, Row, Span, Zone, fit, words
+from tui.ink import KEY, TEXT, Row, Span, words
+from tui.kit.inked import Inked
+from tui.kit.panes import Panes
+from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
 from tui.kit.session import Session, Undoable
 from tui.screens.inbox.page import (
-    LIST_CELLS,
     Detail,
     detail,
     inbox_subject,
     item_list,
     nothing_waits,
 )
-from tui.screens.worker.page import panes
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
 from tui.words.standing import step_of
 
 _SIDE_BY_SIDE_FROM = 100
-_LIST_ROWS = 9
 _LEAST_FOR_LIST = 10
 
 
 class InboxScreen(Board):
     """A list of what waits, and the whole of what is under the cursor."""
 
+    CSS_PATH = Path(__file__).with_name("inbox.tcss")
     held = ON_WORKERS
     kind = "inbox"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.top = 0
-        self.read_to = 0
-        self.shown: Detail | None = None
-        self.room = 0
-        self._of = ""
+        self.shown = Detail(rows=())
+        self._of: object = None
         self._at = 0
         self._answered = ""
         self.range_from = ""
         self.is_zoomed = False
+
+    def compose_panes(self) -> ComposeResult:
+        with Panes(classes="body"):
+            yield Inked(id="nothing")
+            yield RowList(id="items")
+            yield RowList(id="detail")
 
     def on_screen_resume(self) -> None:
         items = self.session.inbox()
@@ -77,7 +84,7 @@ class InboxScreen(Board):
 
     def point_at(self, worker: str) -> None:
         super().point_at(worker)
-        self.top = self.read_to = 0
+        self._of = None
 
     def why_not(self, idea: str) -> str:
         if self._current() is None and idea in {
@@ -98,43 +105,54 @@ class InboxScreen(Board):
     def subject(self, scene: Scene, cells: int) -> Row:
         return inbox_subject(self.session.inbox(), scene, cells)
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+    def draw_panes(self, scene: Scene) -> None:
         here, items = self._current(), self.session.inbox()
-        if not items:
-            return Page(tuple(nothing_waits(scene)))
+        panes, nothing = self.query_one(Panes), self.query_one("#nothing", Inked)
+        listed, whole = self.query_one("#items", RowList), self.query_one("#detail", RowList)
+        nothing.display = not items
+        whole.display = bool(items)
+        has_room = panes.size.height >= _LEAST_FOR_LIST and not self.is_zoomed
+        listed.display = bool(items) and has_room
+        panes.set_class(self.is_zoomed, "-zoomed")
+        if items:
+            self._draw_items(listed, items, here, scene)
+            self._draw_detail(whole, here, scene)
+        else:
+            nothing.show(nothing_waits(scene))
+
+    def _draw_items(
+        self, pane: RowList, items: Sequence[WorkerView], here: WorkerView | None, scene: Scene
+    ) -> None:
         name = here.worker if here else ""
-        is_beside = cells >= _SIDE_BY_SIDE_FROM and not self.is_zoomed
-        list_cells = LIST_CELLS if is_beside else cells - 2
-        rows, places = item_list(
-            items,
-            scene,
-            name,
-            list_cells,
-            put_off=frozenset(self.session.put_off),
-            is_tight=not is_beside,
-        )
-        width = cells - LIST_CELLS - 5 if is_beside else cells - 4
-        self.shown = detail(here, scene, width) if here else self._gone()
-        has_list = height >= _LEAST_FOR_LIST and not self.is_zoomed
-        above = min(_LIST_ROWS, len(rows), height // 2) if has_list else 0
-        list_height = height if is_beside else above
-        self.room = height if is_beside else height - list_height
-        listed = self._listed(rows, places, name, list_height)
-        if above and not is_beside:
-            listed[-1:] = [()]
-        self.top = max(min(self.top, len(self.shown.rows) - self.room), 0)
-        seen = self._seen(self.shown, name)
-        zones = [
-            Zone(0, y, list_cells, 2 if is_beside else 1, f"worker:{name}")
-            for name, y in places
-            if y < list_height
+        put_off = frozenset(self.session.put_off)
+        is_tight = self.size.width < _SIDE_BY_SIDE_FROM
+        rows = item_list(items, scene, name, put_off=put_off, is_tight=is_tight)
+        targets = [f"worker:{row.worker}" if row.worker else "" for row in rows]
+        at = [y for y, row in enumerate(rows) if name and row.worker == name]
+        focused = range(at[0], at[-1] + 1) if at else range(0)
+        pane.fill(targets, lambda y: rows[y].draw(pane.cells), focused)
+
+    def _draw_detail(self, pane: RowList, here: WorkerView | None, scene: Scene) -> None:
+        of = self._identity(here)
+        if of != self._of:
+            self._of = of
+            pane.start_over()
+        self.shown = shown = detail(here, scene, pane.cells) if here else self._gone()
+        targets = [
+            f"do:{idea}" if (idea := shown.answers.get(y)) else "" for y in range(len(shown.rows))
         ]
-        if is_beside:
-            left = [(*fit((), 1), *row) for row in listed]
-            drawn = panes(left, seen, cells, height, side_cells=width)
-            return Page(tuple(drawn), tuple(zones))
-        below = [*((*fit((), 1), *row) for row in listed), *((*fit((), 2), *row) for row in seen)]
-        return Page(tuple(below), tuple(zones))
+        key = Span(self.key_of("page_down"), KEY)
+        pane.fill(
+            targets,
+            lambda y: shown.rows[y],
+            more=lambda left: words(f"► {left} more rows  ", key),
+        )
+
+    def _identity(self, worker: WorkerView | None) -> object:
+        """Return what tells one thing that is read from another: another question is read anew."""
+        if worker is None:
+            return ""
+        return worker.worker, worker.attempt, *(question.id for question in worker.questions[:1])
 
     def _gone(self) -> Detail:
         """Say that what was under the cursor waits no more, and how to go on."""
@@ -143,30 +161,10 @@ class InboxScreen(Board):
         leads = words("  ", Span(self.key_of("down"), KEY), " goes to the next item.")
         return Detail(rows=(words(Span(f"  {said}", TEXT)), leads))
 
-    def _listed(
-        self, rows: list[Row], places: list[tuple[str, int]], here: str, height: int
-    ) -> list[Row]:
-        """The part of the list that is seen, the current item in it."""
-        at = next((y for name, y in places if name == here), 0)
-        top = max(at + 2 - height, 0)
-        return rows[top : top + height]
-
-    def _seen(self, shown: Detail, worker: str) -> list[Row]:
-        """The part of the detail there is room for; how far down it was ever seen is kept."""
-        if worker != self._of:
-            self._of, self.read_to, self.top = worker, 0, 0
-        rows = shown.rows[self.top : self.top + self.room]
-        below = len(shown.rows) - self.top - self.room
-        if below > 0 and self.room > 1:
-            more = words(f"► {below + 1} more rows  ", Span(self.key_of("page_down"), KEY))
-            rows = (*rows[:-1], more)
-        self.read_to = max(self.read_to, self.top + self.room - (below > 0))
-        return list(rows)
-
     def shows_whole_question(self, worker: WorkerView) -> bool:
-        if self.shown is None or worker.worker != self._of:
+        if self._identity(worker) != self._of:
             return False
-        if self.read_to < self.shown.question_rows:
+        if self.query_one("#detail", RowList).read_to < self.shown.question_rows:
             self.say_refused(
                 self.key_of("yes"), "the question goes on below", "pgdn shows the rest"
             )
@@ -217,17 +215,22 @@ class InboxScreen(Board):
     def do_last(self) -> None:
         self._move(len(self.session.inbox()))
 
+    def _scroll(self, share: float, less: int) -> None:
+        pane = self.query_one("#detail", RowList)
+        rows = max(int(pane.size.height * abs(share)) - less, 1)
+        pane.scroll_to(y=pane.scroll_y + (rows if share > 0 else -rows), animate=False, force=True)
+
     def do_page_down(self) -> None:
-        self.top += max(self.room - 2, 1)
+        self._scroll(1, 2)
 
     def do_page_up(self) -> None:
-        self.top = max(self.top - max(self.room - 2, 1), 0)
+        self._scroll(-1, 2)
 
     def do_half_down(self) -> None:
-        self.top += max(self.room // 2, 1)
+        self._scroll(0.5, 0)
 
     def do_half_up(self) -> None:
-        self.top = max(self.top - max(self.room // 2, 1), 0)
+        self._scroll(-0.5, 0)
 
     def do_open(self) -> None:
         self.go("worker")

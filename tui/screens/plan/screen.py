@@ -1,28 +1,41 @@
 """Plan: the shape of the run, and where its time went."""
 
 from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import HorizontalScroll, Vertical
+from textual.geometry import Region
 
 from engine.messages.results import StepView
 from tui.controllers import ON_WORKERS
-from tui.ink import TEXT, Page, Row, Span, Zone, fit, slice_row, words
+from tui.ink import TEXT, Page, Row, Span, fit, words
+from tui.kit.inked import Inked
 from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
+from tui.kit.panes import Panes
 from tui.kit.rail import step_note
+from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
 from tui.kit.session import Session
 from tui.screens.plan.graph import Graph, draw_graph
-from tui.screens.plan.timeline import timeline
+from tui.screens.plan.timeline import Timeline
 from tui.screens.runs.page import no_run
 from tui.words.looks import glyph, look_of
 from tui.words.scene import Scene
 from tui.words.standing import Band, band_of
 
-_STEP_ROWS = 4
+_AROUND = 6
+"""Rows around graph and timeline: what is told of the step, and blanks."""
+_LEAST_TIME, _TIME_HEAD = 3, 2
+_MOST_WIDER = 40
+"""Cells by which a graph may be wider than the screen; beyond it the steps are a list."""
 
 
 class PlanScreen(Board):
     """The steps as a graph, where their time went, and the step under the cursor."""
 
+    CSS_PATH = Path(__file__).with_name("plan.tcss")
     held = ON_WORKERS
     kind = "plan"
 
@@ -30,8 +43,18 @@ class PlanScreen(Board):
         super().__init__(session)
         self.graph: Graph | None = None
         self.step = ""
-        self.left_edge = 0
-        self.top = 0
+        self._seen: object = None
+
+    def compose_panes(self) -> ComposeResult:
+        with Panes(classes="body"):
+            yield Inked(id="nothing")
+            with HorizontalScroll(id="graph", can_focus=False):
+                yield Inked(id="boxes")
+            yield RowList(id="steps")
+            with Vertical(id="time"):
+                yield Inked(id="scale")
+                yield RowList(id="bars")
+            yield Inked(id="step")
 
     def _current(self) -> StepView | None:
         run = self.session.run
@@ -41,45 +64,66 @@ class PlanScreen(Board):
         wanted = self.step or (worker.step if worker else "")
         return next((step for step in run.steps if step.name == wanted), run.steps[0])
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        here, run = self._current(), scene.run
+    def draw_panes(self, scene: Scene) -> None:
+        here, run, nothing = self._current(), scene.run, self.query_one("#nothing", Inked)
+        cells, height = self.query_one(Panes).size
+        has_plan = run is not None and here is not None
+        nothing.display = not has_plan
+        for pane in ("#graph", "#steps", "#time", "#step"):
+            self.query_one(pane).display = has_plan
         if run is None or here is None:
-            return Page(((), *no_run("There is no plan yet: no run was started.")))
+            nothing.show([(), *no_run("There is no plan yet: no run was started.")])
+            return
         self.graph = draw_graph(run, here.name, cells, scene.now)
-        below = height - len(self.graph.rows) - _STEP_ROWS - 2
-        if self.graph.width > cells + 40 or below < 5:  # noqa: PLR2004 - less shows nothing of the time
-            rows = self._as_list(run.steps, here, cells)
-            zones: tuple[Zone, ...] = ()
-            below = height - len(rows) - _STEP_ROWS - 2
+        room = height - len(self.graph.rows) - _AROUND
+        is_list = self.graph.width > cells + _MOST_WIDER or room < _LEAST_TIME + _TIME_HEAD
+        self.query_one("#graph").display = not is_list
+        self.query_one("#steps").display = is_list
+        if is_list:
+            self._draw_list(run.steps, here)
+            room = height - len(run.steps) - 1 - _AROUND
         else:
-            rows, zones = self._scrolled(self.graph, here, cells)
-        told = _step_rows(here, cells - 2)
-        room = max(min(below, len(run.workers) + 3), 0)
-        time = timeline(run, scene.now, cells - 2, room) if room > 2 else []  # noqa: PLR2004 - head and scale
-        lead = Span(" ")
-        body = [*rows, (), *((lead, *row) for row in time), (), *((lead, *row) for row in told)]
-        return Page(tuple(body), zones)
+            self._draw_graph(self.graph, here)
+        self._draw_time(Timeline(run, scene.now, cells - 2), room)
+        self.query_one("#step", Inked).show(_step_rows(here, cells - 2))
 
-    def _scrolled(
-        self, graph: Graph, here: StepView, cells: int
-    ) -> tuple[list[Row], tuple[Zone, ...]]:
-        """The part of a wide graph around the step under the cursor."""
-        box = next(box for box in graph.boxes if box.step == here.name)
-        if box.x + box.width > self.left_edge + cells or box.x < self.left_edge:
-            self.left_edge = max(min(box.x - 2, graph.width - cells), 0)
-        self.left_edge = max(min(self.left_edge, graph.width - cells), 0)
-        rows = [slice_row(row, self.left_edge, self.left_edge + cells) for row in graph.rows]
-        zones = tuple(zone._replace(x=zone.x - self.left_edge) for zone in graph.zones)
-        return rows, zones
+    def _draw_time(self, timeline: Timeline, room: int) -> None:
+        """Draw where the time went, in the rows that are left for it."""
+        bars = self.query_one("#bars", RowList)
+        self.query_one("#time").display = room >= _LEAST_TIME
+        bars.styles.max_height = max(room - _TIME_HEAD, 1)
+        self.query_one("#scale", Inked).show(timeline.head())
+        targets = [f"worker:{worker.worker}" for worker, _, _ in timeline.workers]
+        bars.fill(targets, timeline.row, more=lambda left: words(f" ► {left} more"))
 
-    def _as_list(self, steps: Sequence[StepView], here: StepView, cells: int) -> list[Row]:
-        """The steps as rows, where there is no room for boxes."""
-        rows: list[Row] = [(Span(" "), *heading("STEPS", cells - 2, figure=str(len(steps))))]
-        for step in steps:
+    def _draw_graph(self, graph: Graph, here: StepView) -> None:
+        """Draw the graph, of a wide one the part around the step under the cursor."""
+        boxes = self.query_one("#boxes", Inked)
+        boxes.styles.width = graph.width
+        boxes.show(Page(graph.rows, graph.zones))
+        seen = (here.name, graph.width, self.size, self.fingered_at)
+        if seen != self._seen:
+            self._seen = seen
+            box = next(box for box in graph.boxes if box.step == here.name)
+            region = Region(box.x - 2, 0, box.width + 4, 1)
+            pane = self.query_one("#graph", HorizontalScroll)
+            self.call_after_refresh(pane.scroll_to_region, region, animate=False)
+
+    def _draw_list(self, steps: Sequence[StepView], here: StepView) -> None:
+        """Draw the steps as rows, where there is no room for boxes."""
+        pane = self.query_one("#steps", RowList)
+
+        def row(y: int) -> Row:
+            cells = pane.size.width
+            if not y:
+                return (Span(" "), *heading("STEPS", cells - 2, figure=str(len(steps))))
+            step = steps[y - 1]
             marks = [s for w in step.workers[:8] for s in (glyph(look_of(w)), Span(" "))]
-            row = (*fit((Span(step.name, TEXT),), 20), *fit(marks, 18), *words(step_note(step)))
-            rows.append(cursor_row(row, cells, is_focused=step is here))
-        return rows
+            said = (*fit((Span(step.name, TEXT),), 20), *fit(marks, 18), *words(step_note(step)))
+            return cursor_row(said, cells, is_focused=step is here)
+
+        at = steps.index(here) + 1
+        pane.fill(["", *(f"step:{step.name}" for step in steps)], row, range(at, at + 1))
 
     def sentence(self, scene: Scene) -> Row:
         here = self._current()
@@ -102,6 +146,10 @@ class PlanScreen(Board):
             self.step = name
             if times > 1:
                 self.do_open()
+        elif kind == "worker":
+            self.session.worker, self.step = name, ""
+            if times > 1:
+                self.go("worker")
 
     def _neighbour(self, dx: int, dy: int) -> None:
         here = self._current()

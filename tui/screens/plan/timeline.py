@@ -15,26 +15,35 @@ _CLOCK = 10
 _NICE = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 
 
-def timeline(run: RunView, now: float, cells: int, rows: int) -> list[Row]:
-    """The timeline in at most so many rows."""
-    end = run.ended_at or now
-    steps = min(max((len(step.name) for step in run.steps), default=0), _STEP) + 2
-    longest = max((len(short_name(w, step)) for step in run.steps for w in step.workers), default=0)
-    names = max(min(steps + longest + 2, cells // 3), _LEAST_NAMES)
-    width = max(cells - names - _CLOCK, 10)
-    drawn: list[Row] = [heading("TIMELINE", cells, figure=lasting(end - run.started_at))]
-    drawn.append((Span(" " * names), *_scale(end - run.started_at, width)))
-    before = ""
-    for step in run.steps:
-        for worker in step.workers:
-            name = step.name if step.name != before else ""
-            before = step.name
-            told = Span(f" {cut_end(name, _STEP):<{steps}}", MUTED)
-            label = fit((told, Span(short_name(worker, step), TEXT)), names)
-            drawn.append((*label, *_row(worker, step, run, (now, width))))
-    if len(drawn) <= rows:
-        return drawn
-    return [*drawn[: rows - 1], words(f" ► {len(drawn) - rows + 1} more")]
+class Timeline:
+    """The time of a run in so many cells: a head that stands still, and a row per worker."""
+
+    def __init__(self, run: RunView, now: float, cells: int) -> None:
+        steps = min(max((len(step.name) for step in run.steps), default=0), _STEP) + 2
+        longest = max(
+            (len(short_name(w, step)) for step in run.steps for w in step.workers), default=0
+        )
+        self._run, self._now, self._cells, self._steps = run, now, cells, steps
+        self._names = max(min(steps + longest + 2, cells // 3), _LEAST_NAMES)
+        self._width = max(cells - self._names - _CLOCK, 10)
+        self.workers = [
+            (worker, step, place == 0)
+            for step in run.steps
+            for place, worker in enumerate(step.workers)
+        ]
+
+    def head(self) -> list[Row]:
+        """Return the heading and the scale."""
+        whole = (self._run.ended_at or self._now) - self._run.started_at
+        scale = (Span(" " * self._names), *_scale(whole, self._width))
+        return [heading("TIMELINE", self._cells, figure=lasting(whole)), scale]
+
+    def row(self, index: int) -> Row:
+        """Return the row of a worker; the first of a step has the step's name."""
+        worker, step, is_first = self.workers[index]
+        told = Span(f" {cut_end(step.name if is_first else '', _STEP):<{self._steps}}", MUTED)
+        label = fit((told, Span(short_name(worker, step), TEXT)), self._names)
+        return (*label, *_row(worker, step, self._run, (self._now, self._width)))
 
 
 def _scale(whole_s: float, width: int) -> Row:

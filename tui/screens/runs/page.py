@@ -37,29 +37,28 @@ def ordered(scene: Scene) -> list[RunView]:
     return sorted(scene.view.runs, key=lambda run: run.started_at, reverse=True)
 
 
-def run_rows(scene: Scene, focused: str, marks: frozenset[str], cells: int) -> list[Row]:
-    """One row per run."""
+def run_head(cells: int) -> Row:
+    """The heads of the columns."""
     head = words("   RUN         NAME              BEGAN     LASTED    WORKERS          COST")
-    rows: list[Row] = [grounded(fit(head, cells), Role.SURFACE)]
-    for run in ordered(scene):
-        glyph, role = _OUTCOMES[run.outcome]
-        if run.is_waiting:
-            glyph, role = "?", Role.WAITING
-        ended = run.ended_at or scene.now
-        settled = sum(worker.phase.is_settled for worker in run.workers)
-        mark = Span("■" if run.run in marks else glyph, Ink(role, bold=True))
-        row = words(
-            mark,
-            " ",
-            *fit((Span(run.run, Ink(bold=True)),), 12),
-            *fit((Span(run.name, TEXT),), 18),
-            *fit((Span(clock(run.started_at, scene.now), MUTED),), 10),
-            *fit((Span(lasting(ended - run.started_at), TEXT),), 10),
-            *fit((Span(f"{settled} of {len(run.workers)} settled", MUTED),), 17),
-            Span(cost_of(run.workers), TEXT),
-        )
-        rows.append(cursor_row(row, cells, is_focused=run.run == focused))
-    return rows
+    return grounded(fit(head, cells), Role.SURFACE)
+
+
+def run_row(run: RunView, scene: Scene, cells: int, *, is_focused: bool, is_marked: bool) -> Row:
+    """A run that the engine has open."""
+    glyph, role = ("?", Role.WAITING) if run.is_waiting else _OUTCOMES[run.outcome]
+    ended = run.ended_at or scene.now
+    settled = sum(worker.phase.is_settled for worker in run.workers)
+    row = words(
+        Span("■" if is_marked else glyph, Ink(role, bold=True)),
+        " ",
+        *fit((Span(run.run, Ink(bold=True)),), 12),
+        *fit((Span(run.name, TEXT),), 18),
+        *fit((Span(clock(run.started_at, scene.now), MUTED),), 10),
+        *fit((Span(lasting(ended - run.started_at), TEXT),), 10),
+        *fit((Span(f"{settled} of {len(run.workers)} settled", MUTED),), 17),
+        Span(cost_of(run.workers), TEXT),
+    )
+    return cursor_row(row, cells, is_focused=is_focused)
 
 
 def no_run(said: str) -> list[Row]:

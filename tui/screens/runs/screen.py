@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
+
+from textual.app import ComposeResult
 
 from tui.bridge import PastRun
 from tui.controllers import ON_EVERY_SCREEN
-from tui.ink import Page, Zone
+from tui.ink import Row
 from tui.kit.dialogs import Choice
+from tui.kit.inked import Inked
+from tui.kit.panes import Panes
+from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
 from tui.kit.session import Session
-from tui.screens.runs.page import no_run, ordered, past_row, run_rows
+from tui.screens.runs.page import no_run, ordered, past_row, run_head, run_row
 from tui.words.scene import Scene
 
 
@@ -18,12 +24,18 @@ class RunsScreen(Board):
 
     held = ON_EVERY_SCREEN
     kind = "runs"
+    CSS_PATH = Path(__file__).with_name("runs.tcss")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.cursor = ""
         self.marked: set[str] = set()
         self.past: list[PastRun] = []
+
+    def compose_panes(self) -> ComposeResult:
+        with Panes(classes="body"):
+            yield Inked(id="head")
+            yield RowList()
 
     def on_screen_resume(self) -> None:
         self.begin(self._ask_history, group="history", exclusive=True)
@@ -42,20 +54,23 @@ class RunsScreen(Board):
         shown = [run.run for run in ordered(self.session.scene())]
         return shown + [past.run for past in self._past_only()]
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        ids = self._ids()
-        if not ids:
-            return Page(((), *no_run("There is no run yet.")))
-        self.cursor = self.cursor if self.cursor in ids else ids[0]
-        rows = run_rows(scene, self.cursor, frozenset(self.marked), cells)
-        rows += [
-            past_row(past, scene, cells, is_focused=past.run == self.cursor)
-            for past in self._past_only()
-        ]
-        top = max(ids.index(self.cursor) + 2 - height, 0)
-        shown = [rows[0], *rows[1 + top : top + height]]
-        zones = tuple(Zone(0, 1 + y, cells, 1, f"run:{name}") for y, name in enumerate(ids[top:]))
-        return Page(tuple(shown), zones[: height - 1])
+    def draw_panes(self, scene: Scene) -> None:
+        ids, cells = self._ids(), self.query_one(Panes).size.width
+        self.cursor = self.cursor if self.cursor in ids else next(iter(ids), "")
+        head = [run_head(cells)] if ids else [(), *no_run("There is no run yet.")]
+        self.query_one("#head", Inked).show(head)
+        opened, past = ordered(scene), self._past_only()
+
+        def row(y: int) -> Row:
+            is_focused = ids[y] == self.cursor
+            if y >= len(opened):
+                return past_row(past[y - len(opened)], scene, cells, is_focused=is_focused)
+            is_marked = ids[y] in self.marked
+            return run_row(opened[y], scene, cells, is_focused=is_focused, is_marked=is_marked)
+
+        at = ids.index(self.cursor) if ids else 0
+        here = range(at, min(at + 1, len(ids)))
+        self.query_one(RowList).fill([f"run:{name}" for name in ids], row, here)
 
     def has_what(self) -> bool:
         return bool(self._ids())

@@ -1,0 +1,143 @@
+"""Inbox, Plan and Runs: panes that scroll, are clicked, and whose text can be copied."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.messages.results import EngineView, Question
+from tests.support.consoles import NOW, changed, csvlite, many, opened
+from tests.support.mouse import at, click, drag, wheel
+from tui.kit.rowlist import RowList
+
+pytestmark = pytest.mark.anyio
+ASKS, FAILED = "implement/worker_2", "port/worker_2"
+
+
+def runs(count: int) -> EngineView:
+    """Return a view of so many runs, the first one the newest."""
+    view = csvlite()
+    made = (replace(view.runs[0], run=f"r{n:02}", started_at=NOW - 60 * n) for n in range(count))
+    return replace(view, runs=tuple(made))
+
+
+def asking(text: str, question: str, at: float = NOW) -> EngineView:
+    """Return a view in which a worker asks something."""
+    asked = Question(id=question, text=text, asked_at=NOW - 1, is_permission=True)
+    return changed(csvlite(at=at), ASKS, questions=(asked,))
+
+
+async def test_a_run_is_chosen_with_a_click_and_opened_with_a_second_one():
+    async with opened(runs(4)) as console:
+        await console.do("go_runs")
+        await click(console, " r02 ")
+        await console.shows("▌● r02")
+        await click(console, " r03 ", times=2)
+        await console.until(lambda: console.screen.kind == "fleet")
+        assert console.app.session.run_id == "r03"
+
+
+async def test_many_runs_scroll_and_a_key_comes_back_to_the_cursor():
+    async with opened(runs(60), size=(100, 20)) as console:
+        await console.do("go_runs")
+        pane = console.screen.query_one(RowList)
+        await console.until(lambda: pane.show_vertical_scrollbar)
+        await wheel(console, 6)
+        await console.until(lambda: pane.scroll_y > 0)
+        assert "● r00" not in console.text
+        assert "LASTED" in console.text  # its head stands still
+        await console.do("down")
+        await console.shows("▌● r01")
+        await console.do("last")
+        await console.shows("▌● r59")
+
+
+async def test_only_the_runs_on_screen_are_drawn():
+    async with opened(runs(60), size=(100, 20)) as console:
+        await console.do("go_runs")
+        pane = console.screen.query_one(RowList)
+        assert len(pane.rows) == pane.size.height < 60
+
+
+async def test_an_item_is_chosen_with_a_click_and_its_answer_too():
+    async with opened() as console:
+        await console.do("go_inbox")
+        await click(console, "port/cli.py")
+        assert console.app.session.worker == FAILED
+        await click(console, "implement/worker_2")
+        await click(console, "allow once")
+        assert [type(command).__name__ for command in console.port.commands] == ["Answer"]
+        assert console.port.commands[0].worker == ASKS
+
+
+async def test_a_click_allows_no_question_that_was_not_read_to_its_end():
+    long = "\n".join(f"line {n}" for n in range(60))
+    async with opened(asking(long, "1")) as console:
+        await console.do("go_inbox")
+        await console.shows("more rows")
+        await click(console, "a allow")
+        await console.shows("the question goes on below")
+        assert console.port.commands == []
+        pane = console.screen.query_one("#detail", RowList)
+        await wheel(console, 60, x=90)
+        await console.until(lambda: pane.scroll_y == pane.max_scroll_y)
+        await console.do("yes")
+        assert [type(command).__name__ for command in console.port.commands] == ["Answer"]
+
+
+async def test_another_question_of_the_same_worker_is_read_anew():
+    long = "\n".join(f"line {n}" for n in range(60))
+    async with opened(asking(long, "1")) as console:
+        await console.do("go_inbox")
+        for _ in range(5):
+            await console.do("page_down")
+        await console.tell(asking(long.replace("line", "other"), "2", NOW + 5))
+        await console.shows("other 3")
+        await console.do("yes")
+        assert console.port.commands == []
+
+
+async def test_a_question_can_be_selected_and_copied():
+    async with opened() as console:
+        await console.do("go_inbox")
+        x, y = at(console, "I want property tests")
+        await drag(console, (x, y), len("I want property"))
+        await console.press("y")
+        assert console.app.clipboard == "I want property"
+
+
+async def test_the_list_of_steps_and_the_bars_can_be_clicked():
+    async with opened(size=(80, 24)) as console:
+        await console.do("go_plan")
+        await click(console, "port     ")
+        await console.shows("STEP port")
+        await click(console, "worker_3")
+        await console.shows("STEP implement")
+        assert console.app.session.worker == "implement/worker_3"
+
+
+async def test_a_box_of_the_graph_can_be_clicked():
+    async with opened() as console:
+        await console.do("go_plan")
+        await click(console, "─ tests ─")
+        await console.shows("STEP tests")
+
+
+async def test_a_wide_graph_scrolls_to_the_step_under_the_cursor():
+    async with opened(size=(70, 40)) as console:
+        await console.do("go_plan")
+        await console.shows("─ design ─")
+        assert "WAITING" not in console.text
+        await console.do("last")
+        await console.shows("━ tests ━━ WAITING ━┓")
+        assert "─ design ─" not in console.text
+
+
+async def test_bars_that_do_not_fit_are_counted_and_scroll():
+    async with opened(many(40), size=(100, 36)) as console:
+        await console.do("go_plan")
+        await console.shows("more")
+        pane = console.screen.query_one("#bars", RowList)
+        assert len(pane.rows) == pane.size.height < 40
+        pane_y = pane.region.y + 1
+        await wheel(console, 40, x=50, y=pane_y)
+        await console.shows("module_40.py")
