@@ -1,7 +1,6 @@
-"""Scroll rows of ink: draw those on screen, paint those that differ, let their text be selected."""
+"""Scroll numbered rows of ink: draw those on screen, let their text be selected and copied."""
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment, Segments
@@ -15,196 +14,136 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.ink import LINE, Ink, Page, Role, Row, Span, text_of, width_of
+from tui.ink import LINE, Ink, Page, Role, Row, Span, text_of
 from tui.kit.ascii import ascii_row
-from tui.kit.inked import Inked, Painter, changed_cells, zone_at
-from tui.kit.panes import WholeCells
-
-_KEPT_STRIPS = 512
+from tui.kit.inked import Inked
+from tui.kit.readable import marked
 
 
-class Scrolled(ScrollView, can_focus=False):
+class Scrolled(Inked, ScrollView, can_focus=False, inherit_bindings=False):
     """Rows that scroll. Subclasses say which rows there are; `update` paints what is new of them.
 
-    Rows are counted for ever: a selection holds numbers of rows, and stays with its text while
-    rows come at the end and go at the beginning.
+    A selection holds numbers of rows, so it stays with its text while rows scroll.
     """
 
-    lead = 0
-    """The columns before the text: they are neither selected nor copied."""
-    foot: Row = ()
-    """What stands over the last row on screen."""
-    cells = 0
-    """The width that there is for rows."""
-    high = 0
-    """The number of rows that there is room for."""
+    ALLOW_SELECT = True
 
     class Resized(Message):
         """There is another number of cells to draw for."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._seen: Sequence[Row] = ()
-        self._seen_from = 0
-        self._count = 0
-        self._strips: dict[Row, Strip] = {}
-        self._palette: object = None
+        self.count = 0
+        self._cells = 0
 
     # What subclasses say.
 
-    @property
-    def first(self) -> int:
-        """The number of the first row that is still there."""
-        return 0
-
-    def bar(self) -> Callable[..., ScrollBarRender]:
-        """Return what draws the scrollbar."""
-        return WholeCells
-
-    def rows_at(self, number: int, count: int) -> Sequence[Row]:
-        """Return at most so many rows, from one on."""
+    def rows_at(self, number: int, count: int) -> Page:
+        """Return at most so many rows, from one on, and what a click on them means."""
         raise NotImplementedError
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the selected text, and what stands between it and the next."""
-        lines = []
-        begin, end = self.chosen(selection)
-        for number, row in enumerate(self.rows_at(begin, end - begin), begin):
-            text = text_of([row])
-            start, stop = self.columns(selection, number, text)
-            lines.append(text[start:stop])
-        return "\n".join(lines), "\n"
 
     def columns(self, selection: Selection, number: int, text: str) -> tuple[int, int]:
         """Return the selected columns of a row."""
-        return columns_of(selection, number, text, self.lead)
-
-    def chosen(self, selection: Selection) -> tuple[int, int]:
-        """Return the first selected row that is still there, and the one behind the last."""
-        end = self.first + self._count
-        begin = self.first if selection.start is None else max(selection.start.y, self.first)
-        return begin, end if selection.end is None else min(selection.end.y + 1, end)
+        start, stop = selection.get_span(number) or (0, 0)
+        end = len(text.rstrip())
+        return start, end if stop < 0 else min(stop, end)
 
     def edge(self, height: int) -> Sequence[Span]:
-        """Return the cells of the scrollbar, for a view whose bar is a map."""
-        seen = range(*(row * height // max(self.count, 1) for row in self.seen_rows))
-        return [Span("┃", Ink(Role.FOCUS)) if y in seen else Span("│", LINE) for y in range(height)]
+        """Return the cells of the scrollbar: which rows are on screen."""
+        begin, end = (row * height // max(self.count, 1) for row in self.seen_rows)
+        seen, rest = Span("┃", Ink(Role.FOCUS)), Span("│", LINE)
+        return [seen if begin <= y <= end else rest for y in range(height)]
 
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return self._count
-
-    @property
-    def seen_rows(self) -> tuple[int, int]:
-        """The first and the last row on screen."""
-        return self.top, self.top + max(self.room - 1, 0)
+    def bar(self) -> Callable[..., ScrollBarRender] | None:
+        """Return what draws the scrollbar, where Textual does not."""
 
     # Drawing.
 
     @property
-    def painter(self) -> Painter:
-        """The application, as far as this room knows it."""
-        return cast("Painter", self.app)
-
-    @property
-    def rows(self) -> Sequence[Row]:
-        """Return the rows on screen."""
-        return self._seen
-
-    @property
-    def room(self) -> int:
-        """The number of rows that scroll."""
-        return self.high - bool(self.foot)
+    def cells(self) -> int:
+        """The width that there is for rows, beside the scrollbar."""
+        return self.scrollable_content_region.width
 
     @property
     def top(self) -> int:
         """The number of the row at the top of the screen."""
-        return self.first + self.scroll_offset.y
+        return self.scroll_offset.y
+
+    @property
+    def seen_rows(self) -> tuple[int, int]:
+        """The first and the last row on screen."""
+        return self.top, self.top + max(self.size.height - 1, 0)
 
     def on_mount(self) -> None:
-        """Scroll by whole cells."""
-        self.vertical_scrollbar.renderer = self.bar()  # type: ignore[misc,assignment]
+        """Draw the scrollbar in its own way."""
+        if bar := self.bar():
+            vars(self.vertical_scrollbar)["renderer"] = bar
 
     def on_resize(self) -> None:
-        """Draw for the new size; rows depend on the width alone."""
-        before, (self.cells, self.high) = self.cells, self.scrollable_content_region.size
-        if before != self.cells:
-            self._strips.clear()
+        """Draw as many rows as there is room for now; another width needs other rows."""
+        super().on_resize()
+        if self._cells != self.cells:
+            self._cells = self.cells
             self.post_message(self.Resized())
-        self.measure(self._count)
+        self.measure(self.count)
         self.update()
 
     def update(self) -> None:
         """Paint the rows on screen that differ from those painted last."""
-        before, seen_from = self._seen, self._seen_from
-        self._look()
-        if self._palette is not self.painter.palette:
-            self._palette = self.painter.palette
-            self._strips.clear()
-            self.refresh()
-        elif seen_from != self._seen_from or len(before) != len(self._seen):
-            self.refresh()
-        elif changed := [
-            changed_cells(y, old, new)
-            for y, (old, new) in enumerate(zip(before, self._seen, strict=True))
-            if old != new
-        ]:
-            self.refresh(*changed)
+        super().show(self.rows_at(self.top, self.size.height))
 
     def measure(self, count: int) -> None:
-        """Say how many rows there are; a virtual size that is assigned lays out the screen anew."""
-        self._count = count
-        size = Size(self.cells, count + bool(self.foot))
+        """Say how many rows there are; a size that is assigned would lay out the screen anew."""
+        self.count = count
+        size = Size(self.cells, count)
         if size != self.virtual_size:
             self.set_reactive(Widget.virtual_size, size)
-            self.vertical_scrollbar.window_virtual_size = size.height
-            self.refresh()
+            self.vertical_scrollbar.window_virtual_size = count
+            self.go_to(self.top)
 
-    def _look(self) -> None:
-        self._seen_from = self.top
-        rows = self.rows_at(self.top, self.room)
-        blanks = [()] * (self.room - len(rows)) if self.foot else ()
-        self._seen = [*rows, *blanks, self.foot] if self.foot else rows
+    def go_to(self, top: int) -> None:
+        """Scroll without Textual's watchers, which would paint everything."""
+        top = max(min(top, self.count - self.size.height), 0)
+        if top != self.top:
+            self.set_reactive(Widget.scroll_y, float(top))
+            self.set_reactive(Widget.scroll_target_y, float(top))
+            self.vertical_scrollbar.position = top
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Draw the rows that somebody scrolled to."""
+        super().watch_scroll_y(old_value, new_value)
+        self.update()
+
+    # Selecting.
 
     def render_line(self, y: int) -> Strip:
-        """Return one row as the terminal library wants it."""
-        if self._seen_from != self.top:
-            self._look()
-        row = self._seen[y] if y < len(self._seen) else ()
-        number, strip = self._seen_from + y, self._strip(row)
-        if y >= self.room:
-            return strip
-        if selection := self.text_selection:
-            strip = self._selected(strip, selection, number)
-        is_pointed = self.mouse_hover or selection  # the mouse alone asks what is where
+        """Return one row; the one under the mouse tells where its signs are."""
+        strip, number, selection = super().render_line(y), self.top + y, self.text_selection
+        if selection and y < len(self.rows):
+            start, stop = self.columns(selection, number, text_of([self.rows[y]]))
+            if start < stop:
+                strip = self._strip(marked(self.rows[y], start, stop))
+        is_pointed = self.app.mouse_position.y - self.content_region.y == y
         return strip.apply_offsets(0, number) if is_pointed else strip
 
-    def _strip(self, row: Row) -> Strip:
-        strip = self._strips.get(row)
-        if strip is None:
-            if len(self._strips) >= _KEPT_STRIPS:
-                self._strips.clear()
-            style, paper = self.painter.palette.style, self.painter.palette.paper
-            shown = ascii_row(row) if self.painter.is_ascii else row
-            segments = [Segment(text, style(ink)) for text, ink in shown if text]
-            strip = Strip(segments).simplify().adjust_cell_length(self.cells, paper)
-            self._strips[row] = strip
-        return strip
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected text, and what stands between it and the next."""
+        begin = selection.start.y if selection.start else 0
+        end = min(selection.end.y + 1, self.count) if selection.end else self.count
+        rows = self.rows_at(begin, end - begin).rows
+        chosen = (self.chosen(selection, n, text_of([row])) for n, row in enumerate(rows, begin))
+        return "\n".join(text for text in chosen if text is not None), "\n"
 
-    def _selected(self, strip: Strip, selection: Selection, number: int) -> Strip:
-        text = strip.text.rstrip()
+    def chosen(self, selection: Selection, number: int, text: str) -> str | None:
+        """Return what is selected of a row; None where it is to be left out."""
         start, stop = self.columns(selection, number, text)
-        if start >= stop:
-            return strip
-        left, right = width_of(text[:start]), width_of(text[:stop])
-        turned = [Segment(part, _turned(style)) for part, style, _ in strip.crop(left, right)]
-        return Strip.join([strip.crop(0, left), Strip(turned), strip.crop(right)])
+        return text[start:stop]
 
-    def notify_style_update(self) -> None:
-        """Forget what was painted in other colours."""
-        self._strips.clear()
-        super().notify_style_update()
+    def on_click(self, event: events.Click) -> None:
+        """Let neither the end of a selection be a click, nor two clicks select everything."""
+        event.prevent_default()
+        if not self.text_selection:
+            super().on_click(event)
 
 
 class MapBar(ScrollBarRender):
@@ -228,21 +167,6 @@ class MapBar(ScrollBarRender):
         yield Segments(segments, new_lines=True)
 
 
-def columns_of(selection: Selection, number: int, text: str, lead: int) -> tuple[int, int]:
-    """Return the selected columns of a row."""
-    span = selection.get_span(number)
-    if span is None:
-        return 0, 0
-    start, stop = span
-    return max(start, lead), len(text) if stop < 0 else min(stop, len(text))
-
-
-def _turned(style: Style | None) -> Style:
-    """Return a style with its two colours exchanged, which every theme shows."""
-    style = style or Style()
-    return style + Style(reverse=not style.reverse)
-
-
 class Rows(Scrolled):
     """Rows of ink that are all known; zones of them can be clicked."""
 
@@ -261,14 +185,10 @@ class Rows(Scrolled):
         """Bring a row on screen, where it has come to be another one."""
         if number != self._revealed:
             self._revealed = number
-            top = max(min(self.top, number), number + 3 - self.room, 0)
-            self.scroll_to(y=top, animate=False, force=True)
+            self.go_to(max(min(self.top, number), number + 3 - self.size.height))
+            self.update()
 
-    def rows_at(self, number: int, count: int) -> Sequence[Row]:
-        """Return at most so many rows, from one on."""
-        return self._page.rows[number : number + count]
-
-    def on_click(self, event: events.Click) -> None:
-        """Tell which zone was clicked."""
-        if target := zone_at(self._page.zones, event.x, event.y + self.scroll_offset.y):
-            self.post_message(Inked.Clicked(target, event.chain))
+    def rows_at(self, number: int, count: int) -> Page:
+        """Return at most so many rows, from one on, and what a click on them means."""
+        zones = tuple(zone._replace(y=zone.y - number) for zone in self._page.zones)
+        return Page(self._page.rows[number : number + count], zones)

@@ -23,7 +23,7 @@ _WHY_NOT = {
 
 
 class _Asked(NamedTuple):
-    """What was asked of the engine while it showed something else."""
+    """Keep in mind what was asked of the engine while it showed something else."""
 
     about: str
     shown: tuple[str, ...]
@@ -76,7 +76,7 @@ class Dropping(Controller):
         self._toggle(self._keys(is_file=True), "the file", "no_wide")
 
     def _keys(self, *, is_file: bool) -> tuple[str, ...]:
-        """What is under the cursor; a file without hunks has a key of its own."""
+        """Return what is under the cursor; a file without hunks has a key of its own."""
         diff = self.pane.diff
         if diff is None or not diff.files:
             return ()
@@ -86,7 +86,7 @@ class Dropping(Controller):
         return (self.pane.key,) if self.pane.key else ()
 
     def _left_out(self, worker: WorkerView) -> tuple[str, ...]:
-        """What is left out: as the engine shows it, or as it was asked and will show it."""
+        """Return what is left out: as the engine shows it, or as it was asked and will show it."""
         asked = self._asked
         if asked is None or asked.about != self.session.about:
             return worker.left_out

@@ -150,13 +150,13 @@ def _beside(removed: Sequence[int], added: Sequence[int]) -> Iterator[tuple[int,
 
 
 def seen_of(diff: ChangeDiff, index: int, seen: set[str]) -> tuple[int, int]:
-    """How many hunks of a file were seen, and how many there are."""
+    """Count the hunks of a file that were seen, and all of them."""
     keys = diff.keys[index]
     return sum(key in seen for key in keys), len(keys)
 
 
 def left_out_of(diff: ChangeDiff, index: int, left_out: frozenset[str]) -> int:
-    """How many hunks of a file stay behind; a file that has none counts as one."""
+    """Count the hunks of a file that stay behind; a file that has none counts as one."""
     keys = diff.keys[index] or (file_key(diff.files[index]),)
     return sum(key in left_out for key in keys)
 

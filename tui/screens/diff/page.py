@@ -1,4 +1,4 @@
-"""What stands round a diff: its subject, the files at the left, the map at the right edge."""
+"""Draw what stands round a diff: its subject, the files at the left, the map at the right edge."""
 
 from collections.abc import Sequence
 

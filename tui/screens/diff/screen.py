@@ -69,6 +69,8 @@ class DiffScreen(Board):
 
     def draw_panes(self, scene: Scene) -> None:
         self.reading.load_if_moved()
+        if not self.query(DiffView):
+            return  # panes are mounted before what they hold
         worker, diff, view = self.session.worker_view, self.pane.diff, self.query_one(DiffView)
         self.set_class(not self.pane.places, "-bare")
         self.set_class(self._is_zoomed, "-zoomed")
@@ -79,7 +81,7 @@ class DiffScreen(Board):
         view.instead = self._instead(scene)
         view.update()
         files = self.query_one("#files", Rows)
-        if worker and diff and diff.files and files.cells:
+        if worker and diff and diff.files and files.size:
             send = self.key_of("send")
             here = self.pane.file
             rows, places = file_pane(diff, self.pane.shape, worker, here=here, send_key=send)

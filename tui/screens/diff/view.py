@@ -7,9 +7,8 @@ from textual import events
 from textual.message import Message
 from textual.scrollbar import ScrollBarRender
 from textual.selection import Selection
-from textual.widget import Widget
 
-from tui.ink import Row, Span, head_of, text_of
+from tui.ink import Page, Row, Span, head_of
 from tui.kit.scrolled import MapBar, Scrolled
 from tui.screens.diff.layout import Part
 from tui.screens.diff.page import edge_map
@@ -65,27 +64,23 @@ class DiffView(Scrolled):
             self._eye = eye
             self._follow()
         super().update()
-        if self._map != (shown := (*measured, self.room, self.top, len(pane.seen))):
+        if self._map != (shown := (*measured, self.size.height, self.top, len(pane.seen))):
             self._map = shown
             self.vertical_scrollbar.refresh()
 
     def _looked_at(self) -> tuple[object, ...]:
-        return (*self._measured, self.pane.cursor, self.room)
+        return (*self._measured, self.pane.cursor, self.size.height)
 
     def _follow(self) -> None:
-        """Scroll as little as brings the cursor on screen; Textual's watchers would paint all."""
+        """Scroll as little as brings the cursor on screen."""
         begin = self.pane.row_of(self.pane.cursor)
-        top = max(min(self.top, begin), begin + 1 - self.room)
-        top = max(min(top, self.virtual_size.height - self.room), 0)
-        self.set_reactive(Widget.scroll_y, float(top))
-        self.set_reactive(Widget.scroll_target_y, float(top))
-        self.vertical_scrollbar.position = top
+        self.go_to(max(min(self.top, begin), begin + 1 - self.size.height))
 
-    def rows_at(self, number: int, count: int) -> Sequence[Row]:
+    def rows_at(self, number: int, count: int) -> Page:
         """Return at most so many rows, from one on."""
         if not self.pane.places:
-            return self.instead[number : number + count]
-        return tuple(self.pane.rows(self.code_cells, number, count))
+            return Page(tuple(self.instead[number : number + count]))
+        return Page(tuple(self.pane.rows(self.code_cells, number, count)))
 
     # Selecting.
 
@@ -98,17 +93,8 @@ class DiffView(Scrolled):
         stop = end if span[1] < 0 else min(span[1], end)
         return max(span[0], first), len(text[:stop].rstrip())
 
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the selected code, a line whole where it is cut on screen."""
-        begin, end = self.chosen(selection)
-        lines = [
-            self._chosen_of(selection, number, text_of([row]))
-            for number, row in enumerate(self.rows_at(begin, end - begin), begin)
-        ]
-        return "\n".join(line for line in lines if line is not None), "\n"
-
-    def _chosen_of(self, selection: Selection, number: int, text: str) -> str | None:
-        """Return what is selected of a row; None where that side has no line."""
+    def chosen(self, selection: Selection, number: int, text: str) -> str | None:
+        """Return the selected code, a line whole where it is cut; None where there is no line."""
         start, stop = self.columns(selection, number, text)
         line = self.pane.line_at(number, is_old=self._selects_old)
         if line is None:
@@ -130,12 +116,12 @@ class DiffView(Scrolled):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Keep the cursor on screen where somebody scrolls."""
-        super().watch_scroll_y(old_value, new_value)
-        is_by_hand = self.scrollable_content_region.height == self.high  # not by another height
+        is_by_hand = self._eye[-1:] == (self.size.height,)  # and not because of another height
         if self.pane.places and is_by_hand:
             self.pane.come_between(*self.seen_rows)
             self._eye = self._looked_at()
             self.post_message(self.Moved())
+        super().watch_scroll_y(old_value, new_value)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Begin to select on the side that is under the mouse."""

@@ -2,7 +2,7 @@
 
 from tui.controllers import Going
 from tui.kit.screen import Board, Controller
-from tui.kit.scrolled import Rows
+from tui.kit.scrolled import Scrolled
 from tui.screens.review.conflicts import Conflicts
 from tui.screens.review.model import ReviewPane
 
@@ -37,8 +37,8 @@ class Moving(Controller):
 
     def _by(self, by: int) -> None:
         if self.is_page:
-            page = self.screen.query_one("#conflict", Rows)
-            page.scroll_to(y=page.top + by, animate=False, force=True)
+            page = self.screen.query_one("#conflict", Scrolled)
+            page.go_to(page.top + by)
         else:
             self.pane.move(by)
 

@@ -74,6 +74,8 @@ class ReviewScreen(Board):
 
     def draw_panes(self, scene: Scene) -> None:
         self.conflicts.load_if_moved()
+        if not self.query(ConflictView):
+            return  # panes are mounted before what they hold
         run, matter, view = scene.run, self.pane.matter, self.query_one(ConflictView)
         self.set_class(self.pane.shown is None, "-bare")
         self.set_class(self.moving.is_zoomed, "-zoomed")
@@ -84,9 +86,9 @@ class ReviewScreen(Board):
             return
         self.pane.prompts = {w.worker: w.prompt.partition("\n")[0] for w in run.workers}
         of = (matter, self.moving.is_whole, self.pane.shown.worker)
-        view.show_of(of, self._rows(scene, view.cells - 1, view.high))
+        view.show_of(of, self._rows(scene, view.cells - 1, view.size.height))
         left = self.query_one("#left", Rows)
-        if left.cells:
+        if left.size:
             check = step_command(self.session.step_view)
             rows, places = left_pane(self.pane, Beside(run, check, self.conflicts.queue, scene.now))
             zones = (Zone(0, y, LEFT, 1, f"file:{n}") for n, y in enumerate(places))
