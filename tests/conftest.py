@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis  # noqa: F401 - here before anything is left out, see below
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
 
@@ -54,7 +55,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave out of every search for garbage what is there to the end: modules and all tests."""
+    """Leave out of every search for garbage what is there to the end: modules and all tests.
+
+    Hypothesis and its plugins ask who holds their objects, and get no answer of what is left out.
+    """
     gc.collect()
     gc.freeze()
 

@@ -1,7 +1,7 @@
 """Open an engine in this process, and use the runs it works on."""
 
-from collections.abc import AsyncIterator, Container, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from os import PathLike, environ
 from pathlib import Path
@@ -17,6 +17,7 @@ from engine.clock import SystemClock
 from engine.core.report import report
 from engine.git.recovery import recover_repository
 from engine.host.local import LocalHost
+from engine.host.seam import Host
 from engine.ids import RunId, WorkerId
 from engine.messages import commands as c
 from engine.messages.diffs import ChangeDiff
@@ -46,8 +47,11 @@ from engine.run.journal import read_told
 from engine.run.live_run import LiveRun
 from engine.run.runs import Runs
 from engine.sandbox.probe import probe
+from engine.site.child import NAME as CHILD
+from engine.site.child import ChildSite
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
+from engine.site.seam import Site
 from engine.site.seeds import Seeds
 from engine.site.shelter import Shelter
 from engine.site.spaces import spaces_at
@@ -58,6 +62,9 @@ from engine.work.ledger import Ledger
 from engine.work.logins import Logins
 from engine.work.tools import Tools
 from engine.work.workshops import Workshops
+
+_SITE = "PLAIT_SITE"
+"""The variable that names the site where workers live; without it, this machine's own disk."""
 
 
 class Run:
@@ -148,20 +155,27 @@ class Engine:
         clock = SystemClock()
         host = LocalHost(place.layout.root)
         guests: set[RunId] = set()
-        stack.push_async_callback(_close_host, host, detach=detach, stay=guests)
+        let_go = partial(_close_host, detach=detach, stay=guests)
+        stack.push_async_callback(let_go, host)
+
+        def tethers(run: RunId) -> bool:
+            return not detach and run not in guests
+
         shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
         seeds = Seeds(place.workspaces / ".trusted-seeds", env)
-        site = LocalSite(
+        near = LocalSite(
             place,
             host=host,
             shelter=shelter,
             seeds=seeds,
             spaces=spaces_at(place, shelter),
-            tethers=lambda run: not detach and run not in guests,
+            tethers=tethers,
         )
+        child = ChildSite.opened(place, home, env, tethers=tethers, can_confine=near.can_confine)
+        site = await stack.enter_async_context(_chosen(near, child, env, let_go))
         tools = Tools(
             site=site,
-            near=site,
+            near=near,
             workshops=Workshops(place, site=site, clock=clock, seeds=seeds),
             layout=place.layout,
             store=place.store,
@@ -349,6 +363,24 @@ class Engine:
                 return
 
 
-async def _close_host(host: LocalHost, *, detach: bool, stay: Container[RunId]) -> None:
+@asynccontextmanager
+async def _chosen(
+    near: LocalSite,
+    child: AbstractAsyncContextManager[ChildSite],
+    env: Mapping[str, str],
+    let_go: Callable[[Host], Awaitable[None]],
+) -> AsyncIterator[Site]:
+    """Yield the site where workers are to live."""
+    if env.get(_SITE) != CHILD:
+        yield near
+        return
+    async with child as site:
+        try:
+            yield site
+        finally:
+            await let_go(site.host)
+
+
+async def _close_host(host: Host, *, detach: bool, stay: Container[RunId]) -> None:
     with anyio.CancelScope(shield=True):
         await host.aclose(detach=detach, stay=stay)

@@ -155,7 +155,7 @@ async def collect(
     large = (source.agent_git, git.git_dir)
     await to_thread.run_sync(take_large_files, large, repo.common_dir)
     change, tip = await _arrived(repo, workspace, change, arrivals)
-    note = await _settle(repo, workspace, change.head, tip=tip)
+    note = await settle(repo, workspace, change.head, tip=tip)
     return replace(change, notes=(*change.notes, note)) if note else change
 
 
@@ -458,7 +458,7 @@ async def fetch_from(
     return said
 
 
-async def _settle(repo: Repo, workspace: Workspace, head: str, *, tip: str | None) -> str:
+async def settle(repo: Repo, workspace: Workspace, head: str, *, tip: str | None) -> str:
     """Put the branch on the head, and let the linked worktree say so; what was left undone."""
     branch, admin = workspace.refs.branch_ref, workspace.admin
     async with repo.lock.held():

@@ -20,7 +20,7 @@ from engine.git.runner import READ, Repo
 from engine.git.settings import UserSettings
 
 _HIDDEN = ("refs/plait/", "refs/stash", "refs/worktree/", "refs/bisect/", "refs/rewritten/")
-_COPIED = ("info/attributes", "info/sparse-checkout")
+COPIED = ("info/attributes", "info/sparse-checkout")
 _PASSED_ON = re.compile(
     r"core\.(filemode|symlinks|ignorecase|precomposeunicode|sparsecheckout(cone)?|checkstat|"
     r"trustctime|bigfilethreshold|longpaths)|index\.sparse|extensions\.(objectformat|partialclone)|"
@@ -53,16 +53,21 @@ class PrivateClone:
 
 async def make_private(repo: Repo, clone: PrivateClone) -> tuple[str, ...]:
     """Make a private clone; the object folders it borrows from, to be bound where they lie."""
-    refs = {
-        ref: oid
-        for ref, oid in (await refs_below(repo)).items()
-        if not ref.startswith((*_HIDDEN, f"refs/heads/{clone.hide}/"))
-    }
-    config = await _config(repo)
+    refs = await seen_refs(repo, clone.hide)
+    config = await passed_on(repo)
     return await to_thread.run_sync(_lay_out, repo, clone, refs, config)
 
 
-async def _config(repo: Repo) -> list[tuple[str, str]]:
+async def seen_refs(repo: Repo, hide: str) -> dict[str, str]:
+    """Return the refs that an agent may see: the user's, without what begins with `hide`."""
+    return {
+        ref: oid
+        for ref, oid in (await refs_below(repo)).items()
+        if not ref.startswith((*_HIDDEN, f"refs/heads/{hide}/"))
+    }
+
+
+async def passed_on(repo: Repo) -> list[tuple[str, str]]:
     """The user's configuration that an agent's git needs, with nothing in it that could run."""
     listing = os.fsdecode(await repo.read("config", "--list", "-z", "--show-scope", call=READ))
     words = listing.split("\0")
@@ -107,11 +112,12 @@ def _lay_out(
     lines = [f"{oid} {ref}\n" for ref, oid in sorted(packed.items())]
     (path / "packed-refs").write_bytes("".join(lines).encode(errors="surrogateescape"))
     (path / "HEAD").write_text(f"ref: {clone.branch}\n", encoding="utf-8")
-    (path / "config").write_bytes(_config_file(repo, settings).encode(errors="surrogateescape"))
+    text = config_text(settings, repo.object_format)
+    (path / "config").write_bytes(text.encode(errors="surrogateescape"))
     borrowed = object_folders(common / "objects")
     alternates = b"".join(os.fsencode(folder) + b"\n" for folder in borrowed[:1])
     (path / "objects/info/alternates").write_bytes(alternates)
-    for name in _COPIED:
+    for name in COPIED:
         if (common / name).is_file():
             shutil.copyfile(common / name, path / name)
     if (common / "shallow").is_file():
@@ -155,13 +161,15 @@ def _copy_hooks(source: Path, target: Path) -> None:
             shutil.copy2(hook, target / hook.name, follow_symlinks=True)
 
 
-def _config_file(repo: Repo, settings: list[tuple[str, str]]) -> str:
-    """A configuration file; `core.bare` is false because a `.git` file gives it a working tree."""
+def config_text(
+    settings: list[tuple[str, str]], object_format: str, *, is_bare: bool = False
+) -> str:
+    """A configuration file; a private clone is not bare: a `.git` file gives it a working tree."""
     has_extensions = any(key.lower().startswith("extensions.") for key, _ in settings)
-    version = 1 if has_extensions or repo.object_format != "sha1" else 0
+    version = 1 if has_extensions or object_format != "sha1" else 0
     fixed = [
         ("core.repositoryformatversion", str(version)),
-        ("core.bare", "false"),
+        ("core.bare", str(is_bare).lower()),
         ("core.logallrefupdates", "true"),
         ("gc.auto", "0"),
         ("maintenance.auto", "false"),

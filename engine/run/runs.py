@@ -37,6 +37,7 @@ from engine.speaking import speaker, this_process
 from engine.store.codec import to_json
 from engine.store.store import Store
 from engine.work.tools import Tools
+from engine.work.workplace import terms_of
 
 _RESERVE = 0.1
 """The part of the free memory that stays with the machine."""
@@ -144,7 +145,7 @@ class Runs:
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
-        await self.tools.site.admit(plan.runtime, rows)
+        await self.tools.site.admit(terms_of(plan), rows)
         capacity = await self.tools.site.host.capacity()
         plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)

@@ -28,7 +28,7 @@ from engine.ids import AGENT, AttemptId, RunId, WorkerId
 from engine.limits import Dimension, Enforcement, Limits
 from engine.messages.results import Entrance
 from engine.phases import StopCause
-from engine.plan.model import IsolationStrategy, Runtime
+from engine.plan.model import IsolationStrategy
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
 from engine.site.place import Place
@@ -111,14 +111,14 @@ class LocalSite:
             )
         return self._spaces[kind]
 
-    async def admit(self, runtime: Runtime, rows: tuple[Enforcement, ...] | None = None) -> None:
+    async def admit(self, terms: Terms, rows: tuple[Enforcement, ...] | None = None) -> None:
         """Refuse a run unless everything it requires is enforced, here or as `rows` say.
 
         What counts is not the best this machine can do, but what is left of it with the holes and
         the network of this run. A network that is to be closed is required by that alone.
         """
-        found = await anyio.to_thread.run_sync(self._shelter.report_on, runtime)
-        check_required([Dimension(name) for name in runtime.require], rows or found)
+        found = await anyio.to_thread.run_sync(self._shelter.report_on, terms.runtime)
+        check_required([Dimension(name) for name in terms.runtime.require], rows or found)
 
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""

@@ -191,11 +191,12 @@ class Site(Protocol):
             WorkspaceError: There are none of that kind here.
         """
 
-    async def admit(self, runtime: Runtime, rows: tuple[Enforcement, ...] | None = None) -> None:
+    async def admit(self, terms: Terms, rows: tuple[Enforcement, ...] | None = None) -> None:
         """Refuse a run unless everything it requires is enforced, here or as `rows` say.
 
         Raises:
             MechanismMissing: The first thing that is not, with what to do about it.
+            WorkspaceError: It needs something that cannot be carried here.
         """
 
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:

@@ -174,7 +174,9 @@ class GitSpaces:
         return (await self._verdict(at, wanted)).reasons
 
     async def release(self, at: Workplace, wanted: Collecting) -> bool:
-        """Remove a worktree whose every byte is proved to be kept elsewhere."""
+        """Remove a worktree whose every byte is proved to be kept elsewhere, unless it has gone."""
+        if not await anyio.Path(at.address.path).is_dir():
+            return True
         verdict = await self._verdict(at, wanted)
         if verdict.is_safe:
             await discard(self._repo, self._layout, verdict)

@@ -1,14 +1,296 @@
-"""Choose an engine's workshop: one for plain folders, one for its repository."""
+"""Pin what attempts begin from, have their workspaces made, and judge what comes out of them.
+
+It works in the user's repository alone: what lies where a worker lives is asked of its site.
+"""
+
+from collections.abc import Container
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
 
 from engine.clock import Clock
+from engine.core import effects as e
+from engine.core.state import RunState, Worker
 from engine.errors import WorkspaceError
-from engine.plan.model import IsolationStrategy, Plan
+from engine.git.arrivals import MOST_REFS
+from engine.git.base import resolve_base
+from engine.git.collection import CollectRefused
+from engine.git.composition import LandingStyle
+from engine.git.merge3 import Merger
+from engine.git.names import RefNames, check_prefix
+from engine.git.objects import set_refs, write_commit
+from engine.git.radar import Snapshot
+from engine.git.removal import remove_branch
+from engine.git.runner import Repo
+from engine.git.stacking import StackConflict, stack_base
+from engine.git.staging import MOST_NEW
+from engine.git.workspace import check_space
+from engine.ids import AttemptId, RunId, WorkerId
+from engine.messages.diffs import ChangeDiff
+from engine.phases import Phase
+from engine.plan.model import IsolationStrategy, Plan, RetryMode
+from engine.review.change import HistoryWanted, left_out_note, measured
+from engine.review.comparing import Comparisons, DiffWanted
+from engine.review.conflicts import conflict_paths
+from engine.review.desk import MergeDesk
+from engine.review.landing import GitLandings
+from engine.review.names import short
+from engine.review.questions import beneath
+from engine.review.target import target_of
 from engine.site.place import Place
-from engine.site.seam import Site
+from engine.site.seam import Collecting, Filling, Site
 from engine.site.seeds import Seeds
+from engine.store.layout import Layout
 from engine.work.folders import FolderWorkshop
-from engine.work.git_workshop import GitWorkshop
-from engine.work.workshop import Workshop
+from engine.work.workplace import address_of, new_workplace, terms_of, workplace
+from engine.work.workshop import BaseClash, Kept, Made, Workshop
+
+_DISK_FLOOR = 256 << 20
+"""What stays free on the disk of the workspaces once all of a run's are filled."""
+_RELEASED = frozenset({Phase.LANDED, Phase.FINISHED, Phase.DISCARDED, Phase.CANCELLED})
+"""Failed worktrees stay for whoever wants to look; `plait clean` removes them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Start:
+    """The start of an attempt: its worktree's commit, and the base its change counts from."""
+
+    commit: str
+    base: str
+
+
+class GitWorkshop:
+    """Changes of one repository's files, wherever they are made."""
+
+    def __init__(self, repo: Repo, *, place: Place, site: Site, clock: Clock, seeds: Seeds) -> None:
+        self._repo = repo
+        self._root = place.workspaces
+        self._layout: Layout = place.layout
+        self._site = site
+        self._clock = clock
+        self._merger = Merger(repo)
+        self._comparisons = Comparisons(repo, self.snapshot)
+        self._desk = MergeDesk(repo, layout=place.layout, clock=clock, snap=self.snapshot)
+        self.landings = GitLandings(
+            repo,
+            root=place.workspaces,
+            layout=place.layout,
+            clock=clock,
+            resolutions=self._desk.resolutions,
+            seeds=seeds,
+        )
+        self._bases: dict[RunId, str] = {}
+        self._users: dict[str, bool] = {}
+        self._pinning = anyio.Lock()
+
+    async def begin(self, plan: Plan) -> Plan:
+        """Return the plan with its target named, and its base as a commit.
+
+        Raises:
+            WorkspaceError: HEAD is detached and no target is named, or the base names nothing.
+            BranchTaken: A branch of the user's is where those of the workers would go.
+        """
+        await check_prefix(self._repo, plan.runtime.branch_prefix)
+        target = await target_of(self._repo, plan)
+        signature = self._repo.settings.sign(int(self._clock.now()))
+        base = await resolve_base(self._repo, plan.runtime.base or "HEAD", signature)
+        at_once = min(plan.runtime.max_concurrent_workers, sum(len(s.workers) for s in plan.steps))
+        await check_space(
+            self._repo, base.commit, root=self._root, count=at_once, floor=_DISK_FLOOR
+        )
+        runtime = replace(plan.runtime, target=target, base=base.commit)
+        return replace(plan, runtime=runtime, notes=(*plan.notes, *left_out_note(base)))
+
+    async def prepare(self, state: RunState, effect: e.PrepareWorkspace) -> Made | BaseClash:
+        """Have a worktree made and filled from its base; `resume` reuses the last one."""
+        w = state.workers[effect.worker]
+        spaces = self._site.spaces(terms_of(state.plan))
+        address = address_of(state, w)
+        if effect.mode is RetryMode.RESUME and await self._site.is_there(address):
+            at = workplace(state, w.id, number=effect.attempt)
+            found = await spaces.resume(at)
+            return Made(address=found.address, branch=short(found.branch), base=w.begun.base)
+        start = await self._start(state, effect)
+        if isinstance(start, BaseClash):
+            return start
+        at = new_workplace(state, w.id, effect.attempt)
+        filling = Filling(commit=start.commit, givers=effect.bases)
+        filled = await spaces.prepare(at, filling)
+        return Made(
+            address=filled.address,
+            branch=short(filled.branch),
+            base=start.base,
+            notes=filled.notes,
+            is_users=await self._is_users(state, effect, start.commit),
+        )
+
+    async def _is_users(self, state: RunState, effect: e.PrepareWorkspace, commit: str) -> bool:
+        """Return whether setup can read nothing here that an agent wrote.
+
+        The workspace begins with the run's base, that is in the user's history (a worker's branch
+        may be named as base), and nobody has worked in the HOME or writes where all can.
+        """
+        # A seed made from an agent's files would reach every later tree, and its checks.
+        holes = state.plan.runtime.holes
+        is_open = holes.has_docker or any(path.endswith(":rw") for path in holes.paths)
+        is_first = effect.attempt == 1 and not effect.bases
+        if state.plan.workspace.setup is None or is_open or not is_first:
+            return False
+        if commit != await self._base_of(state):
+            return False
+        if commit not in self._users:
+            listing = await self._repo.read(
+                *("for-each-ref", "--contains", commit, "--format=%(refname)"),
+                *("refs/heads", "refs/tags", "refs/remotes"),
+            )
+            # A worker's branch proves nothing: only a ref of the user's makes a commit theirs.
+            ours = f"refs/heads/{state.plan.runtime.branch_prefix}/".encode()
+            self._users[commit] = any(not ref.startswith(ours) for ref in listing.splitlines())
+        return self._users[commit]
+
+    async def _start(self, state: RunState, effect: e.PrepareWorkspace) -> _Start | BaseClash:
+        base = await self._base_of(state)
+        if effect.start is not None:
+            await self._desk.moments(state.run).take(effect.start)
+            return _Start(commit=effect.start.commit, base=effect.start.base)
+        w = state.workers[effect.worker]
+        below = await beneath(self._repo, state, w)
+        heads = list(below.heads.values())
+        if effect.resolved_base is not None:
+            parents = heads or [base]
+            commit = await write_commit(self._repo, effect.resolved_base, parents, below.wording)
+            return _Start(commit=commit, base=commit)
+        record = replace(below.record, root=base)
+        found = await stack_base(self._repo, self._merger, record, heads, wording=below.wording)
+        if isinstance(found, StackConflict):
+            return BaseClash(paths=conflict_paths(found.merged))
+        last = w.change
+        if effect.mode is not RetryMode.FRESH and last is not None and last.head is not None:
+            return _Start(commit=last.head, base=last.base or found.commit)
+        start = state.plan.runtime.start
+        return _Start(commit=start if start and not heads else found.commit, base=found.commit)
+
+    async def _base_of(self, state: RunState) -> str:
+        """Return the run's base, pinned so that no cleanup of the user's removes it."""
+        async with self._pinning:
+            if state.run not in self._bases:
+                base = state.plan.runtime.base or "HEAD"
+                ref = f"refs/plait/{state.run}/@base"
+                await set_refs(self._repo, [(ref, base)], say="plait: base of a run")
+                self._bases[state.run] = base
+            return self._bases[state.run]
+
+    async def diff(self, state: RunState, w: Worker, wanted: DiffWanted) -> ChangeDiff:
+        """Return what an attempt has changed; of one that runs, so far."""
+        return await self._comparisons.diff(state, w, wanted, self._pictures(state, w.id))
+
+    def _pictures(self, state: RunState, worker: WorkerId) -> Path:
+        """Return the folder of the snapshots that were shown while the worker ran."""
+        return self._layout.worker(state.run, worker) / "looked_at"
+
+    def merging(self, state: RunState) -> MergeDesk:
+        """Return the desk where humans decide about merges."""
+        del state
+        return self._desk
+
+    async def snapshot(self, state: RunState, worker: WorkerId, objects: Path) -> Snapshot | None:
+        """Take a running worker's tree as it is now."""
+        spaces = self._site.spaces(terms_of(state.plan))
+        wanted = self._wanted(state, state.workers[worker])
+        return await spaces.look(workplace(state, worker), wanted, objects)
+
+    def _wanted(self, state: RunState, w: Worker) -> Collecting:
+        limits = state.limits_of(w.id)
+        return Collecting(
+            author=self._repo.settings.sign(int(w.begun.at or state.started_at or 0)),
+            message=_left_over(w),
+            most_new=limits.files or MOST_NEW,
+            most_refs=limits.refs or MOST_REFS,
+            artifacts=state.plan.step(w.id.step).artifacts,
+        )
+
+    async def collect(self, state: RunState, effect: e.Collect) -> Kept:
+        """Have everything that the attempt left brought onto its refs, and measure it."""
+        w = state.workers[effect.worker]
+        spaces = self._site.spaces(terms_of(state.plan))
+        brought = await spaces.collect(workplace(state, w.id), self._wanted(state, w))
+        found = brought.change
+        if isinstance(found, CollectRefused):
+            why = f"its work was not accepted: {found.reason}; it still lies in {found.workspace}"
+            return Kept(error=why)
+        if found is None:
+            raise AssertionError  # only folders without git have no commits
+        change = await measured(
+            self._repo,
+            found,
+            w.begun.base or found.base,
+            meant=state.plan.workspace.paths,
+            artifacts=brought.artifacts,
+            history=_history_of(state),
+        )
+        return Kept(change=change)
+
+    async def release(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Remove the worktree of a worker that has settled for good."""
+        is_settled = state.workers[effect.worker].phase in _RELEASED
+        if is_settled:
+            await self._comparisons.forget(self._pictures(state, effect.worker))
+        if state.plan.runtime.cleanup_on_complete and is_settled:
+            await self.release_unsettled(state, effect)
+
+    async def abandon(self, state: RunState, effect: e.EntryEffect) -> None:
+        """Remove a half-made worktree."""
+        at = new_workplace(state, effect.worker, effect.attempt)
+        is_unknown = state.workers[effect.worker].begun.branch is None
+        await self._site.spaces(at.terms).abandon(at, with_branch=is_unknown)
+
+    async def release_unsettled(self, state: RunState, effect: e.ReleaseWorkspace) -> None:
+        """Remove a worktree whose every byte is proved to be kept elsewhere."""
+        w = state.workers[effect.worker]
+        at = workplace(state, w.id)
+        if not await self._site.is_there(at.address):
+            return
+        if await self._site.spaces(at.terms).release(at, self._wanted(state, w)):
+            await self._comparisons.forget(self._pictures(state, effect.worker))
+
+    async def examine(self, state: RunState, effect: e.ReleaseWorkspace) -> tuple[str, ...]:
+        """Return why a worktree has to stay; nothing if it may go."""
+        w = state.workers[effect.worker]
+        at = workplace(state, w.id)
+        if not await self._site.is_there(at.address):
+            return ()
+        return await self._site.spaces(at.terms).examine(at, self._wanted(state, w))
+
+    async def drop_branch(
+        self, state: RunState, w: Worker, *, going: Container[str] | None = None
+    ) -> str | None:
+        """Delete a worker's branch if its work is in the target and pinned, or say why not."""
+        target = state.plan.runtime.target
+        attempt = AttemptId(state.run, w.id, w.attempt.number)
+        names = RefNames(attempt, state.plan.runtime.branch_prefix)
+        targets = [f"refs/heads/{target}"] if target else []
+        has_landed = w.phase is Phase.LANDED and w.review.whole is None
+        landed = w.landing.landed if has_landed else None
+        return await remove_branch(
+            self._repo, self._merger, names, targets=targets, landed=landed, going=going
+        )
+
+
+def _history_of(state: RunState) -> HistoryWanted | None:
+    """Return where the commits of workers become history; None if they are squashed."""
+    runtime = state.plan.runtime
+    if runtime.land_style == LandingStyle.SQUASH:
+        return None
+    return HistoryWanted(
+        target=f"refs/heads/{runtime.target or ''}",
+        prefix=runtime.branch_prefix,
+        is_as_it_is=runtime.land_style == LandingStyle.MERGE,
+    )
+
+
+def _left_over(w: Worker) -> str:
+    return f"Work of {w.id}, attempt {w.attempt.number}, left uncommitted\n"
 
 
 class Workshops:

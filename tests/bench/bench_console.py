@@ -19,7 +19,7 @@ from tests.support.measuring import cpu_seconds, read_for, said
 from tests.support.shells import Shell
 from tui.screens.diff.pane import DiffPane
 from tui.screens.fleet.page import Wish, lay_out
-from tui.screens.worker.logs import LogPane
+from tui.screens.worker.logs import Log
 from tui.words.scene import Scene
 
 pytestmark = pytest.mark.bench
@@ -77,12 +77,12 @@ def test_taking_in_a_log_costs_microseconds_a_line():
     lines = [LogLine(at=NOW, kind=LogKind.OUTPUT, text=f"line {n}") for n in range(200_000)]
     chunks = [LogLines.of(lines[start : start + 500]) for start in range(0, len(lines), 500)]
     gc.freeze()  # as the console does with what it has loaded
-    pane = LogPane()
+    log = Log()
     began = time.process_time()
     longest = 0.0
     for chunk in chunks:
         once = time.process_time()
-        pane.take(chunk)
+        log.take(chunk)
         longest = max(longest, time.process_time() - once)
     gc.unfreeze()
     each = (time.process_time() - began) / len(lines) * 1e6

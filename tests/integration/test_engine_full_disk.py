@@ -17,9 +17,9 @@ from engine.phases import Phase
 from engine.run import performer
 from engine.run.journal import Journal
 from engine.work.checking import Checking
-from engine.work.git_workshop import GitWorkshop
 from engine.work.landing_work import LandingWork
 from engine.work.trouble import storage_trouble
+from engine.work.workshops import GitWorkshop
 from tests.support.engine_runs import wait_view
 from tests.support.merging_runs import MergingPlace, land, reviewed
 

@@ -18,58 +18,67 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-PIPELINE = manifest(
-    {
-        "name": "design",
-        "agent": scripted(
-            {"say": "a plan for {prompt}"},
-            {"write": {"path": "design.md", "text": "the design"}},
-            {"result": "designed"},
-        ),
-        "artifacts": ["design.md"],
-    },
-    {
-        "name": "implement",
-        "dependencies": ["design"],
-        "prompt": "after: {steps.design.output}",
-        "agent": scripted({"read": "design.md"}, {"result": "{prompt} #{index}"}),
-        "concurrency": 3,
-        "policy": "settled",
-    },
-    {
-        "name": "compare",
-        "dependencies": ["design"],
-        "variants": [{"agent": "quick"}, {"agent": "slow", "n": 2}],
-        "policy": "race",
-    },
-    {
-        "name": "port",
-        "dependencies": ["implement"],
-        "prompt": "port {item}",
-        "agent": scripted({"result": "{prompt}"}, workers={"2": [{"fail": "cannot port this"}]}),
-        "strategy": {"matrix": {"items": ["x.py", "y.py", "z.py"]}},
-        "policy": "quorum(2)",
-    },
-    {
-        "name": "flaky",
-        "agent": scripted(attempts={"1": [{"fail": "no idea"}], "2": [{"result": "{feedback}"}]}),
-        "retry": {"attempts": 2, "delay_seconds": 0.01},
-    },
-    {
-        "name": "broken",
-        "agent": scripted({"fail": "never works"}),
-    },
-    {"name": "after-broken", "dependencies": ["broken"], "run": "echo never"},
-    {
-        "name": "verify",
-        "dependencies": ["port", "flaky"],
-        "run": "echo $PLAIT_STEP $PLAIT_WORKER; exit 0",
-    },
-    agents={
-        "quick": scripted({"result": "quick"}),
-        "slow": scripted({"hang": True}),
-    },
-)
+def pipeline(place: Place) -> dict[str, Any]:
+    """Every kind of step; a race is won when those who lose it are at work."""
+    out = place.outside
+    all_began = f"until test $(ls {out} | grep -c ^$PLAIT_RUN) = 2; do sleep 0.01; done"
+    return place.manifest(
+        {
+            "name": "design",
+            "agent": scripted(
+                {"say": "a plan for {prompt}"},
+                {"write": {"path": "design.md", "text": "the design"}},
+                {"result": "designed"},
+            ),
+            "artifacts": ["design.md"],
+        },
+        {
+            "name": "implement",
+            "dependencies": ["design"],
+            "prompt": "after: {steps.design.output}",
+            "agent": scripted({"read": "design.md"}, {"result": "{prompt} #{index}"}),
+            "concurrency": 3,
+            "policy": "settled",
+        },
+        {
+            "name": "compare",
+            "dependencies": ["design"],
+            "variants": [{"agent": "quick"}, {"agent": "slow", "n": 2}],
+            "policy": "race",
+        },
+        {
+            "name": "port",
+            "dependencies": ["implement"],
+            "prompt": "port {item}",
+            "agent": scripted(
+                {"result": "{prompt}"}, workers={"2": [{"fail": "cannot port this"}]}
+            ),
+            "strategy": {"matrix": {"items": ["x.py", "y.py", "z.py"]}},
+            "policy": "quorum(2)",
+        },
+        {
+            "name": "flaky",
+            "agent": scripted(
+                attempts={"1": [{"fail": "no idea"}], "2": [{"result": "{feedback}"}]}
+            ),
+            "retry": {"attempts": 2, "delay_seconds": 0.01},
+        },
+        {
+            "name": "broken",
+            "agent": scripted({"fail": "never works"}),
+        },
+        {"name": "after-broken", "dependencies": ["broken"], "run": "echo never"},
+        {
+            "name": "verify",
+            "dependencies": ["port", "flaky"],
+            "run": "echo $PLAIT_STEP $PLAIT_WORKER; exit 0",
+        },
+        agents={
+            "quick": scripted({"shell": all_began}, {"result": "quick"}),
+            "slow": scripted({"shell": f"mktemp -p {out} $PLAIT_RUN.XXXXXX"}, {"hang": True}),
+        },
+        max_concurrent_workers=8,
+    )
 
 
 def comparable(report: RunReport) -> Any:
@@ -88,7 +97,7 @@ async def test_a_pipeline_of_every_kind_of_step_reports_the_same_twice(place: Pl
     reports = []
     async with place.engine() as engine:
         for _ in range(2):
-            run = await engine.start(PIPELINE)
+            run = await engine.start(pipeline(place))
             reports.append(await run.wait())
             await engine.wait_idle()
     first, second = reports

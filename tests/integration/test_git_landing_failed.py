@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from engine.errors import GitFailed
-from engine.git import LandingDone, LandPrepared, land, prepare_landing
-from engine.git.landing import LandingRefused, RefusalReason
+from engine.git.landing import (
+    LandingDone,
+    LandingRefused,
+    LandPrepared,
+    RefusalReason,
+    land,
+    prepare_landing,
+)
 from tests.support.landing_target import Target
 from tests.support.repositories import snapshot_of
 

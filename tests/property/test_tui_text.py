@@ -13,9 +13,11 @@ from engine.phases import Phase
 from tests.support.consoles import NOW, changed, csvlite
 from tui.ink import Span, fit, row_width, slice_row, spread, width_of
 from tui.kit.ascii import ascii_text
+from tui.kit.lists import cursor_row
 from tui.kit.wording import changed_words
 from tui.screens.fleet.page import lay_out
-from tui.screens.worker.logs import LogPane
+from tui.screens.worker.lines import Look
+from tui.screens.worker.logs import Log
 from tui.words.clean import clean, clean_block, clean_code, clean_tree
 from tui.words.cutting import cut_branch, cut_command, cut_end, cut_path, wrap
 from tui.words.scene import Scene
@@ -146,14 +148,21 @@ def test_any_text_in_any_phase_draws_a_fleet_of_the_right_size(
 def test_a_log_draws_exactly_its_rows_whatever_is_in_it_and_wherever_it_is_looked_at(
     lines: list[tuple[LogKind, str]], moves: list[int], cells: int, height: int
 ):
-    pane = LogPane(started_at=NOW)
-    pane.take(LogLine(at=NOW, kind=kind, text=clean(text)) for kind, text in lines)
+    log = Log(started_at=NOW)
+    log.take(LogLine(at=NOW, kind=kind, text=clean(text)) for kind, text in lines)
     for by in [0, *moves]:
         if by:
-            pane.move(by)
-        rows = pane.draw(cells, height)
-        assert len(rows) == height
-        assert {row_width(row) for row in rows} == {cells}
+            log.move(by)
+            log.toggle_fold()
+        log.lay(Look(cells))
+        whole = [drawn.row for _, drawn in log.rows(log.base, log.base + log.row_count)]
+        assert len(whole) == log.row_count
+        begin, end = log.rows_of(log.cursor) if log.items else (0, 0)
+        seen = [drawn.row for _, drawn in log.rows(begin, begin + height)]
+        assert seen == whole[begin : begin + height]
+        assert end <= log.row_count
+        drawn = {row_width(cursor_row(row, cells + 1, is_focused=False)) for row in whole}
+        assert drawn <= {cells + 1}
 
 
 @given(_FOREIGN, _FOREIGN)

@@ -100,7 +100,7 @@ def _is_loaded(app: PlaitApp) -> bool:
     """What the screen has asked for is there."""
     screen = app.screen
     if isinstance(screen, WorkerScreen):
-        return bool(screen.pane_of_log.lines or not app.session.worker)
+        return bool(screen.reading.log.lines or not app.session.worker)
     return not isinstance(screen, DiffScreen) or screen.pane.diff is not None
 
 

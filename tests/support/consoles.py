@@ -30,6 +30,7 @@ from engine.messages.results import (
     CheckResult,
     Clash,
     EngineView,
+    Entrance,
     Machine,
     Outcome,
     Question,
@@ -329,6 +330,7 @@ _ANSWERED_BY: Mapping[type[q.Ask[Any]], str] = {
     q.ListRuns: "history",
     q.ReadLog: "log",
     q.ReadDiff: "diff",
+    q.EnterSandbox: "enter",
     m.ReadConflicts: "conflicts",
     m.DecideConflict: "resolve",
     m.CheckWorker: "check",
@@ -347,6 +349,7 @@ class FakePort:
     shown: EngineView
     logs: dict[str, tuple[LogLine, ...]] = field(default_factory=dict)
     diffs: dict[str, ChangeDiff] = field(default_factory=dict)
+    entrances: dict[str, Entrance] = field(default_factory=dict)
     compared: list[tuple[str, int]] = field(default_factory=list)
     checks: dict[str, CheckResult] = field(default_factory=dict)
     closed: dict[str, RunView] = field(default_factory=dict)
@@ -413,6 +416,13 @@ class FakePort:
         if worker not in self.diffs:
             raise WorkspaceError("there is no change yet")
         return self.diffs[worker]
+
+    async def enter(self, run: str, worker: str) -> Entrance:
+        del run
+        self._fail_if_gone()
+        if worker not in self.entrances:
+            raise WorkspaceError(f"{worker} has no workspace now")
+        return self.entrances[worker]
 
     async def leave_out(
         self, run: str, worker: str, hunks: Sequence[str], *, seen: Seen | None = None

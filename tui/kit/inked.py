@@ -63,7 +63,7 @@ class Inked(Widget):
             self.refresh(layout=self.styles.is_auto_height)
             return
         changed = [
-            _changed(y, old, new)
+            changed_cells(y, old, new)
             for y, (old, new) in enumerate(zip(before, self.rows, strict=True))
             if old != new
         ]
@@ -102,10 +102,16 @@ class Inked(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Tell which zone was clicked."""
-        for zone in reversed(self.zones):
-            if zone.x <= event.x < zone.x + zone.width and zone.y <= event.y < zone.y + zone.height:
-                self.post_message(self.Clicked(zone.target, event.chain))
-                return
+        if target := zone_at(self.zones, event.x, event.y):
+            self.post_message(self.Clicked(target, event.chain))
+
+
+def zone_at(zones: Sequence[Zone], x: int, y: int) -> str:
+    """Return what lies at a place, the topmost zone first; empty where nothing does."""
+    for zone in reversed(zones):
+        if zone.x <= x < zone.x + zone.width and zone.y <= y < zone.y + zone.height:
+            return zone.target
+    return ""
 
 
 def content_of(row: Row, palette: Palette) -> Content:
@@ -125,7 +131,7 @@ def _style(palette: Palette, ink: Ink) -> Style:
     )
 
 
-def _changed(y: int, old: Row, new: Row) -> Region:
+def changed_cells(y: int, old: Row, new: Row) -> Region:
     """Return the cells of a row that may differ, without what both begin and end with."""
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:

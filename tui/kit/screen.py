@@ -199,7 +199,7 @@ class Board(Screen[None]):
     # Drawing.
 
     def on_mount(self) -> None:
-        """Draw scrollbars of whole cells where there is nothing but ASCII."""
+        """Draw scrollbars of whole cells where there is only ASCII; a pane may have its own."""
         if self.session.is_ascii:
             use_whole_cells(self.query("*"))
 
@@ -315,9 +315,9 @@ class Board(Screen[None]):
         return action != "idea" or not self.refusal(str(parameters[0])) or None
 
     def perform(self, idea: str) -> None:
-        """Do what an idea does here, or say why not. Text that is selected is what is copied."""
-        if idea == "copy" and (chosen := self.get_selected_text()):
-            self.copy(chosen)
+        """Do what an idea does, or say why not. Selected text is copied, or let go, before all."""
+        if idea in {"copy", "leave"} and (chosen := self.get_selected_text()):
+            self.copy(chosen) if idea == "copy" else self.clear_selection()
             return
         reason = self.refusal(idea)
         if reason:

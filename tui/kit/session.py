@@ -108,6 +108,7 @@ class Session:
     past_run: RunView | None = None
     worker: str = ""
     diff_place: str = ""
+    tab: str = "log"
     marks: set[str] = field(default_factory=set)
     unshown: dict[tuple[str, str, int], Unshown] = field(default_factory=dict)
     opened_diffs: set[tuple[str, str, int]] = field(default_factory=set)

@@ -78,7 +78,7 @@ async def test_the_log_of_the_worker_under_the_cursor_is_followed():
         await console.until(
             lambda: (
                 isinstance(console.screen, WorkerScreen)
-                and len(console.screen.pane_of_log.lines) == 203
+                and len(console.screen.reading.log.lines) == 203
             )
         )
         await console.do("up")
@@ -96,7 +96,7 @@ async def test_late_lines_of_another_log_do_not_get_into_this_one():
         console.app.post_message(late)
         await console.pilot.pause()
         assert isinstance(console.screen, WorkerScreen)
-        assert len(console.screen.pane_of_log.lines) == 200
+        assert len(console.screen.reading.log.lines) == 200
 
 
 async def test_a_log_that_is_not_seen_is_not_read():
@@ -117,7 +117,7 @@ async def test_a_long_log_comes_in_pieces_and_whole():
         assert isinstance(screen, WorkerScreen)
         await console.until(
             lambda: (
-                bool(screen.pane_of_log.lines) and "test_2999" in screen.pane_of_log.lines[-1].text
+                bool(screen.reading.log.lines) and "test_2999" in screen.reading.log.lines[-1].text
             ),
             20,
         )

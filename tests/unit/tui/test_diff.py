@@ -100,12 +100,13 @@ def test_context_shrinks_and_grows_as_far_as_the_diff_has_it():
 def test_every_row_is_as_wide_as_asked(cells: int, is_split: bool):  # noqa: FBT001 - a parameter of the test
     pane = _pane()
     pane.set_split(is_split=is_split)
-    rows = pane.draw(cells, 40)
+    pane.measure(cells)
+    rows = list(pane.rows(cells, 0, 40))
     assert {row_width(row) for row in rows} == {cells}
 
 
 def test_added_and_removed_lines_keep_their_signs_and_grounds():
-    rows = _pane().draw(100, 40)
+    rows = list(_pane().rows(100, 0, 40))
     removed = [row for row in rows if any(s.ink.ground is Role.REMOVED_GROUND for s in row)]
     added = [row for row in rows if any(s.ink.ground is Role.ADDED_GROUND for s in row)]
     assert all("\u2212" in text_of([row]) for row in removed)
@@ -135,13 +136,6 @@ def test_moving_passes_over_blank_rows_and_ends_at_the_ends():
     assert pane.cursor == 0
 
 
-def test_the_cursor_is_on_screen_wherever_it_goes():
-    pane = _pane()
-    for by in (1, 5, 17, 3, -9, 200, -200):
-        pane.move(by)
-        assert "▌" in text_of(pane.draw(90, 8))
-
-
 def test_a_link_leads_to_its_line():
     pane = _pane()
     pane.to_place("csvlite/reader.py:85")
@@ -162,4 +156,4 @@ def test_a_range_gives_its_lines_and_a_spot_for_a_comment():
 
 
 def test_a_file_without_hunks_says_what_there_is_to_say():
-    assert "2.1 KB, was 1.8 KB" in text_of(_pane().draw(100, 60))
+    assert "2.1 KB, was 1.8 KB" in text_of(_pane().rows(100, 0, 60))

@@ -1,11 +1,16 @@
 """Compare: the candidates of a step beside each other; one is chosen, or hunks of any are woven."""
 
 from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
 
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from tui.controllers import ON_WORKERS, Deciding
 from tui.ink import BOLD, TEXT, Ink, Page, Role, Row, Span, blank, fit, words
+from tui.kit.inked import Inked
 from tui.kit.screen import Board
 from tui.kit.session import Session, identity_of
 from tui.screens.compare.candidates import Candidates
@@ -13,6 +18,7 @@ from tui.screens.compare.page import compare_rows, compare_subject
 from tui.screens.compare.pair import code_rows
 from tui.screens.compare.weaving import Weaving
 from tui.screens.diff.pane import DiffPane
+from tui.screens.diff.view import DiffView
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here
 
@@ -21,13 +27,13 @@ _TABLE = frozenset({"next", "previous", "diff", "merge_all", "left", "right", "n
 _WEAVES = frozenset({"no", "check", "merge"})
 _DECIDES = frozenset({"yes", "land"})
 _SPLIT_FROM = 140
-_HEAD = 2
 _PAIR = 2
 
 
 class CompareScreen(Board):
     """Figures and hunks of every candidate; `yes` chooses the one under the cursor."""
 
+    CSS_PATH = Path(__file__).with_name("compare.tcss")
     held = (Weaving, Candidates, *ON_WORKERS)
     kind = "compare"
     opens_diff = "go_diff"
@@ -64,6 +70,21 @@ class CompareScreen(Board):
         ]
         return compare_subject(self.pane, waiting, cells) or super().subject(scene, cells)
 
+    def compose_panes(self) -> ComposeResult:
+        yield from super().compose_panes()
+        with Vertical(id="pair"):
+            yield Inked(id="pair-head")
+            yield DiffView(DiffPane())
+
+    def draw_panes(self, scene: Scene) -> None:
+        pair = self.candidates.pair
+        self.set_class(pair is not None, "-pairs")
+        if pair is None:
+            super().draw_panes(scene)
+        else:
+            self.candidates.load_if_moved()
+            self._draw_pair(pair)
+
     def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
         self.candidates.load_if_moved()
         if self.pane.table is None:
@@ -71,8 +92,6 @@ class CompareScreen(Board):
                 "asking for the candidates" if self.candidates.step else "no step has candidates"
             )
             return Page(tuple(nothing_here(self.candidates.reason or there_is, scene)))
-        if self.candidates.pair is not None:
-            return self._draw_pair(self.candidates.pair, cells, height)
         if self._top is not None:
             rows = self._whole_hunk(cells)
             self._top = max(min(self._top, len(rows) - height), 0)
@@ -80,20 +99,30 @@ class CompareScreen(Board):
         rows, zones = compare_rows(self.pane, cells, height)
         return Page(tuple(rows), tuple(zones))
 
-    def _draw_pair(self, pair: DiffPane, cells: int, height: int) -> Page:
-        more = (
-            f", {self.key_of('diff')} goes on to the next one"
-            if len(self.pane.rows) > _PAIR
-            else ""
-        )
-        head = fit(
-            words(Span(f" {self.candidates.pair_said}", BOLD), f"   esc closes{more}"), cells
-        )
-        pair.set_split(is_split=cells >= _SPLIT_FROM)
-        if pair.diff is not None and not pair.diff.files:
-            return Page((head, (), words("  They made the same change.")))
-        drawn = pair.draw(cells - 2, height - _HEAD)
-        return Page((head, (), *((blank(1), *row) for row in drawn)))
+    def _draw_pair(self, pair: DiffPane) -> None:
+        """Draw two candidates' whole changes against each other."""
+        diff = self.key_of("diff")
+        more = f", {diff} goes on to the next one" if len(self.pane.rows) > _PAIR else ""
+        said = Span(f" {self.candidates.pair_said}", BOLD)
+        self.query_one("#pair-head", Inked).show([words(said, f"   esc closes{more}"), ()])
+        pair.set_split(is_split=self.size.width >= _SPLIT_FROM)
+        view = self.query_one(DiffView)
+        view.pane = pair
+        view.instead = (words(" They made the same change."),)
+        view.update()
+
+    def on_scrolled_resized(self) -> None:
+        """Draw for another width of a pane."""
+        self.draw()
+
+    def on_diff_view_moved(self) -> None:
+        """Draw the cursor where the mouse went to."""
+        self.draw()
+
+    def on_diff_view_opened(self) -> None:
+        """Fold or unfold what was clicked twice."""
+        self.query_one(DiffView).pane.toggle_fold()
+        self.draw()
 
     def _whole_hunk(self, cells: int) -> list[Row]:
         """Every candidate's side of the hunk under the cursor, one under the other."""

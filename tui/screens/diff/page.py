@@ -30,7 +30,6 @@ from tui.words.standing import name_of
 from tui.words.unshown import unshown_of
 
 FILES = 36
-FILES_FROM = 100
 SPLIT_FROM = 140
 _SEEN_BAR = 10
 
@@ -147,20 +146,19 @@ def _comment_rows(comments: Sequence[Comment], send_key: str) -> list[Row]:
     return [*rows, (), words(" ", Span(send_key, KEY), " sends them to the worker")]
 
 
-def edge_map(pane: DiffPane, height: int) -> list[Span]:
-    """The right edge: where hunks that are new stand in the whole, and which part is on screen."""
+def edge_map(pane: DiffPane, height: int, seen: tuple[int, int]) -> list[Span]:
+    """Return the right edge: the new hunks in the whole, and which part of it is on screen."""
     marks: list[Role | None] = [None] * height
     count = max(len(pane.places), 1)
     for index in pane.heads:
         is_seen = pane.key_of(pane.places[index]) in pane.seen
         at = index * height // count
         marks[at] = Role.LINE if is_seen and marks[at] is not Role.TEXT else Role.TEXT
-    top, bottom = (row * height // count for row in pane.seen_rows)
-    return [
-        Span(
-            "┃" if top <= y <= bottom else "│", Ink(Role.FOCUS if top <= y <= bottom else Role.LINE)
-        )
-        if mark is None
-        else Span("▌", Ink(mark))
-        for y, mark in enumerate(marks)
-    ]
+    top, bottom = (pane.place_at(row) * height // count for row in seen)
+    return [_edge(mark, is_seen=top <= y <= bottom) for y, mark in enumerate(marks)]
+
+
+def _edge(mark: Role | None, *, is_seen: bool) -> Span:
+    if is_seen:
+        return Span("█" if mark is Role.TEXT else "┃", Ink(Role.FOCUS))
+    return Span("▌", Ink(mark)) if mark else Span("│", Ink(Role.LINE))

@@ -1,10 +1,13 @@
 """A diff being read: where the cursor is, what is folded, what was seen, the range under it."""
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
 
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk
-from tui.ink import Row, fit
+from tui.ink import Row
 from tui.screens.diff.layout import Part, Place, Shape, lay_out
 from tui.screens.diff.rows import DiffPainter, comment_rows
 from tui.words.comments import Comment
@@ -14,7 +17,14 @@ _MOST_SCROLL = 2000
 _MOST_CONTEXT = 1000
 
 
-@dataclass
+class _Tall(NamedTuple):
+    """The places that take more than one row, and how many rows more those before each take."""
+
+    places: Sequence[int]
+    more: Sequence[int]
+
+
+@dataclass(eq=False)
 class DiffPane:
     """The state of a diff on screen; `seen` and `comments` belong to the session."""
 
@@ -28,9 +38,11 @@ class DiffPane:
     anchor: int | None = None
     shows_blanks: bool = False
     query: str = ""
-    _top: int = 0
-    _bottom: int = 0
-    _scroll: int = 0
+    aside: int = 0
+    """So many cells of the code are moved out at the left."""
+    layouts: int = 0
+    """How often it was laid out: then every row may be another one."""
+    _tall: "_Tall" = field(default_factory=lambda: _Tall((), ()))
 
     def __post_init__(self) -> None:
         self.shape = Shape(seen=self.seen, comments=self.comments)
@@ -40,7 +52,7 @@ class DiffPane:
         key = self.key
         self.diff = diff
         if diff is None:
-            self.places, self.heads, self.cursor, self._top, self.anchor = [], [], 0, 0, None
+            self.places, self.heads, self.cursor, self.anchor = [], [], 0, None
             return
         self.lay_out()
         found = (i for i in self.heads if self.key_of(self.places[i]) == key)
@@ -53,6 +65,7 @@ class DiffPane:
         """Lay the diff out anew; the cursor stays where it was, or on its hunk."""
         if self.diff is None:
             return
+        self.layouts += 1
         here = self.places[self.cursor] if self.places else None
         self.places = lay_out(self.diff, self.shape)
         self.heads = [i for i, place in enumerate(self.places) if place.part is Part.HUNK]
@@ -86,7 +99,7 @@ class DiffPane:
 
     def scroll(self, by: int) -> None:
         """Move the code sideways."""
-        self._scroll = max(min(self._scroll + by, _MOST_SCROLL), 0)
+        self.aside = max(min(self.aside + by, _MOST_SCROLL), 0)
 
     # Where.
 
@@ -259,44 +272,63 @@ class DiffPane:
             self.shape.open_hunks.symmetric_difference_update({self.key})
         self.lay_out()
 
-    # Drawing.
+    # Rows.
 
-    @property
-    def seen_rows(self) -> tuple[int, int]:
-        """The first and the last row of the layout that are on screen."""
-        return self._top, self._bottom
+    def measure(self, cells: int) -> int:
+        """Return how many rows there are, so many cells wide; only comments are taller than one."""
+        tall = [i for i, place in enumerate(self.places) if place.part is Part.COMMENT]
+        extra = [len(self._comment_rows(self.places[i], cells)) - 1 for i in tall]
+        self._tall = _Tall(tall, [0, *accumulate(extra)])
+        return len(self.places) + self._tall.more[-1]
 
-    def draw(self, cells: int, height: int) -> list[Row]:
-        """The rows on screen, the cursor among them."""
-        if self.diff is None:
-            return [fit((), cells)] * height
+    def row_of(self, index: int) -> int:
+        """Return the first row of a place."""
+        tall = self._tall
+        return index + (tall.more[bisect_left(tall.places, index)] if tall.places else 0)
+
+    def place_at(self, row: int) -> int:
+        """Return the place that a row is of."""
+        last = len(self.places) - 1
+        found = bisect_right(range(last + 1), row, key=self.row_of) - 1
+        return max(min(found, last), 0)
+
+    def rows(self, cells: int, number: int, count: int) -> Iterator[Row]:
+        """Yield at most so many rows from one on, the cursor's among them."""
+        if self.diff is None or not self.places:
+            return
         painter = DiffPainter(
             diff=self.diff,
             shape=self.shape,
-            scroll=self._scroll,
+            scroll=self.aside,
             shows_blanks=self.shows_blanks,
             query=self.query,
         )
-        self._keep_in_sight(cells, height)
         low, high = sorted((self.cursor if self.anchor is None else self.anchor, self.cursor))
-        rows: list[Row] = []
-        index = self._top
-        while index < len(self.places) and len(rows) < height:
-            rows += painter.rows(self.places[index], cells, is_here=low <= index <= high)
+        index, end = self.place_at(number), number + count
+        while index < len(self.places) and number < end:
+            drawn = painter.rows(self.places[index], cells, is_here=low <= index <= high)
+            skipped = number - self.row_of(index)
+            yield from drawn[skipped : skipped + end - number]
+            number = self.row_of(index) + len(drawn)
             index += 1
-        self._bottom = index - 1
-        return [*rows[:height], *[fit((), cells)] * (height - len(rows))]
 
-    def _keep_in_sight(self, cells: int, height: int) -> None:
-        self._top = max(min(self._top, self.cursor, len(self.places) - 1), 0)
-        needed = sum(
-            self._rows_of(place, cells) for place in self.places[self._top : self.cursor + 1]
-        )
-        while needed > height and self._top < self.cursor:
-            needed -= self._rows_of(self.places[self._top], cells)
-            self._top += 1
+    def come_between(self, top: int, bottom: int) -> None:
+        """Put the cursor on the nearest row between these two that it can be on."""
+        first, last = self.place_at(top), self.place_at(bottom)
+        wanted = max(min(self.cursor, last), first)
+        near = sorted(range(first, last + 1), key=lambda index: abs(index - wanted))
+        can_be = (i for i in near if self.places[i].part not in _SKIPPED)
+        self.cursor = next(can_be, self.cursor)
 
-    def _rows_of(self, place: Place, cells: int) -> int:
-        if place.part is not Part.COMMENT:
-            return 1
-        return len(comment_rows(self.comments[place.other], cells, is_stale=place.hunk < 0))
+    def line_at(self, row: int, *, is_old: bool) -> DiffLine | None:
+        """Return the line of a row, its old or its new side; none where it shows no line."""
+        place = self.places[self.place_at(row)] if self.places else None
+        if place is not None and place.part is Part.PAIR and is_old:
+            found = self._file_hunk(place)
+            return found[1].lines[place.line] if found and place.line >= 0 else None
+        if place is not None and place.part is Part.PAIR and place.other < 0:
+            return None
+        return self._line(place) if place else None
+
+    def _comment_rows(self, place: Place, cells: int) -> Sequence[Row]:
+        return comment_rows(self.comments[place.other], cells, is_stale=place.hunk < 0)

@@ -41,6 +41,16 @@ _SIGNS = {
 }
 
 
+def code_columns(part: Part | None, cells: int, *, is_old: bool) -> tuple[int, int]:
+    """Return the first column of the code of a row, and the one behind its last."""
+    if part is Part.LINE:
+        return 2 * _NUMBER + 4, cells
+    if part is not Part.PAIR:
+        return 1, cells
+    width = (cells - 3) // 2
+    return (_NUMBER + 4, width) if is_old else (width + 3 + _NUMBER + 4, cells)
+
+
 @dataclass(kw_only=True)
 class DiffPainter:
     """Inks rows of one diff. `scroll` is how far code is moved to the left."""

@@ -1,19 +1,25 @@
 """Diff: one worker's change, hunk by hunk, live while it runs, against this and that."""
 
 from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
 
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS
-from tui.ink import LINE, TEXT, Page, Row, Span, Zone, blank, fit, words
+from tui.ink import TEXT, Page, Row, Span, Zone, words
+from tui.kit.panes import Panes
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session, identity_of
 from tui.screens.diff.drops import Dropping
 from tui.screens.diff.moves import Moving
-from tui.screens.diff.page import FILES, FILES_FROM, SPLIT_FROM, diff_subject, edge_map, file_pane
+from tui.screens.diff.page import FILES, SPLIT_FROM, diff_subject, file_pane
 from tui.screens.diff.reading import Reading
 from tui.screens.diff.says import Commenting
+from tui.screens.diff.view import DiffView
 from tui.words.figures import some
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here, sentence_of
@@ -24,6 +30,7 @@ _MODES = ("auto", "unified", "split")
 class DiffScreen(Board):
     """A change against what it is compared with."""
 
+    CSS_PATH = Path(__file__).with_name("diff.tcss")
     held = (Moving, Commenting, Dropping, Reading, *ON_WORKERS)
     kind = "diff"
 
@@ -33,7 +40,6 @@ class DiffScreen(Board):
         self.pane = self.reading.pane
         self._mode = "auto"
         self._is_zoomed = False
-        self._files_at: list[int] = []
 
     def on_screen_resume(self) -> None:
         self.reading.arrive()
@@ -56,47 +62,51 @@ class DiffScreen(Board):
             return super().subject(scene, cells)
         return diff_subject(worker, step, self.pane.diff, seen=self.session.seen, cells=cells)
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+    def compose_panes(self) -> ComposeResult:
+        with Panes(id="diff"):
+            yield Rows(id="files")
+            yield DiffView(self.pane)
+
+    def draw_panes(self, scene: Scene) -> None:
         self.reading.load_if_moved()
-        worker, diff = self.session.worker_view, self.pane.diff
-        if worker is None or diff is None:
-            said = self.reading.reason or (
-                "asking for the diff" if worker else "there is no worker yet"
-            )
-            return Page(tuple(nothing_here(said, scene)))
-        self.pane.set_left_out(worker.left_out)
-        if not diff.files:
-            return Page(((), words(f"  Nothing differs from {diff.against}.")))
-        is_split = self._mode == "split" or (self._mode == "auto" and cells >= SPLIT_FROM)
-        self.pane.set_split(is_split=is_split)
-        has_files = cells >= FILES_FROM and not self._is_zoomed
-        width = cells - (FILES + 5 if has_files else 2) - 2
-        rows = self.pane.draw(width, height)
-        edge = edge_map(self.pane, height)
-        body = [
-            (*fit(row, width), blank(1), mark, blank(1))
-            for row, mark in zip(rows, edge, strict=True)
-        ]
-        zones = [Zone(cells - width - 2, 0, width, height, "pane")]
-        if not has_files:
-            return Page(tuple((blank(1), *row) for row in body), tuple(zones))
-        listed, self._files_at = file_pane(
-            diff, self.pane.shape, worker, here=self.pane.file, send_key=self.key_of("send")
-        )
-        at = self._files_at[self.pane.file] if self._files_at else 0
-        top = max(at + 3 - height, 0)
-        left = listed[top : top + height]
-        zones += [
-            Zone(0, y - top, FILES, 1, f"file:{n}")
-            for n, y in enumerate(self._files_at)
-            if y >= top
-        ]
-        bar = (blank(1), Span("│", LINE), blank(1))
-        drawn = [
-            (blank(1), *fit(left[y] if y < len(left) else (), FILES), *bar, *row)
-            for y, row in enumerate(body)
-        ]
-        return Page(tuple(drawn), tuple(zones))
+        worker, diff, view = self.session.worker_view, self.pane.diff, self.query_one(DiffView)
+        self.set_class(not self.pane.places, "-bare")
+        self.set_class(self._is_zoomed, "-zoomed")
+        if worker and diff:
+            is_wide = self._mode == "auto" and self.size.width >= SPLIT_FROM
+            self.pane.set_left_out(worker.left_out)
+            self.pane.set_split(is_split=self._mode == "split" or is_wide)
+        view.instead = self._instead(scene)
+        view.update()
+        files = self.query_one("#files", Rows)
+        if worker and diff and diff.files and files.cells:
+            send = self.key_of("send")
+            here = self.pane.file
+            rows, places = file_pane(diff, self.pane.shape, worker, here=here, send_key=send)
+            zones = (Zone(0, y, FILES, 1, f"file:{n}") for n, y in enumerate(places))
+            files.show(Page(tuple(rows), tuple(zones)))
+            files.reveal(places[here])
+
+    def _instead(self, scene: Scene) -> Sequence[Row]:
+        """Return what is said where there are no rows of a diff."""
+        diff = self.pane.diff
+        if self.session.worker_view and diff:
+            return ((), words(f"  Nothing differs from {diff.against}."))
+        asking = "asking for the diff" if self.session.worker_view else "there is no worker yet"
+        return nothing_here(self.reading.reason or asking, scene)
+
+    def on_scrolled_resized(self) -> None:
+        """Draw for another width of a pane."""
+        self.draw()
+
+    def on_diff_view_moved(self) -> None:
+        """Draw what is about the place that the mouse went to."""
+        self.draw()
+
+    def on_diff_view_opened(self) -> None:
+        """Fold or unfold what was clicked twice."""
+        self.perform("open")
+        self.draw()
 
     def sentence(self, scene: Scene) -> Row:
         if self.pane.anchor is not None:
@@ -143,11 +153,10 @@ class DiffScreen(Board):
         return "" if self.pane.diff else "there is no diff"
 
     def pointed(self, target: str, times: int) -> None:
+        del times
         kind, _, rest = target.partition(":")
         if kind == "file":
             self.pane.to_file(int(rest))
-        elif kind == "pane" and times > 1:
-            self.perform("open")
 
     def label_of(self, idea: str) -> str:
         if idea in {"no", "no_wide"}:

@@ -2,6 +2,7 @@
 
 from tui.controllers import Going
 from tui.kit.screen import Board, Controller
+from tui.kit.scrolled import Rows
 from tui.screens.review.conflicts import Conflicts
 from tui.screens.review.model import ReviewPane
 
@@ -19,8 +20,7 @@ class Moving(Controller):
         self.scroll = 0
         self.is_side_to_side = False
         self.is_zoomed = False
-        self.top: int | None = None
-        self.merged_top = 0
+        self.is_whole = False
 
     @property
     def pane(self) -> ReviewPane:
@@ -36,29 +36,28 @@ class Moving(Controller):
         self._by(-1)
 
     def _by(self, by: int) -> None:
-        if self.pane.merged is not None:
-            self.merged_top = max(self.merged_top + by, 0)
-        elif self.top is None:
-            self.pane.move(by)
+        if self.is_page:
+            page = self.screen.query_one("#conflict", Rows)
+            page.scroll_to(y=page.top + by, animate=False, force=True)
         else:
-            self.top = max(self.top + by, 0)
+            self.pane.move(by)
 
     def do_page_down(self) -> None:
-        self._by(self.screen.size.height - 8 if self._is_page else 5)
+        self._by(self.screen.size.height - 8 if self.is_page else 5)
 
     def do_page_up(self) -> None:
-        self._by(8 - self.screen.size.height if self._is_page else -5)
+        self._by(8 - self.screen.size.height if self.is_page else -5)
 
     def do_half_down(self) -> None:
-        self._by(self.screen.size.height // 3 if self._is_page else 3)
+        self._by(self.screen.size.height // 3 if self.is_page else 3)
 
     def do_half_up(self) -> None:
-        self._by(-(self.screen.size.height // 3) if self._is_page else -3)
+        self._by(-(self.screen.size.height // 3) if self.is_page else -3)
 
     @property
-    def _is_page(self) -> bool:
-        """A page is read, of which the eye sees a part."""
-        return self.top is not None or self.pane.merged is not None
+    def is_page(self) -> bool:
+        """Say if a page is read, of which the eye sees a part."""
+        return self.is_whole or self.pane.merged is not None
 
     def do_left(self) -> None:
         self.pane.to_matter(-1)
@@ -105,10 +104,10 @@ class Moving(Controller):
         self.scroll += 8
 
     def do_more(self) -> None:
-        self.context = min(self.context + (3 if self._is_page else 1), _MOST_CONTEXT)
+        self.context = min(self.context + (3 if self.is_page else 1), _MOST_CONTEXT)
 
     def do_less(self) -> None:
-        self.context = max(self.context - (3 if self._is_page else 1), 0)
+        self.context = max(self.context - (3 if self.is_page else 1), 0)
 
     def do_zoom(self) -> None:
         self.is_zoomed = not self.is_zoomed
@@ -124,18 +123,18 @@ class Moving(Controller):
         self.is_side_to_side = not self.is_side_to_side
 
     def do_open(self) -> None:
-        self.top = 0 if self.top is None else None
+        self.is_whole = not self.is_whole
 
     def do_leave(self) -> None:
-        if self.top is not None:
-            self.top = None
+        if self.is_whole:
+            self.is_whole = False
         elif self.pane.picking:
             self.pane.leave_lines()
         else:
             self.screen.does(Going).do_leave()
 
     def do_back(self) -> None:
-        self.top = None
+        self.is_whole = False
         self.screen.does(Going).do_back()
 
     def do_copy(self) -> None:

@@ -14,7 +14,7 @@ _MOST_NAMED = 6
 
 
 class _Purpose(NamedTuple):
-    """What becomes of the result: as a verb's object, and as what was done."""
+    """Say what becomes of the result: as a verb's object, and as what was done."""
 
     writes: str
     written: str
@@ -28,12 +28,12 @@ _PURPOSES = {
 
 
 def writes(view: ConflictView) -> str:
-    """What landing does, as a verb and its object."""
+    """Return what landing does, as a verb and its object."""
     return _PURPOSES.get(view.doing, _FILES).writes
 
 
 def ended(view: ConflictView) -> list[str]:
-    """What a shell is told when the screen is left: what was written, and what is left to do."""
+    """Return what a shell is told at the end: what was written, and what is left to do."""
     if not view.is_finished:
         waiting = [file.path for file in view.files if not file.is_resolved]
         left = f"still open: {_named(waiting)}" if waiting else "everything is decided"

@@ -1,10 +1,15 @@
 """Review: the conflicts of a worker, decided one after another; every decision is kept at once."""
 
 from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
 
 from tui.controllers import ON_WORKERS
-from tui.ink import LINE, Page, Row, Span, Zone, blank, fit
+from tui.ink import Page, Row, Zone
+from tui.kit.panes import Panes
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.screens.review.blocked import Blocked
 from tui.screens.review.blocked_page import blocked_page, blocked_sentence, blocked_subject
@@ -24,13 +29,12 @@ from tui.screens.review.page import (
     whole_page,
 )
 from tui.screens.review.pieces import merged_page
-from tui.screens.review.rows import edge_map
 from tui.screens.review.taking import Taking
 from tui.screens.review.texts import OwnTexts
+from tui.screens.review.view import ConflictView
 from tui.words.scene import Scene
 from tui.words.sentences import nothing_here
 
-_LEFT_FROM = 100
 _ORDER = (
     *("mark", "take_target", "take_incoming", "take_both", "no", "merge", "next", "edit"),
     *("select", "undo", "merge_all", "open", "land", "check", "take_base", "steer"),
@@ -40,6 +44,7 @@ _ORDER = (
 class ReviewScreen(Board):
     """A worker's conflicts, as a card or in three columns."""
 
+    CSS_PATH = Path(__file__).with_name("review.tcss")
     held = (Moving, Blocked, Taking, OwnTexts, Finishing, Conflicts, *ON_WORKERS)
     kind = "review"
 
@@ -62,70 +67,59 @@ class ReviewScreen(Board):
             return blocked_subject(worker, run.target or "", cells)
         return review_subject(self.pane, cells) or super().subject(scene, cells)
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
+    def compose_panes(self) -> ComposeResult:
+        with Panes(id="review"):
+            yield Rows(id="left")
+            yield ConflictView(self.pane)
+
+    def draw_panes(self, scene: Scene) -> None:
         self.conflicts.load_if_moved()
-        run, step = scene.run, self.session.step_view
+        run, matter, view = scene.run, self.pane.matter, self.query_one(ConflictView)
+        self.set_class(self.pane.shown is None, "-bare")
+        self.set_class(self.moving.is_zoomed, "-zoomed")
+        if not view.cells:
+            return
         if self.pane.shown is None or run is None:
-            worker = self.session.worker_view
-            if worker and self.blocked.is_blocked:
-                return Page(tuple(blocked_page(worker, keys_of(self.session.keymap), cells)))
-            waits = (
-                no_conflicts(worker, run.target if run else None)
-                if worker
-                else "there is no worker yet"
-            )
-            said = self.conflicts.reason or (
-                "asking for the conflicts" if self.conflicts.is_loading else waits
-            )
-            return Page(tuple(nothing_here(said, scene)))
+            view.show_of("", self._instead(scene, view.cells))
+            return
         self.pane.prompts = {w.worker: w.prompt.partition("\n")[0] for w in run.workers}
-        has_left = cells >= _LEFT_FROM and not self.moving.is_zoomed
-        width = cells - (LEFT + 5 if has_left else 2) - 2
-        rows = self._rows(scene, width, height)
-        edge = edge_map(self.pane, height)
-        body = [
-            (*fit(rows[y] if y < len(rows) else (), width), blank(1), edge[y], blank(1))
-            for y in range(height)
-        ]
-        if not has_left:
-            return Page(tuple((blank(1), *row) for row in body))
-        listed, places = left_pane(
-            self.pane, Beside(run, step_command(step), self.conflicts.queue, scene.now)
-        )
-        at = places[self.pane.matter.file] if self.pane.matter and places else 0
-        top = max(at + 3 - height, 0)
-        bar = (blank(1), Span("│", LINE), blank(1))
-        drawn = [
-            (blank(1), *fit(listed[top + y] if top + y < len(listed) else (), LEFT), *bar, *row)
-            for y, row in enumerate(body)
-        ]
-        zones = [Zone(0, y - top, LEFT, 1, f"file:{n}") for n, y in enumerate(places) if y >= top]
-        return Page(tuple(drawn), tuple(zones))
+        of = (matter, self.moving.is_whole, self.pane.shown.worker)
+        view.show_of(of, self._rows(scene, view.cells - 1, view.high))
+        left = self.query_one("#left", Rows)
+        if left.cells:
+            check = step_command(self.session.step_view)
+            rows, places = left_pane(self.pane, Beside(run, check, self.conflicts.queue, scene.now))
+            zones = (Zone(0, y, LEFT, 1, f"file:{n}") for n, y in enumerate(places))
+            left.show(Page(tuple(rows), tuple(zones)))
+            left.reveal(places[matter.file] if matter and places else 0)
+
+    def _instead(self, scene: Scene, cells: int) -> Sequence[Row]:
+        """Return what is said where no conflict is to be decided."""
+        worker = self.session.worker_view
+        if worker and self.blocked.is_blocked:
+            return blocked_page(worker, keys_of(self.session.keymap), cells)
+        target = scene.run.target if scene.run else None
+        waits = no_conflicts(worker, target) if worker else "there is no worker yet"
+        asking = "asking for the conflicts" if self.conflicts.is_loading else waits
+        return nothing_here(self.conflicts.reason or asking, scene)
 
     def _rows(self, scene: Scene, width: int, height: int) -> list[Row]:
-        if self.pane.merged is not None:
+        moving = self.moving
+        if moving.is_page and scene.run is not None:
             self.conflicts.want_file()
-            rows = merged_page(self.pane, width, context=self.moving.context)
-            self.moving.merged_top = max(min(self.moving.merged_top, len(rows) - height), 0)
-            return rows[self.moving.merged_top : self.moving.merged_top + height]
-        if self.moving.top is not None and scene.run is not None:
-            self.conflicts.want_file()
-            rows = whole_page(
-                self.pane, scene.run, width, now=scene.now, context=self.moving.context
-            )
-            self.moving.top = max(min(self.moving.top, len(rows) - height), 0)
-            return rows[self.moving.top : self.moving.top + height]
-        look = Look(
-            keys_of(self.session.keymap),
-            self.moving.context,
-            self.moving.scroll,
-            self.moving.is_side_to_side,
-        )
-        is_wide = self.moving.mode == "columns" or (
-            self.moving.mode == "auto" and self.app.size.width >= COLUMNS_FROM
-        )
+            if self.pane.merged is not None:
+                return merged_page(self.pane, width, context=moving.context)
+            return whole_page(self.pane, scene.run, width, now=scene.now, context=moving.context)
+        keys = keys_of(self.session.keymap)
+        look = Look(keys, moving.context, moving.scroll, moving.is_side_to_side)
+        is_roomy = moving.mode == "auto" and self.size.width >= COLUMNS_FROM
+        is_wide = moving.mode == "columns" or is_roomy
         draw = columns if is_wide and fits(self.pane, width, height) else card
         return draw(self.pane, look, width, height)
+
+    def on_scrolled_resized(self) -> None:
+        """Draw for another width of a pane."""
+        self.draw()
 
     def sentence(self, scene: Scene) -> Row:
         worker = self.session.worker_view

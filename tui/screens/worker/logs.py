@@ -1,24 +1,26 @@
 """A worker's log as state: a ring of lines, what of them is shown, where the eye is.
 
-The log follows its end until somebody moves; then it holds, and counts what comes in below. Only
-the rows on screen are ever wrapped and inked, so a log of any length costs the same.
+The log follows its end until somebody moves; then it holds, and counts what comes in below. It
+knows at which row each item begins, so that only the rows on screen are ever inked.
 """
 
-import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from engine.messages.logs import LogKind, LogLine, LogLines
-from tui.ink import MUTED, TEXT, Ink, Role, Row, Span, fit, grounded, row_width, words
-from tui.kit.lists import cursor_row
-from tui.words.cutting import cut_end, wrap
-from tui.words.figures import lasting
+from tui.screens.worker.lines import (
+    BAD_RESULT,
+    PATH,
+    Item,
+    LogRow,
+    Look,
+    height_of,
+    rows_of,
+)
 
 CAPACITY = 20_000
-_FOLD_FROM = 3
 _RESULT = 28
-_LABEL, _TIME = 8, 8
-_PATH = re.compile(r"(?:[\w.@+-]+/)*[\w@+-]+\.\w+(?::\d+)?(?=$|[\s:,;)'\"])")
 DETAILS = (
     frozenset({LogKind.SAYS, LogKind.YOU, LogKind.ERROR}),
     frozenset(
@@ -29,23 +31,16 @@ DETAILS = (
 """What each level of detail shows: says; says and tools; everything."""
 _NAMES = ("says", "says tools", "says tools output")
 _NEEDS_LOOK = frozenset({LogKind.ERROR})
-_BAD_RESULT = re.compile(r"exit [1-9]|fail|error", re.IGNORECASE)
 
 
 @dataclass
-class Item:
-    """One thing on the log: a line, perhaps with its tool's result, or a fold of output lines."""
+class Log:
+    """Hold one log: its lines, its items, and how it is looked at.
 
-    line: LogLine
-    number: int
-    result: str = ""
-    folded: list[LogLine] = field(default_factory=list)
-    is_open: bool = False
-
-
-@dataclass
-class LogPane:
-    """What is known of one log, and how it is looked at."""
+    Rows are counted for ever: they keep their numbers while the oldest go. `base` is the first row
+    that is still there, `ends` has for each item the row behind its last one. Whatever gives rows
+    other numbers than before counts `layouts` up.
+    """
 
     started_at: float = 0.0
     detail: int = 2
@@ -55,25 +50,30 @@ class LogPane:
     query: str = ""
     cursor: int = 0
     below: int = 0
+    dropped: int = 0
     lines: list[LogLine] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
-    _top: int = 0
-    _dropped: int = 0
+    ends: list[int] = field(default_factory=list)
+    base: int = 0
+    layouts: int = 0
+    look: Look = field(default_factory=Look)
+    _counted: tuple[object, int] = (None, 0)
 
     def clear(self, started_at: float, *, earlier: int = 0) -> None:
         """Begin another log, of which so many lines were written before those that come."""
         self.started_at = started_at
         self.lines.clear()
         self.items.clear()
-        self.cursor = self._top = self.below = 0
-        self._dropped = earlier
+        self._measure()
+        self.cursor = self.below = 0
+        self.dropped = earlier
         self.is_following = True
 
     def take(self, lines: Iterable[LogLine]) -> None:
-        """More lines at the end; the oldest go when the ring is full."""
+        """Add lines at the end; the oldest go when the ring is full."""
         before = len(self.items)
         for piece in (lines if isinstance(lines, LogLines) else LogLines.of(lines)).pieces:
-            number, made = self._dropped + len(self.lines), list(piece)
+            number, made = self.dropped + len(self.lines), list(piece)
             self.lines += made
             if piece.kind is LogKind.OUTPUT:
                 self._add_output(made, number)
@@ -89,34 +89,39 @@ class LogPane:
 
     def _drop(self, count: int) -> None:
         del self.lines[:count]
-        self._dropped += count
-        gone = sum(item.number < self._dropped for item in self.items)
+        self.dropped += count
+        gone = sum(item.number < self.dropped for item in self.items)
         if left := self._left_of(gone):
             gone -= 1
             self.items[gone] = left
         del self.items[:gone]
-        self.cursor, self._top = max(self.cursor - gone, 0), max(self._top - gone, 0)
+        del self.ends[:gone]
+        self.base = self.ends[0] - height_of(self.items[0], self.look) if self.items else 0
+        self.cursor = max(self.cursor - gone, 0)
 
     def _left_of(self, gone: int) -> Item | None:
-        """What is left of the last item that has lost its beginning: output is one item."""
-        if not gone or self.items[gone - 1].line.kind is not LogKind.OUTPUT:
+        """Return the rest of the last item that has lost its beginning: output is one item."""
+        if not gone or not self.items[gone - 1].folded:
             return None
-        end = self.items[gone].number - self._dropped if gone < len(self.items) else None
-        kept = [line for line in self.lines[:end] if line.kind is LogKind.OUTPUT]
-        if not kept:
-            return None
-        is_open = self.items[gone - 1].is_open
-        return Item(kept[0], self._dropped, folded=kept[1:], is_open=is_open)
+        end = self.items[gone].number - self.dropped if gone < len(self.items) else None
+        kept = self.lines[:end]
+        return Item(kept[0], self.dropped, folded=kept[1:]) if kept else None
 
     def _add_output(self, lines: list[LogLine], number: int) -> None:
         """Put lines of output on the log, all at once."""
         if LogKind.OUTPUT not in DETAILS[self.detail]:
             return
         last = self.items[-1] if self.items else None
-        if last and last.line.kind is LogKind.OUTPUT:
-            last.folded += lines
+        if last is None or last.line.kind is not LogKind.OUTPUT:
+            self._put(Item(lines[0], number, folded=lines[1:]))
+        elif last.is_open or last.lead:
+            for place, line in enumerate(lines, number):
+                self._put(Item(line, place, lead=last.lead or last))
         else:
-            self.items.append(Item(lines[0], number, folded=lines[1:]))
+            was_fold = last.is_fold
+            last.folded += lines
+            if not was_fold:
+                self._measure_last()
 
     def _add(self, line: LogLine, number: int) -> None:
         """Put a line that is no output on the log: joined to its tool, or alone."""
@@ -125,22 +130,31 @@ class LogPane:
         last = self.items[-1] if self.items else None
         if last and _joins(line, last):
             last.result = line.text
+            self._measure_last()
         else:
-            self.items.append(Item(line, number))
+            self._put(Item(line, number))
+
+    def _put(self, item: Item) -> None:
+        self.ends.append((self.ends[-1] if self.ends else self.base) + height_of(item, self.look))
+        self.items.append(item)
+
+    def _measure_last(self) -> None:
+        begin = self.ends[-2] if len(self.ends) > 1 else self.base
+        self.ends[-1] = begin + height_of(self.items[-1], self.look)
 
     def show(self, detail: int) -> None:
-        """Another level of detail; the cursor stays near the line it was on."""
+        """Show another level of detail; the cursor stays near the line it was on."""
         here = self.items[self.cursor].number if self.items else 0
         self.detail = max(min(detail, len(DETAILS) - 1), 0)
-        self.items = []
-        for number, line in enumerate(self.lines, self._dropped):
+        self.items.clear()
+        self._measure()
+        for number, line in enumerate(self.lines, self.dropped):
             if line.kind is LogKind.OUTPUT:
                 self._add_output([line], number)
             else:
                 self._add(line, number)
-        near = [index for index, item in enumerate(self.items) if item.number <= here]
-        self.cursor = max(len(self.items) - 1, 0) if self.is_following else (near or [0])[-1]
-        self._top = self.cursor
+        near = bisect_right(self.items, here, key=lambda item: item.number) - 1
+        self.cursor = max(len(self.items) - 1, 0) if self.is_following else max(near, 0)
 
     # Moving.
 
@@ -167,21 +181,20 @@ class LogPane:
     def first(self) -> None:
         """Go to the beginning."""
         self.hold()
-        self.cursor = self._top = 0
+        self.cursor = 0
 
     def to_next(self, by: int) -> bool:
-        """To the next hit of the search, or the next error where nothing is searched."""
-        indices = (
-            range(self.cursor + 1, len(self.items)) if by > 0 else range(self.cursor - 1, -1, -1)
-        )
-        return self._to(index for index in indices if self._matters(self.items[index]))
+        """Go to the next hit of the search, or the next error where nothing is searched."""
+        return self._to(i for i in self._further(by) if self._matters(self.items[i]))
 
     def to_tool(self, by: int) -> bool:
-        """To the next tool call."""
-        indices = (
-            range(self.cursor + 1, len(self.items)) if by > 0 else range(self.cursor - 1, -1, -1)
-        )
-        return self._to(i for i in indices if self.items[i].line.kind is LogKind.TOOL)
+        """Go to the next tool call."""
+        return self._to(i for i in self._further(by) if self.items[i].line.kind is LogKind.TOOL)
+
+    def _further(self, by: int) -> range:
+        if by > 0:
+            return range(self.cursor + 1, len(self.items))
+        return range(self.cursor - 1, -1, -1)
 
     def _to(self, found: Iterator[int]) -> bool:
         index = next(found, None)
@@ -195,86 +208,105 @@ class LogPane:
         if self.query:
             wanted = self.query.casefold()
             return any(wanted in line.text.casefold() for line in (item.line, *item.folded))
-        return item.line.kind in _NEEDS_LOOK or bool(_BAD_RESULT.search(item.result))
+        return item.line.kind in _NEEDS_LOOK or bool(BAD_RESULT.search(item.result))
+
+    def search(self, query: str, since: int) -> bool:
+        """Go to the hit nearest to an item, backwards first; say whether there is one."""
+        self.query = query
+        self.cursor = min(since, max(len(self.items) - 1, 0))
+        if self.items and self._matters(self.items[self.cursor]):
+            self.hold()
+            return True
+        return self.to_next(-1) or self.to_next(1)
 
     @property
     def hits(self) -> int:
-        """How many items the search finds."""
-        return sum(map(self._matters, self.items)) if self.query else 0
+        """Return how many items the search finds; count anew when there are other lines."""
+        if not self.query:
+            return 0
+        state = (self.query, self.detail, self.dropped + len(self.lines), len(self.items))
+        if self._counted[0] != state:
+            self._counted = (state, sum(map(self._matters, self.items)))
+        return self._counted[1]
 
     def toggle_fold(self) -> bool:
-        """Open or close the fold under the cursor; says whether there was one."""
+        """Open or close the fold under the cursor; say whether there was one."""
         item = self.here
-        if item is None or len(item.folded) < _FOLD_FROM:
+        if item and item.is_fold:
+            self._open(item)
+        elif item and (item.is_open or item.lead):
+            self._close(item.lead or item)
+        else:
             return False
         self.hold()
-        item.is_open = not item.is_open
+        self._measure()
         return True
+
+    def _open(self, item: Item) -> None:
+        """Make the lines of a fold items of their own."""
+        lines, item.folded, item.is_open = item.folded, [], True
+        opened = [Item(line, n, lead=item) for n, line in enumerate(lines, item.number + 1)]
+        self.items[self.cursor + 1 : self.cursor + 1] = opened
+
+    def _close(self, lead: Item) -> None:
+        """Fold what was opened together; some of it may have gone from the ring."""
+        group = [i for i, item in enumerate(self.items) if item is lead or item.lead is lead]
+        first, last = group[0], group[-1]
+        kept = self.items[first]
+        kept.folded = [item.line for item in self.items[first + 1 : last + 1]]
+        kept.lead, kept.is_open = None, False
+        del self.items[first + 1 : last + 1]
+        self.cursor = first
 
     @property
     def here(self) -> Item | None:
-        """What the cursor is on."""
+        """Return the item under the cursor."""
         return self.items[self.cursor] if self.items else None
 
     @property
     def link(self) -> str:
-        """The path in the line under the cursor, if there is one: `src/a.py:88`."""
+        """Return the path in the line under the cursor, if there is one: `src/a.py:88`."""
         item = self.here
-        found = _PATH.search(item.line.text) if item else None
+        found = PATH.search(item.line.text) if item else None
         return found[0] if found else ""
 
-    # Drawing.
+    # Rows.
 
-    def draw(self, cells: int, height: int) -> list[Row]:
-        """The rows that are seen, the hold bar at the bottom where the log holds."""
-        bar = [] if self.is_following else [self._hold_bar(cells)]
-        room = max(height - len(bar), 1)
-        rows = self._from_end(cells, room) if self.is_following else self._around(cells, room)
-        rows += [fit((), cells)] * (room - len(rows))
-        return [*rows[:room], *bar]
+    def lay(self, look: Look) -> None:
+        """Draw all items like this from now on."""
+        before, self.look = self.look, look
+        if look.shape != before.shape:
+            self._measure()
 
-    def _hold_bar(self, cells: int) -> Row:
-        mark = Span(" ‖ HOLD  ", Ink(Role.ACCENT, bold=True))
-        news = f"{self.below} new lines below" if self.below else "nothing new below"
-        if self._dropped and not self._top:
-            news = f"{self._dropped:,} lines before these: `plait logs` has them"
-        return grounded(fit((mark, Span(news, TEXT)), cells), Role.PANEL)
+    def _measure(self) -> None:
+        """Find out where each item begins."""
+        self.base = row = 0
+        self.ends = [row := row + height_of(item, self.look) for item in self.items]
+        self.layouts += 1
 
-    def _from_end(self, cells: int, room: int) -> list[Row]:
-        rows: list[Row] = []
-        for index in range(len(self.items) - 1, -1, -1):
-            drawn = self._rows_of(index, cells)
-            rows = drawn + rows
-            self._top = index
-            if len(rows) >= room:
-                break
-        return rows[-room:]
+    @property
+    def row_count(self) -> int:
+        """Return the number of rows."""
+        return self.ends[-1] - self.base if self.items else 0
 
-    def _around(self, cells: int, room: int) -> list[Row]:
-        self._top = min(self._top, self.cursor)
-        while True:
-            rows: list[Row] = []
-            index = self._top
-            while index < len(self.items) and len(rows) < room:
-                rows += self._rows_of(index, cells)
-                index += 1
-            if index > self.cursor and (len(rows) <= room or index - 1 > self.cursor):
-                return rows[:room]
-            if self._top >= self.cursor:
-                return rows[:room]
-            self._top += max((self.cursor - index) + 1, 1)
+    def rows_of(self, index: int) -> tuple[int, int]:
+        """Return the first row of an item, and the row behind its last one."""
+        return self.ends[index - 1] if index else self.base, self.ends[index]
 
-    def _rows_of(self, index: int, cells: int) -> list[Row]:
-        item = self.items[index]
-        is_here = index == self.cursor and not self.is_following
-        rows = self._line_rows(item.line, item.result, cells - 1, has_head=not self._goes_on(index))
-        if item.folded and (item.is_open or len(item.folded) < _FOLD_FROM):
-            for line in item.folded:
-                rows += self._line_rows(line, "", cells - 1, has_head=False)
-        elif item.folded:
-            lead = " " * (self._indent + 1)
-            rows.append(words(lead, f"► {len(item.folded)} lines folded"))
-        return [cursor_row(row, cells, is_focused=is_here) for row in rows]
+    def item_at(self, row: int) -> int:
+        """Return the item that a row belongs to, the last one for a row behind it."""
+        return min(bisect_right(self.ends, row), max(len(self.items) - 1, 0))
+
+    def rows(self, begin: int, end: int) -> Iterator[tuple[int, LogRow]]:
+        """Return rows by their numbers, each with the item it belongs to."""
+        index = self.item_at(begin)
+        while index < len(self.items) and self.rows_of(index)[0] < end:
+            row, _ = self.rows_of(index)
+            for drawn in rows_of(self.items[index], self.look, has_head=not self._goes_on(index)):
+                if begin <= row < end:
+                    yield index, drawn
+                row += 1
+            index += 1
 
     def _goes_on(self, index: int) -> bool:
         """An error of many lines is one error: it is named once."""
@@ -284,92 +316,12 @@ class LogPane:
         return before.kind is LogKind.ERROR and self.items[index].line.at - before.at < 1
 
     @property
-    def _indent(self) -> int:
-        return _LABEL + (_TIME if self.has_times else 0)
-
-    def _line_rows(
-        self, line: LogLine, result: str, cells: int, *, has_head: bool = True
-    ) -> list[Row]:
-        label, text, ink = _parts(line)
-        room = max(cells - self._indent - (len(result) + 2 if result else 0), 10)
-        pieces = wrap(text, room) if self.is_wrapped else [cut_end(text.split("\n")[0], room)]
-        head: list[Span] = []
-        if self.has_times:
-            time = lasting(line.at - self.started_at) if has_head else ""
-            head.append(Span(time.rjust(_TIME - 2) + "  ", MUTED))
-        head += fit((Span(label if has_head else "", _label_ink(line.kind)),), _LABEL)
-        rows: list[Row] = []
-        for place, piece in enumerate(pieces):
-            lead = tuple(head) if place == 0 else (Span(" " * self._indent),)
-            rows.append((*lead, *self._marked(piece, ink, line.kind)))
-        if result:
-            bad = Ink(Role.FAILED) if _BAD_RESULT.search(result) else MUTED
-            gap = cells - row_width(rows[0]) - len(result) - 1
-            rows[0] = (*rows[0], Span(" " * max(gap, 1)), Span(result, bad))
-        return rows
-
-    def _marked(self, text: str, ink: Ink, kind: LogKind) -> Row:
-        """The text with search hits filled, and a tool's path as a link."""
-        if self.query:
-            return _highlighted(text, self.query, ink)
-        found = _PATH.search(text) if kind in {LogKind.TOOL, LogKind.ERROR} else None
-        if not found:
-            return (Span(text, ink),)
-        link = Ink(Role.ACCENT, underline=True)
-        return (
-            Span(text[: found.start()], ink),
-            Span(found[0], link),
-            Span(text[found.end() :], ink),
-        )
-
-    @property
     def shown_kinds(self) -> str:
-        """What is shown now, in words."""
+        """Return the words for the kinds that are shown."""
         return _NAMES[self.detail]
-
-
-def _highlighted(text: str, query: str, ink: Ink) -> Row:
-    """The text with every hit of the query filled."""
-    row: list[Span] = []
-    hit = Ink(Role.ON_WAITING, Role.WAITING_FILL, bold=True)
-    at = 0
-    for found in re.finditer(re.escape(query), text, re.IGNORECASE):
-        row += [Span(text[at : found.start()], ink), Span(found[0], hit)]
-        at = found.end()
-    row.append(Span(text[at:], ink))
-    return tuple(span for span in row if span.text)
 
 
 def _joins(line: LogLine, last: Item) -> bool:
     """A tool's short result stands at the end of its own row."""
     is_result = line.kind is LogKind.TOOL_END and last.line.kind is LogKind.TOOL
     return is_result and not last.result and len(line.text) <= _RESULT
-
-
-_INKS = {
-    LogKind.SAYS: ("says", TEXT),
-    LogKind.YOU: ("you", Ink(Role.ACCENT)),
-    LogKind.ERROR: ("error", Ink(Role.FAILED)),
-    LogKind.THOUGHT: ("thinks", Ink(Role.MUTED, italic=True)),
-    LogKind.NOTE: ("plait", MUTED),
-}
-"""The label and the ink of a kind; what is not here has no label and is muted."""
-
-
-def _parts(line: LogLine) -> tuple[str, str, Ink]:
-    """The label, the text and its ink; a tool is its own label."""
-    if line.kind is not LogKind.TOOL:
-        label, ink = _INKS.get(line.kind, ("", MUTED))
-        return label, line.text, ink
-    verb, _, rest = line.text.partition(" ")
-    if rest and len(verb) < _LABEL and verb.isalpha():
-        return verb, rest, TEXT
-    return "tool", line.text, TEXT
-
-
-def _label_ink(kind: LogKind) -> Ink:
-    if kind is LogKind.SAYS:
-        return Ink(bold=True)
-    if kind is LogKind.ERROR:
-        return Ink(Role.FAILED, bold=True)
-    return Ink(Role.ACCENT, bold=True) if kind is LogKind.YOU else MUTED

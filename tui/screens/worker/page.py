@@ -1,6 +1,6 @@
 """One worker in full: its head, its tabs, and the side with limits, change, clash and check."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.limits import KINDS, Dimension, Enforcement, Level, LimitKind
@@ -11,9 +11,11 @@ from tui.ink import (
     MUTED,
     TEXT,
     Ink,
+    Page,
     Role,
     Row,
     Span,
+    Zone,
     blank,
     fit,
     row_width,
@@ -32,7 +34,6 @@ from tui.words.standing import candidate_of, clock_of, name_of
 SIDE = 38
 SIDE_FROM = 100
 _BAR = 11
-TABS = ("Log", "Events", "Prompt", "Limits", "Attempts")
 
 
 def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int) -> Row:
@@ -53,15 +54,20 @@ def worker_subject(worker: WorkerView, step: StepView, scene: Scene, cells: int)
     return spread(left, right, cells)
 
 
-def tab_row(current: int, cells: int, endings: Sequence[Row]) -> Row:
+def tab_row(tabs: Mapping[str, str], current: str, cells: int, endings: Sequence[Page]) -> Page:
     """The tabs, the current one underlined; at the right as much as fits of what the pane says."""
-    row: list[Span] = [Span(" ")]
-    for index, title in enumerate(TABS):
-        ink = Ink(bold=True, underline=True) if index == current else MUTED
-        row += [Span(title, ink), Span("   ")]
-    room = cells - row_width(row)
-    ending = next((known for known in endings if row_width(known) <= room), ())
-    return spread(row, ending, cells)
+    row: list[Span] = []
+    zones: list[Zone] = []
+    for tab, title in tabs.items():
+        row.append(Span("  " if row else " "))
+        ink = Ink(bold=True, underline=True) if tab == current else MUTED
+        zones.append(Zone(row_width(row), 0, len(title), 1, f"tab:{tab}"))
+        row.append(Span(title, ink))
+    room = cells - row_width(row) - 2
+    ending = next((known for known in endings if row_width(known.rows[0]) <= room), Page(((),)))
+    at = cells - row_width(ending.rows[0])
+    zones += [zone._replace(x=zone.x + at) for zone in ending.zones]
+    return Page((spread(row, ending.rows[0], cells),), tuple(zones))
 
 
 def side(worker: WorkerView, scene: Scene, cells: int) -> list[Row]:

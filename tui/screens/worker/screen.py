@@ -1,49 +1,54 @@
 """Worker: one worker's log, and beside it everything that is known of it."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from engine.messages.results import WorkerView
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import ContentSwitcher, Input
+
 from tui.bridge import LogGrew, LogName
 from tui.controllers import ON_WORKERS
-from tui.ink import KEY, TEXT, Ink, Page, Role, Row, Span, Zone, fit, words
+from tui.ink import KEY, TEXT, Ink, Page, Role, Row, Span, Zone, row_width, words
+from tui.kit.inked import Inked
+from tui.kit.panes import Panes
+from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
 from tui.kit.session import Session
-from tui.kit.textbox import Writing
-from tui.screens.worker.logs import LogPane
-from tui.screens.worker.page import (
-    SIDE,
-    SIDE_FROM,
-    TABS,
-    attempts_tab,
-    limits_tab,
-    panes,
-    prompt_tab,
-    side,
-    tab_row,
-    worker_subject,
-)
+from tui.screens.worker.log_view import LogView
+from tui.screens.worker.page import side, tab_row, worker_subject
+from tui.screens.worker.reading import Reading, SearchLine
+from tui.screens.worker.tab import Shown
+from tui.screens.worker.tabs import LOG, TABS, TITLES
 from tui.words.figures import some
-from tui.words.happened import events_tab
 from tui.words.scene import Scene
 from tui.words.sentences import sentence_of
-
-_LOG, _EVENTS, _PROMPT, _LIMITS, _ATTEMPTS = range(len(TABS))
 
 
 class WorkerScreen(Board):
     """The log follows its end; any move holds it."""
 
-    held = ON_WORKERS
+    CSS_PATH = Path(__file__).with_name("worker.tcss")
+    held = (Reading, *TABS, *ON_WORKERS)
     kind = "worker"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.pane_of_log = LogPane()
-        self.tab = _LOG
-        self.top = 0
-        self.attempt: int | None = None
-        self.is_zoomed = False
+        self.reading = self.does(Reading)
         self._watched: LogName = ("", "", None)
+
+    def compose_panes(self) -> ComposeResult:
+        """Compose the tabs over the pane of one of them, and the side."""
+        with Horizontal(id="worker", classes="body"):
+            with Panes(id="main"):
+                yield Inked(id="tabs")
+                with ContentSwitcher(initial=self.reading.tab, id="tab"):
+                    with Vertical(id=LOG):
+                        yield LogView(self.reading.log)
+                        yield SearchLine(placeholder="n and N go through the hits", compact=True)
+                    for tab in TABS:
+                        yield RowList(id=tab.name)
+            yield RowList(id="side")
 
     # Which log.
 
@@ -60,26 +65,27 @@ class WorkerScreen(Board):
         here, run = self.session.worker_view, self.session.run
         if here is None or run is None:
             return
-        wanted = (run.run, here.worker, self.attempt or here.attempt or None)
+        wanted = (run.run, here.worker, self.reading.attempt or here.attempt or None)
         if wanted != self._watched:
             self._watched = wanted
-            self.pane_of_log.clear(here.attempt_since or here.phase_since)
+            self.reading.log.clear(here.attempt_since or here.phase_since)
             self.session.bridge.watch(*wanted)
 
     def point_at(self, worker: str) -> None:
         super().point_at(worker)
-        self.attempt = None
-        self.top = 0
+        self.reading.attempt = None
+        for pane in self.query(RowList):
+            pane.start_over()
         self._watch()
 
     def take_log(self, grew: LogGrew) -> None:
-        """More lines; those of a log that is not watched any more are not for this page."""
+        """Take more lines; those of a log that is not watched any more are not for this page."""
         if grew.of != self._watched:
             return
         if grew.is_new:
             began = next((line.at for line in grew.chunk.lines), 0.0)
-            self.pane_of_log.clear(began, earlier=grew.chunk.first)
-        self.pane_of_log.take(grew.chunk.lines)
+            self.reading.log.clear(began, earlier=grew.chunk.first)
+        self.reading.log.take(grew.chunk.lines)
 
     # Drawing.
 
@@ -89,65 +95,57 @@ class WorkerScreen(Board):
             return super().subject(scene, cells)
         return worker_subject(worker, step, scene, cells)
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        worker = self.session.worker_view
-        if worker is None:
-            return Page(
-                ((), words("  There is no worker yet. ", Span("1", KEY), " goes back to Fleet."))
-            )
+    def draw_panes(self, scene: Scene) -> None:
+        worker, tabs = self.session.worker_view, self.query_one("#tabs", Inked)
         self._watch()
-        has_side = cells >= SIDE_FROM and not self.is_zoomed
-        width = cells - SIDE - 4 if has_side else cells
-        left = [
-            tab_row(self.tab, width, self._pane_state()),
-            *self._tab(worker, scene, width, height - 1),
-        ]
-        zones = [Zone(1, 0, width // 2, 1, "tabs")]
-        if not has_side:
-            return Page(tuple(fit(row, cells) for row in left), tuple(zones))
-        rows = panes(left, side(worker, scene, SIDE), cells, height, side_cells=SIDE)
-        return Page(tuple(rows), tuple(zones))
-
-    def _pane_state(self) -> tuple[Row, ...]:
-        """What the log says of itself: in full, and shorter where there is less room."""
-        if self.tab != _LOG:
-            return ()
-        pane = self.pane_of_log
-        found = f"/{pane.query}: {pane.hits}   " if pane.query else ""
-        mark = "FOLLOW" if pane.is_following else "HOLD"
-        hits = Span(found, Ink(Role.WAITING))
-        state = Span(f"{mark} ", Ink(Role.ACCENT, bold=True))
-        shown = words(hits, "show ", Span(f"{pane.shown_kinds}  ", TEXT), state)
-        return shown, (hits, state), (state,)
-
-    def _tab(self, worker: WorkerView, scene: Scene, cells: int, height: int) -> list[Row]:
-        if self.tab == _LOG:
-            return self._log_rows(cells, height)
-        if self.tab == _EVENTS:
-            rows = events_tab(scene.told, worker.worker, scene.now, cells)
-        elif self.tab == _PROMPT:
-            rows = prompt_tab(worker, cells)
-        elif self.tab == _LIMITS:
-            rows = limits_tab(worker, cells)
+        switcher = self.query_one(ContentSwitcher)
+        switcher.current = self.reading.tab
+        tabs.show(tab_row(TITLES, self.reading.tab, tabs.size.width, self._log_state()))
+        if self.reading.tab == LOG or worker is None:
+            self._draw_log()
         else:
-            rows = attempts_tab(worker, scene, self.attempt or worker.attempt, cells)
-        self.top = max(min(self.top, len(rows) - height), 0)
-        return rows[self.top : self.top + height]
+            attempt = self.reading.attempt or worker.attempt
+            pane = self.query_one(f"#{self.reading.tab}", RowList)
+            tab = next(self.does(tab) for tab in TABS if tab.name == self.reading.tab)
+            cells = switcher.size.width - pane.styles.scrollbar_size_vertical
+            rows = tab.draw(Shown(worker, scene, attempt, cells))
+            pane.fill(tab.targets(rows), rows.__getitem__)
+        beside = self.query_one("#side", RowList)
+        if worker and beside.display:
+            known = side(worker, scene, beside.size.width)
+            beside.fill([""] * len(known), known.__getitem__)
 
-    def _log_rows(self, cells: int, height: int) -> list[Row]:
-        pane = self.pane_of_log
-        if not pane.lines:
+    def _draw_log(self) -> None:
+        view = self.query_one(LogView)
+        view.instead = self._instead_of_log()
+        view.update()
+
+    def _instead_of_log(self) -> list[Row]:
+        """Return the words in place of a log without lines."""
+        log = self.reading.log
+        if self.session.worker_view is None:
+            return [(), words("  There is no worker yet. ", Span("1", KEY), " goes back to Fleet.")]
+        if not log.lines:
             return [(), words(" Nothing was written yet.")]
-        if not pane.items:
-            return [
-                (),
-                words(
-                    f" {some(len(pane.lines), 'line')}, none of a kind that is shown. ",
-                    Span(self.key_of("more"), KEY),
-                    " shows more.",
-                ),
-            ]
-        return pane.draw(cells, height)
+        hidden = f" {some(len(log.lines), 'line')}, none of a kind that is shown. "
+        return [(), words(hidden, Span(self.key_of("more"), KEY), " shows more.")]
+
+    def _log_state(self) -> Sequence[Page]:
+        """Return the state of the log in words: in full, and shorter where there is less room."""
+        if self.reading.tab != LOG:
+            return ()
+        log = self.reading.log
+        found = Span(f"/{log.query}: {log.hits}   " if log.query else "", Ink(Role.WAITING))
+        kinds = words("show ", Span(f"{log.shown_kinds}  ", TEXT))
+        mark = "FOLLOW" if log.is_following else "HOLD"
+        state = Span(f"{mark} ", Ink(Role.ACCENT, bold=True))
+
+        def page(*before: Span) -> Page:
+            zone = Zone(row_width(before), 0, len(mark), 1, "do:follow")
+            more = Zone(len(found.text), 0, zone.x - len(found.text), 1, "do:show_kinds")
+            return Page(((*before, state),), (more, zone))
+
+        return page(found, *kinds), page(found), page()
 
     def sentence(self, scene: Scene) -> Row:
         worker, step = self.session.worker_view, self.session.step_view
@@ -159,151 +157,43 @@ class WorkerScreen(Board):
             return ("yes", "yes_wide", "no", "steer", "follow", "search", "diff", "more")
         if here is None:
             return ("go_fleet",)
-        if self.tab != _LOG:
+        if self.selections:
+            return ("copy", "leave", "steer", "diff", "zoom")
+        if self.reading.tab != LOG:
             return ("down", "steer", "diff", "no", "retry", "land", "zoom")
         more = ("steer", "follow", "search", "next", "more", "diff", "no", "retry", "land", "zoom")
         return ("down", *more)
 
-    def shows_whole_question(self, worker: WorkerView) -> bool:
-        del worker
-        return False
-
-    def pointed(self, target: str, times: int) -> None:
-        del times
-        if target == "tabs":
-            self.do_right()
-
-    # Moving.
-
-    def _move(self, by: int) -> None:
-        here = self.session.worker_view
-        if self.tab == _LOG:
-            self.pane_of_log.move(by)
-        elif self.tab == _ATTEMPTS and here and here.attempt:
-            now = self.attempt or here.attempt
-            self.attempt = max(min(now + by, here.attempt), 1)
-        else:
-            self.top = max(self.top + by, 0)
-
-    def do_down(self) -> None:
-        self._move(1)
-
-    def do_up(self) -> None:
-        self._move(-1)
-
-    def do_half_down(self) -> None:
-        self._move(self.size.height // 3)
-
-    def do_half_up(self) -> None:
-        self._move(-(self.size.height // 3))
-
-    def do_page_down(self) -> None:
-        self._move(self.size.height - 8)
-
-    def do_page_up(self) -> None:
-        self._move(-(self.size.height - 8))
-
-    def do_first(self) -> None:
-        self.top = 0
-        self.pane_of_log.first()
-
-    def do_last(self) -> None:
-        self.pane_of_log.follow()
-
-    def _turn(self, by: int) -> None:
-        self.tab = (self.tab + by) % len(TABS)
-        self.top = 0
-
-    def do_left(self) -> None:
-        self._turn(-1)
-
-    def do_right(self) -> None:
-        self._turn(1)
-
-    def do_next_tab(self) -> None:
-        self._turn(1)
-
-    def do_previous_tab(self) -> None:
-        self._turn(-1)
-
-    def do_next(self) -> None:
-        self._find(1)
-
-    def do_previous(self) -> None:
-        self._find(-1)
-
-    def _find(self, by: int) -> None:
-        if not self.pane_of_log.to_next(by):
-            what = f"/{self.pane_of_log.query}" if self.pane_of_log.query else "an error"
-            self.say_refused(
-                self.key_of("next" if by > 0 else "previous"), f"{what} is not further on"
-            )
-
-    def do_unit_down(self) -> None:
-        self.pane_of_log.to_tool(1)
-
-    def do_unit_up(self) -> None:
-        self.pane_of_log.to_tool(-1)
-
-    # Seeing.
-
-    def do_follow(self) -> None:
-        pane = self.pane_of_log
-        if pane.is_following:
-            pane.hold()
-        else:
-            pane.follow()
-
-    def do_more(self) -> None:
-        self.pane_of_log.show(self.pane_of_log.detail + 1)
-
-    def do_less(self) -> None:
-        self.pane_of_log.show(self.pane_of_log.detail - 1)
-
-    def do_show_kinds(self) -> None:
-        self.pane_of_log.show((self.pane_of_log.detail + 1) % 3)
-
-    def do_show_times(self) -> None:
-        self.pane_of_log.has_times = not self.pane_of_log.has_times
-
-    def do_show_long(self) -> None:
-        self.pane_of_log.is_wrapped = not self.pane_of_log.is_wrapped
-
-    def do_zoom(self) -> None:
-        self.is_zoomed = not self.is_zoomed
-
-    def do_search(self) -> None:
-        note = "n and N go through the hits; esc ends the search"
-        self.write(Writing("search", note, self._search, key="search"))
-
-    def _search(self, text: str) -> None:
-        self.tab = _LOG
-        self.pane_of_log.query = text
-        if not self.pane_of_log.to_next(-1) and not self.pane_of_log.to_next(1):
-            self.say_refused("search", f"nothing here has {text!r}")
-
-    def do_leave(self) -> None:
-        if self.pane_of_log.query:
-            self.pane_of_log.query = ""
-        elif not self.pane_of_log.is_following:
-            self.pane_of_log.follow()
-        else:
-            self.hand_on("leave")
-
-    def do_open(self) -> None:
-        if self.tab == _ATTEMPTS:
-            self.tab = _LOG
-            self._watch()
-        elif self.pane_of_log.link:
-            self.session.diff_place = self.pane_of_log.link
-            self.hand_on("diff")
-        elif not self.pane_of_log.toggle_fold():
-            self.say_refused(self.key_of("open"), "there is no link or fold under the cursor")
-
     def place_here(self) -> tuple[str, int]:
-        path, _, line = self.pane_of_log.link.partition(":")
+        path, _, line = self.reading.log.link.partition(":")
         return path, int(line) if line.isdigit() else 0
 
-    def do_copy(self) -> None:
-        item = self.pane_of_log.here
-        self.copy(item.line.text if item else "")
+    # The mouse, and the line that is searched with.
+
+    def pointed(self, target: str, times: int) -> None:
+        kind, _, name = target.partition(":")
+        if kind == "tab":
+            self.reading.show(name)
+        elif kind == "attempt":
+            self.reading.attempt = int(name)
+            if times > 1:
+                self.perform("open")
+
+    def on_log_view_held(self, _: LogView.Held) -> None:
+        self.draw()
+
+    def on_log_view_opened(self, _: LogView.Opened) -> None:
+        self.action_idea("open")
+        self.draw()
+
+    def on_input_changed(self, changed: Input.Changed) -> None:
+        self.reading.seek(changed.value)
+        self.draw()
+
+    def on_input_submitted(self, submitted: Input.Submitted) -> None:
+        self.reading.take_search(submitted.value)
+        self.draw()
+
+    def on_search_line_closed(self, _: SearchLine.Closed) -> None:
+        self.reading.drop_search()
+        self.draw()

@@ -1,0 +1,559 @@
+"""The site that is a child process on a mirror of its own: nothing is shared but a pipe.
+
+Near stay the user's refs, the recording as a byte prefix of the far one, and how an attempt ended.
+A child that dies is begun anew and asked once more: every call may be repeated. The attempts that
+were tethered to it are lost, and say so.
+"""
+
+import hashlib
+import os
+import socket
+import sys
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Container,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.abc import Process, TaskGroup
+
+from engine.agents.contract import LaunchRequest
+from engine.errors import GitFailed, HostLost, WorkspaceError
+from engine.git.collection import CollectedChange, CollectRefused
+from engine.git.names import RefNames
+from engine.git.objects import refs_below
+from engine.git.parcel import bring_home, pack_of, parcel_of, pin, unpack
+from engine.git.radar import Snapshot
+from engine.git.removal import forget
+from engine.git.runner import Repo, Where
+from engine.git.workspace import Strategy, Workspace
+from engine.host.local import LocalHost
+from engine.host.seam import AttemptSpec, Chunk, Frame, Stream
+from engine.ids import AGENT, AttemptId, RunId
+from engine.keeper import recording
+from engine.messages.questions import CleanItem
+from engine.messages.results import Entrance
+from engine.phases import StopCause
+from engine.plan.model import ExecutionMode, IsolationStrategy
+from engine.private import private_folder
+from engine.site.far import Far, Opening
+from engine.site.local import LocalSite
+from engine.site.place import Place
+from engine.site.seam import (
+    Brought,
+    Collecting,
+    CommandEnd,
+    FilledSpace,
+    Filling,
+    SpaceAddress,
+    Terms,
+    Workplace,
+)
+from engine.site.spaces import GitSpaces
+from engine.site.wire import Message, Pipe, answered, ask
+from engine.store.layout import Layout
+
+NAME = "child"
+P = ParamSpec("P")
+T = TypeVar("T")
+_TRIES = 4
+_WORDS = (sys.executable, "-m", "engine.site.far")
+_STREAMS = (Stream.OUT, Stream.ERR, Stream.IN, Stream.NOTE)
+_ENDED_WITH_CHILD = frozenset({StopCause.SHUTDOWN, StopCause.KEEPER_LOST})
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A call that waits for its answer; None where the child died before it came."""
+
+    pipe: Pipe
+    done: anyio.Event = field(default_factory=anyio.Event)
+    said: Message | None = None
+
+
+class Line:
+    """The conversation with a far half, begun anew with another child when one dies.
+
+    Attributes:
+        births: How many children there have been; what was told to one the next does not know.
+    """
+
+    def __init__(self, opening: Opening, tasks: TaskGroup, start: Sequence[str]) -> None:
+        self.opening = opening
+        self._tasks = tasks
+        self._start = start
+        self._pipe: Pipe | None = None
+        self.process: Process | None = None
+        self._beginning = anyio.Lock()
+        self._calls: dict[int, _Waiting] = {}
+        self._last = 0
+        self.births = 0
+        self.is_closed = False
+
+    async def call(
+        self,
+        act: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Call a function of the far half; ask once more where a child died over it.
+
+        Raises:
+            WorkspaceError: No child lives long enough to answer.
+        """
+        message = ask(act, args, named)
+        for _ in range(_TRIES):
+            pipe = await self._ready()
+            said = await self._told(pipe, message)
+            if said is not None:
+                value: T = answered(act, said)
+                return value
+            if self._pipe is pipe:
+                self._pipe = None
+        raise WorkspaceError(f"the site {NAME!r} does not answer", hint=f"Its log is {self._log}.")
+
+    async def _told(self, pipe: Pipe, message: Message) -> Message | None:
+        self._last += 1
+        number, waiting = self._last, _Waiting(pipe)
+        self._calls[number] = waiting
+        try:
+            if not await pipe.send({**message.head, "n": number}, message.blob):
+                return None
+            await waiting.done.wait()
+        except BaseException:
+            with anyio.CancelScope(shield=True):  # what was begun there comes to its end first
+                if await pipe.send({"n": number}):
+                    await waiting.done.wait()
+            raise
+        finally:
+            del self._calls[number]
+        return waiting.said
+
+    async def _ready(self) -> Pipe:
+        async with self._beginning:
+            if self._pipe is None:
+                if self.is_closed:
+                    raise WorkspaceError(f"the site {NAME!r} is closed")
+                self._pipe = await self._begin()
+            return self._pipe
+
+    async def _begin(self) -> Pipe:
+        ours, theirs = socket.socketpair()
+        pipe = Pipe(ours)
+        try:
+            with theirs:
+                self.process = await self._start_child(theirs)
+            self.births += 1
+            self._tasks.start_soon(self._listen, pipe, self.process)
+            said = await self._told(pipe, ask(Far.open, [self.opening], {}))
+            if said is None:
+                hint = f"Its log is {self._log}."
+                raise WorkspaceError(f"the site {NAME!r} did not come up", hint=hint)
+            answered(Far.open, said)
+        except BaseException:
+            pipe.close()  # the child ends by that
+            raise
+        return pipe
+
+    async def _start_child(self, end: socket.socket) -> Process:
+        with await anyio.to_thread.run_sync(partial(self._log.open, "ab")) as said:
+            return await anyio.open_process(
+                list(self._start),
+                stdin=end.fileno(),
+                stdout=said,
+                stderr=said,
+                cwd=self.opening.home,
+                env=self._environment(),
+                start_new_session=True,
+            )
+
+    @property
+    def _log(self) -> Path:
+        return self.opening.home / "far.log"
+
+    def _environment(self) -> dict[str, str]:
+        env = self.opening.environment
+        kept = {name: env[name] for name in ("PATH", "HOME", "TMPDIR") if name in env}
+        return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+    async def _listen(self, pipe: Pipe, process: Process) -> None:
+        try:
+            while (message := await pipe.receive()) is not None:
+                waiting = self._calls.get(message.head["n"])
+                if waiting is not None:
+                    waiting.said = message
+                    waiting.done.set()
+        finally:  # nobody waits for an answer that nobody hears
+            if self._pipe is pipe:
+                self._pipe = None
+            pipe.close()
+            for waiting in [one for one in self._calls.values() if one.pipe is pipe]:
+                waiting.done.set()
+        with anyio.CancelScope(shield=True), anyio.move_on_after(10):
+            await process.wait()
+
+    async def close(self) -> None:
+        """Hang up; the child ends by that."""
+        self.is_closed = True
+        if self._pipe is not None:
+            self._pipe.close()
+        if self.process is not None:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(10):
+                await self.process.wait()
+
+
+def _host(
+    act: Callable[Concatenate[LocalHost, P], Coroutine[Any, Any, T]],
+) -> "Callable[Concatenate[ChildHost, P], Coroutine[Any, Any, T]]":
+    async def tell(self: "ChildHost", /, *args: P.args, **named: P.kwargs) -> T:
+        return await self.line.call(act, *args, **named)
+
+    return tell
+
+
+class ChildHost:
+    """The processes of a child's attempts; what they write is recorded here as it is there."""
+
+    def __init__(self, line: Line, layout: Layout) -> None:
+        self.line = line
+        self._layout = layout
+        self._births: dict[AttemptId, int] = {}
+        self._egress: dict[AttemptId, int] = {}
+
+    send = _host(LocalHost.send)
+    interrupt = _host(LocalHost.interrupt)
+    freeze = _host(LocalHost.freeze)
+    thaw = _host(LocalHost.thaw)
+    hold_clock = _host(LocalHost.hold_clock)
+    set_limits = _host(LocalHost.set_limits)
+    resize = _host(LocalHost.resize)
+    cancel = _host(LocalHost.cancel)
+    capacity = _host(LocalHost.capacity)
+
+    async def start(self, spec: AttemptSpec) -> None:
+        """Refuse: the far half alone knows the paths of an attempt."""
+        raise WorkspaceError(f"{spec.attempt} cannot be started from here")
+
+    async def go(self, attempt: AttemptId) -> None:
+        """Refuse: nothing is started held."""
+        raise WorkspaceError(f"{attempt} is not held")
+
+    def begun(self, attempt: AttemptId) -> None:
+        """Note which child an attempt lives with."""
+        self._births.setdefault(attempt, self.line.births)
+
+    async def read(
+        self, attempt: AttemptId, after_offset: int, *, wait: bool = True, is_focused: bool = False
+    ) -> Chunk:
+        """Return what was recorded after an offset, once it is recorded here too."""
+        folder = self._layout.attempt(attempt)
+        if attempt not in self._egress:
+            log = folder / "egress.log"
+            self._egress[attempt] = await anyio.to_thread.run_sync(_size, log)
+        size = self._egress[attempt]
+        heard, blob = await self.line.call(
+            Far.read, attempt, after_offset, wait=wait, is_focused=is_focused, egress=size
+        )
+        was_lost = self._births.get(attempt, self.line.births) != self.line.births
+        if was_lost and heard.end is not None and heard.end.cause in _ENDED_WITH_CHILD:
+            raise HostLost(str(attempt), after_offset)
+        if blob or heard.end is not None or heard.egress:
+            keep = partial(_keep, folder, after_offset, blob, (heard.egress, heard.exit_json))
+            await anyio.to_thread.run_sync(keep)
+            self._egress[attempt] = size + len(heard.egress.encode(errors="surrogateescape"))
+        frames, used = recording.parse(memoryview(blob))
+        return Chunk(
+            frames=tuple(Frame(at, _STREAMS[stream], data) for at, stream, data in frames),
+            next_offset=after_offset + used,
+            usage=heard.usage,
+            is_clogged=heard.is_clogged,
+            end=heard.end,
+        )
+
+    async def forget(self, attempt: AttemptId) -> None:
+        """Drop what is held for an attempt that has ended."""
+        self._births.pop(attempt, None)
+        self._egress.pop(attempt, None)
+        await self.line.call(LocalSite.forget, attempt)
+
+    async def attempts(self, directories: Sequence[str]) -> tuple[AttemptId, ...]:
+        """Return nothing: no folder of this disk tells what lives there."""
+        del directories
+        return ()
+
+    async def aclose(self, *, detach: bool, stay: Container[RunId] = ()) -> None:
+        """Let go of all attempts, and of the child."""
+        if self.line.births and not self.line.is_closed:
+            runs = {attempt.run for attempt in self._births}
+            left = tuple(run for run in runs if run in stay)
+            with suppress(WorkspaceError):
+                await self.line.call(Far.close, detach=detach, stay=left)
+        await self.line.close()
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _keep(folder: Path, offset: int, blob: bytes, beside: tuple[str, str]) -> None:
+    """Write the bytes where they stand in the far recording; how it ended comes last."""
+    private_folder(folder)
+    egress, exit_json = beside
+    if blob or not offset:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(folder / recording.FILE, flags, 0o600)
+        try:
+            os.pwrite(fd, blob, offset)
+        finally:
+            os.close(fd)
+    if egress:
+        with (folder / "egress.log").open("ab") as log:
+            log.write(egress.encode(errors="surrogateescape"))
+    if exit_json:
+        draft = folder / "exit.json.new"
+        draft.write_text(exit_json, encoding="utf-8", errors="surrogateescape")
+        draft.replace(folder / "exit.json")
+
+
+def _site(
+    act: Callable[Concatenate[LocalSite, P], Coroutine[Any, Any, T]],
+) -> "Callable[Concatenate[ChildSite, P], Coroutine[Any, Any, T]]":
+    async def tell(self: "ChildSite", /, *args: P.args, **named: P.kwargs) -> T:
+        return await self.line.call(act, *args, **named)
+
+    return tell
+
+
+class ChildSite:
+    """A site in a child process.
+
+    `tethers` says of which runs the attempts end with the engine, however it ends.
+    """
+
+    def __init__(
+        self, line: Line, place: Place, *, tethers: Callable[[RunId], bool], can_confine: bool
+    ) -> None:
+        if place.repo is None:
+            raise WorkspaceError(f"the site {NAME!r} needs a git repository")
+        self.line = line
+        self.can_confine = can_confine
+        self.host = ChildHost(line, place.layout)
+        self._git = ChildSpaces(line, place.repo, place.layout)
+        self._tethers = tethers
+        self._told: dict[RunId, tuple[int, bool]] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(
+        cls,
+        place: Place,
+        home: Path,
+        environment: Mapping[str, str],
+        *,
+        tethers: Callable[[RunId], bool],
+        can_confine: bool,
+        start: Sequence[str] = _WORDS,
+    ) -> AsyncIterator[Self]:
+        """Open the site of a repository; a child is started by the first call that needs one.
+
+        It is of this machine, so what confines agents here does so there. `start` gives the words
+        that start it.
+        """
+        key = hashlib.sha256(os.fsencode(place.layout.common_dir)).hexdigest()[:10]
+        folder = home / "sites" / f"{NAME}-{key}"
+        await anyio.to_thread.run_sync(private_folder, folder)
+        opening = Opening(
+            home=folder,
+            project=place.project,
+            object_format=place.repo.object_format if place.repo else "",
+            environment=dict(environment),
+        )
+        async with anyio.create_task_group() as tasks:
+            line = Line(opening, tasks, start)
+            try:
+                yield cls(line, place, tethers=tethers, can_confine=can_confine)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await line.close()
+                tasks.cancel_scope.cancel()
+
+    def spaces(self, terms: Terms) -> "ChildSpaces":
+        """Return the workspaces with git; those without are not carried."""
+        if terms.runtime.isolation is IsolationStrategy.DIRECTORY:
+            raise WorkspaceError(f"plain folders cannot be carried to the site {NAME!r}")
+        return self._git
+
+    async def admit(self, terms: Terms, rows: object = None) -> None:
+        """Refuse a run that requires what is not enforced there, or what cannot be carried."""
+        del rows
+        self.spaces(terms)
+        if terms.workspace.include:
+            raise WorkspaceError(f"`workspace.include` cannot be carried to the site {NAME!r} yet")
+        if terms.runtime.execution_mode is ExecutionMode.THREAD:
+            raise WorkspaceError("functions in threads run in the engine's own process alone")
+        await self.line.call(Far.admit, terms)
+
+    report = _site(LocalSite.report)
+    is_known = _site(LocalSite.is_known)
+    stop = _site(LocalSite.stop)
+    end = _site(LocalSite.end)
+    change_limits = _site(LocalSite.change_limits)
+    drop = _site(LocalSite.drop)
+    sow = _site(LocalSite.sow)
+    reap = _site(LocalSite.reap)
+    free_ports = _site(LocalSite.free_ports)
+    tidy = _site(LocalSite.tidy)
+    forget = _site(LocalSite.forget)
+
+    async def _tell(self, run: RunId) -> None:
+        """Tell a child that does not know it if a run's attempts end with the engine."""
+        now = (self.line.births, self._tethers(run))
+        if self._told.get(run) != now:
+            await self.line.call(Far.tether, run, is_loose=not now[1])
+            self._told[run] = now
+
+    async def launch(
+        self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
+    ) -> bool:
+        """Start an agent or a shell command as the attempt itself, or find it started."""
+        await self._tell(at.attempt.run)
+        self.host.begun(
+            at.attempt
+        )  # before: what the next child finds of it has ended with this one
+        return await self.line.call(LocalSite.launch, at, program, env)
+
+    async def run(self, at: Workplace, command: str) -> CommandEnd:
+        """Run a shell command on an attempt's behalf to its end."""
+        await self._tell(at.attempt.run)
+        return await self.line.call(LocalSite.run, at, command)
+
+    async def is_there(self, address: SpaceAddress) -> bool:
+        """Return whether a workspace is there; one of another site is not."""
+        return address.site == NAME and await self.line.call(LocalSite.is_there, address)
+
+    async def earlier(
+        self, address: SpaceAddress, numbers: Sequence[int]
+    ) -> tuple[SpaceAddress, ...]:
+        """Return the workspaces of other attempts of the same worker that are still there."""
+        if address.site != NAME:
+            return ()
+        found = await self.line.call(LocalSite.earlier, address, numbers)
+        return tuple(replace(one, site=NAME) for one in found)
+
+    async def aside(self, at: Workplace) -> SpaceAddress:
+        """Make an empty folder beside a workspace, for an attempt with a role of its own."""
+        return replace(await self.line.call(LocalSite.aside, at), site=NAME)
+
+    async def enter(self, at: Workplace, *, is_collected: bool) -> Entrance:
+        """Refuse: nobody can come in from here."""
+        del is_collected
+        raise WorkspaceError(
+            f"{at.attempt.worker} lives in the site {NAME!r}, where nobody can come in from here",
+            hint="Look at its diff, or at its branch.",
+        )
+
+
+class ChildSpaces:
+    """The workspaces with git that a child keeps on its mirror."""
+
+    def __init__(self, line: Line, repo: Repo, layout: Layout) -> None:
+        self._line = line
+        self._repo = repo
+        self._layout = layout
+        self._supplying = anyio.Lock()
+
+    async def prepare(self, at: Workplace, filling: Filling) -> FilledSpace:
+        """Bring what the workspace needs, and have it made."""
+        repo, hide = self._repo, at.terms.runtime.branch_prefix
+        await pin(repo, RefNames(at.attempt, hide), filling.commit)
+        async with self._supplying:
+            parcel = await parcel_of(repo, filling.commit, hide=hide)
+            tips = await self._line.call(Far.tips)
+            pack = await pack_of(repo, [filling.commit, *parcel.refs.values()], tips)
+            await self._line.call(Far.supply, parcel, pack)
+        made = await self._line.call(GitSpaces.prepare, at, filling)
+        return replace(made, address=replace(made.address, site=NAME))
+
+    async def resume(self, at: Workplace) -> FilledSpace:
+        """Make a workspace that is there ready for another attempt."""
+        made = await self._line.call(GitSpaces.resume, at)
+        return replace(made, address=replace(made.address, site=NAME))
+
+    async def look(self, at: Workplace, wanted: Collecting, objects: Path) -> Snapshot | None:
+        """Take the tree as it is now, and bring what is new of it into a folder."""
+        taken, pack = await self._line.call(Far.look, at, wanted, await self._base(at))
+        if taken is not None:
+            await anyio.to_thread.run_sync(private_folder, objects)
+            await unpack(self._repo, pack, where=Where(objects=str(objects)))
+        return taken
+
+    async def _base(self, at: Workplace) -> str:
+        made = replace(at.address.attempt, role=AGENT)
+        names = RefNames(made, at.terms.runtime.branch_prefix)
+        return (await refs_below(self._repo, names.base))[names.base]
+
+    async def collect(self, at: Workplace, wanted: Collecting) -> Brought:
+        """Have everything collected there, and bring it home."""
+        work, pack = await self._line.call(Far.collect, at, wanted, await self._base(at))
+        change = work.brought.change
+        if not isinstance(change, CollectedChange):
+            return work.brought
+        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
+        try:
+            note = await bring_home(self._repo, names, work.refs, pack)
+        except GitFailed as failed:
+            reason = failed.stderr.strip()
+            refused = CollectRefused(reason=reason, workspace=at.address.path, git_dir="")
+            return replace(work.brought, change=refused)
+        notes = (*change.notes, *([note] if note else []))
+        return replace(work.brought, change=replace(change, notes=notes))
+
+    async def examine(self, at: Workplace, wanted: Collecting) -> tuple[str, ...]:
+        """Return why a workspace has to stay; nothing where all of it is kept here."""
+        reasons = await self._line.call(GitSpaces.examine, at, wanted)
+        far = await self._line.call(Far.kept, at)
+        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
+        near = await refs_below(self._repo, names.pinned)
+        if any(near.get(ref) != oid for ref, oid in far.items()):
+            reasons = (*reasons, "not all of its work has been brought here")
+        return reasons
+
+    async def release(self, at: Workplace, wanted: Collecting) -> bool:
+        """Remove a workspace if every byte of it is proved to be kept here."""
+        if await self.examine(at, wanted):
+            return False
+        return await self._line.call(GitSpaces.release, at, wanted)
+
+    async def abandon(self, at: Workplace, *, with_branch: bool) -> None:
+        """Remove a half-made workspace in which nothing has worked yet."""
+        await self._line.call(GitSpaces.abandon, at, with_branch=with_branch)
+        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
+        space = Workspace(
+            attempt=at.attempt,
+            strategy=Strategy.CLONE,
+            path=str(self._layout.attempt(at.attempt) / "elsewhere"),
+            directory=str(self._layout.attempt(at.attempt)),
+            base=names.base,
+            branch_prefix=names.prefix,
+        )
+        await forget(self._repo, space, with_branch=with_branch)
+
+    async def clear_strays(
+        self, known: Collection[RunId], *, is_dry: bool
+    ) -> tuple[CleanItem, ...]:
+        """Remove provably safe workspaces of runs that are not known."""
+        return await self._line.call(GitSpaces.clear_strays, known, is_dry=is_dry)

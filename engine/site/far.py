@@ -1,0 +1,306 @@
+"""Serve a far half of workers: today's local site on a mirror, in a process of its own.
+
+It has no path into the user's repository: all that it knows of it came over the pipe.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from engine.errors import HostLost, WorkspaceError
+from engine.git.collection import CollectedChange
+from engine.git.names import RefNames
+from engine.git.objects import refs_below
+from engine.git.parcel import Parcel, lay_out, pack_of, take_parcel
+from engine.git.radar import Snapshot
+from engine.git.runner import Repo, Where
+from engine.host.local import LocalHost
+from engine.host.seam import AttemptExit
+from engine.ids import AttemptId, RunId
+from engine.limits import Dimension, Usage
+from engine.plan.model import IsolationStrategy
+from engine.private import private_folder
+from engine.sandbox.ladder import check_required
+from engine.sandbox.probe import probe
+from engine.site.local import LocalSite
+from engine.site.place import Place
+from engine.site.seam import Brought, Collecting, Terms, Workplace
+from engine.site.seeds import Seeds
+from engine.site.shelter import Shelter
+from engine.site.spaces import GitSpaces, spaces_at
+from engine.site.wire import Message, Pipe, answer, asked, refused
+from engine.store.layout import Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """The first words to a far half.
+
+    Attributes:
+        home: Its own folder: the mirror, the trees, what is known of the machine.
+        project: The user's checkout, which no agent may see; it need not be there.
+        environment: The user's own, for agents.
+    """
+
+    home: Path
+    project: Path
+    object_format: str
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarChunk:
+    """News of an attempt beside the bytes of its recording.
+
+    Attributes:
+        exit_json: The file that tells its end, once all has been read.
+    """
+
+    next_offset: int
+    usage: Usage | None = None
+    is_clogged: bool = False
+    end: AttemptExit | None = None
+    exit_json: str = ""
+    egress: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """All that an attempt left, with the refs that its pack belongs to."""
+
+    brought: Brought
+    refs: Mapping[str, str]
+
+
+class Far:
+    """The far half: what only it does, beside the local site that it holds."""
+
+    def __init__(self) -> None:
+        self.targets: dict[type, Any] = {Far: self}
+        self._opening: Opening | None = None
+        self._mirror: Repo | None = None
+        self._host: LocalHost | None = None
+        self._loose: set[RunId] = set()
+        self._supplying = anyio.Lock()
+
+    async def open(self, opening: Opening) -> None:
+        """Find out what this machine can do, and open the mirror; the first one is empty."""
+        home = opening.home
+        await anyio.to_thread.run_sync(private_folder, home / "trees")
+        env = dict(opening.environment)
+        machine = await anyio.to_thread.run_sync(probe, env, home / "machine")
+        self._opening = opening
+        layout = Layout(home / "mirror.git")
+        shelter = Shelter(machine=machine, layout=layout, project=opening.project, environ=env)
+        self._shelter = shelter
+        if not await anyio.Path(layout.common_dir / "config").is_file():
+            empty = Parcel(object_format=opening.object_format)
+            await anyio.to_thread.run_sync(lay_out, layout.common_dir, empty)
+        await self._begin(await Repo.open(layout.common_dir, env))
+
+    async def _begin(self, mirror: Repo) -> None:
+        opening = self._known
+        layout = Layout(Path(mirror.common_dir))
+        await anyio.to_thread.run_sync(layout.make)
+        trees = opening.home / "trees"
+        place = Place(project=opening.project, layout=layout, workspaces=trees, repo=mirror)
+        host = LocalHost(layout.root)
+        spaces = spaces_at(place, self._shelter)
+        site = LocalSite(
+            place,
+            host=host,
+            shelter=self._shelter,
+            seeds=Seeds(trees / ".trusted-seeds", opening.environment),
+            spaces=spaces,
+            tethers=lambda run: run not in self._loose,
+        )
+        git = spaces[IsolationStrategy.WORKTREE]
+        self.targets |= {LocalSite: site, LocalHost: host, GitSpaces: git}
+        self._mirror, self._host, self._layout = mirror, host, layout
+
+    @property
+    def _known(self) -> Opening:
+        if self._opening is None:
+            raise WorkspaceError("the far half was not opened")
+        return self._opening
+
+    @property
+    def _repo(self) -> Repo:
+        if self._mirror is None:
+            raise WorkspaceError("nothing has been brought to this site yet")
+        return self._mirror
+
+    async def tips(self) -> tuple[str, ...]:
+        """Return the commits that need not be brought."""
+        return tuple(dict.fromkeys((await refs_below(self._repo)).values()))
+
+    async def supply(self, parcel: Parcel, pack: bytes) -> None:
+        """Take what the next workspace needs of the user's repository."""
+        async with self._supplying:
+            path = self._known.home / "mirror.git"
+            await anyio.to_thread.run_sync(lay_out, path, parcel)
+            await take_parcel(self._repo, parcel, pack)
+
+    async def admit(self, terms: Terms) -> None:
+        """Refuse a run unless everything it requires is enforced here."""
+        found = await anyio.to_thread.run_sync(self._shelter.report_on, terms.runtime)
+        check_required([Dimension(name) for name in terms.runtime.require], found)
+
+    async def tether(self, run: RunId, *, is_loose: bool) -> None:
+        """Say if the attempts of a run go on when this process ends."""
+        (self._loose.add if is_loose else self._loose.discard)(run)
+
+    async def look(
+        self, at: Workplace, wanted: Collecting, had: str
+    ) -> tuple[Snapshot | None, bytes]:
+        """Take the tree as it is now, with a pack of what `had` does not hold."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        objects = self._layout.worker(at.attempt.run, at.attempt.worker) / "looked_at"
+        taken = await spaces.look(at, wanted, objects)
+        if taken is None:
+            return None, b""
+        where = Where(objects=str(objects))
+        return taken, await pack_of(self._repo, [taken.commit], [had], where=where)
+
+    async def collect(self, at: Workplace, wanted: Collecting, had: str) -> tuple[Work, bytes]:
+        """Collect into the mirror, with a pack of what `had` does not hold."""
+        spaces: GitSpaces = self.targets[GitSpaces]
+        brought = await spaces.collect(at, wanted)
+        if not isinstance(brought.change, CollectedChange):
+            return Work(brought=brought, refs={}), b""
+        refs = await self.kept(at)
+        return Work(brought=brought, refs=refs), await pack_of(self._repo, refs.values(), [had])
+
+    async def kept(self, at: Workplace) -> Mapping[str, str]:
+        """Return the refs under which the work of an attempt is kept here."""
+        names = RefNames(at.attempt, at.terms.runtime.branch_prefix)
+        found = await refs_below(self._repo, names.pinned)
+        return {ref: oid for ref, oid in found.items() if ref != names.base}
+
+    async def read(
+        self, attempt: AttemptId, after: int, *, wait: bool, is_focused: bool, egress: int
+    ) -> tuple[FarChunk, bytes]:
+        """Return what is new, with the recording's own bytes."""
+        if self._host is None:
+            raise HostLost(str(attempt), after)
+        folder = self._layout.attempt(attempt)
+        try:
+            chunk = await self._host.read(attempt, after, wait=wait, is_focused=is_focused)
+        except HostLost:  # one that a child before this one has started is found by its folder
+            if not await self._host.attempts([str(folder)]):
+                raise
+            chunk = await self._host.read(attempt, after, wait=wait, is_focused=is_focused)
+        length = chunk.next_offset - after
+        blob = await anyio.to_thread.run_sync(_part, folder / "recording", after, length)
+        end = _text(folder / "exit.json", 0) if chunk.end is not None else ""
+        heard = FarChunk(
+            next_offset=chunk.next_offset,
+            usage=chunk.usage,
+            is_clogged=chunk.is_clogged,
+            end=chunk.end,
+            exit_json=end,
+            egress=await anyio.to_thread.run_sync(
+                _text, self._layout.attempt(attempt) / "egress.log", egress
+            ),
+        )
+        return heard, blob
+
+    async def close(self, *, detach: bool, stay: tuple[RunId, ...]) -> None:
+        """Let go of all attempts: leave them running, or end them and wait until they are dead."""
+        if self._host is not None:
+            await self._host.aclose(detach=detach, stay=stay)
+
+
+def _part(file: Path, after: int, length: int) -> bytes:
+    if not length:
+        return b""
+    with file.open("rb") as recording:
+        return os.pread(recording.fileno(), length, after)
+
+
+def _text(file: Path, after: int) -> str:
+    try:
+        with file.open("rb") as log:
+            log.seek(after)
+            return log.read().decode(errors="surrogateescape")
+    except OSError:
+        return ""
+
+
+_ACTS: Sequence[Callable[..., Any]] = (
+    *(
+        Far.open,
+        Far.tips,
+        Far.supply,
+        Far.tether,
+        Far.look,
+        Far.collect,
+        Far.kept,
+        Far.read,
+        Far.admit,
+    ),
+    *(Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze, LocalHost.thaw),
+    *(LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize, LocalHost.cancel),
+    *(LocalHost.capacity, LocalSite.report, LocalSite.launch, LocalSite.run),
+    *(LocalSite.is_known, LocalSite.stop, LocalSite.end, LocalSite.forget, LocalSite.tidy),
+    *(LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there, LocalSite.aside),
+    *(LocalSite.drop, LocalSite.sow, LocalSite.reap, LocalSite.free_ports, GitSpaces.prepare),
+    *(GitSpaces.resume, GitSpaces.examine, GitSpaces.release, GitSpaces.abandon),
+    GitSpaces.clear_strays,
+)
+CALLS = {act.__qualname__: act for act in _ACTS}
+"""All that can be asked over the pipe."""
+
+
+async def serve(pipe: Pipe) -> None:
+    """Answer calls, each in a task of its own, until nobody asks any more."""
+    far = Far()
+    scopes: dict[int, anyio.CancelScope] = {}
+
+    async def take(number: int, message: Message) -> None:
+        with anyio.CancelScope() as scope:
+            scopes[number] = scope
+            said = await _done(far, message)
+            await pipe.send({**said.head, "n": number}, said.blob)
+        del scopes[number]
+        if scope.cancelled_caught:
+            await pipe.send({"n": number, "value": None})
+
+    async with anyio.create_task_group() as tasks:
+        while (message := await pipe.receive()) is not None:
+            number = message.head["n"]
+            if "do" in message.head:
+                tasks.start_soon(take, number, message)
+            elif number in scopes:
+                scopes[number].cancel()
+        # As if killed: attempts that must not go on end with this process, the others go on.
+        os._exit(0)
+
+
+async def _done(far: Far, message: Message) -> Message:
+    try:
+        act = CALLS[message.head["do"]]
+        name = act.__qualname__.partition(".")[0]
+        target = next((one for kind, one in far.targets.items() if kind.__name__ == name), None)
+        if target is None:
+            raise WorkspaceError("nothing has been brought to this site yet")
+        value = await getattr(target, act.__name__)(**asked(act, message))
+        return answer(act, value)
+    except Exception as error:  # noqa: BLE001  it goes to whoever asked
+        return refused(error)
+
+
+def main() -> None:
+    """Serve the conversation on standard input."""
+    with socket.socket(fileno=os.dup(0)) as end:
+        anyio.run(serve, Pipe(end))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,297 @@
+"""One contract for every site: the same trees, refs, ends and bytes, wherever a worker lives."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from engine.errors import GitFailed, HostLost, WorkspaceError
+from engine.git.collection import CollectedChange
+from engine.git.names import RefNames
+from engine.git.parcel import bring_home
+from engine.ids import AttemptId
+from engine.keeper.recording import parse
+from engine.limits import Limits
+from engine.phases import StopCause
+from engine.plan.model import IsolationStrategy
+from engine.site.seam import Brought, Filling
+from tests.support.sites import RUN, WANTED, WORKER, MortalLine, Scene, scene
+
+pytestmark = pytest.mark.anyio
+SITES = ["local", "child", "lossy", pytest.param("blind", marks=pytest.mark.needs("root"))]
+CHILDREN = ["child", "lossy"]
+WORK = "echo three >> code; rm old; echo new > fresh; mkdir cache; echo junk > cache/x; echo said"
+"""Edits, a deletion, a new file, and one that the repository's rules keep out."""
+
+
+@pytest.fixture(params=SITES)
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Scene]:
+    with anyio.fail_after(120):
+        async with scene(request.param, tmp_path) as made:
+            yield made
+
+
+@pytest.fixture(params=CHILDREN)
+async def far(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Scene]:
+    with anyio.fail_after(120):
+        async with scene(request.param, tmp_path) as made:
+            yield made
+
+
+async def wait_file(file: Path) -> None:
+    """Return when a file is there."""
+    while not await anyio.Path(file).exists():  # noqa: ASYNC110  nothing tells of it
+        await anyio.sleep(0.01)
+
+
+def change_of(brought: Brought) -> CollectedChange:
+    assert isinstance(brought.change, CollectedChange)
+    return brought.change
+
+
+@pytest.mark.parametrize("isolation", ["worktree", "clone"])
+async def test_work_comes_home_as_the_same_commit_from_everywhere(
+    stage: Scene, isolation: str
+) -> None:
+    at = await stage.prepared(stage.at(isolation=IsolationStrategy(isolation)))
+    await stage.worked(WORK, at)
+    found = change_of(await stage.spaces.collect(at, WANTED))
+    # Author, date and message are given, so the commit is the same wherever it was made.
+    assert found.head == stage.by_hand(WORK, when="@1700000000 +0000")
+    assert found.ignored == (b"cache/",)
+    assert stage.refs() == {
+        f"refs/plait/{RUN}/{WORKER}/attempt_1/base": stage.base,
+        f"refs/plait/{RUN}/{WORKER}/attempt_1/head": found.head,
+    }
+    assert stage.built.rev(f"plait/{RUN}/{WORKER}") == found.head
+    stage.built.fsck()
+    again = change_of(await stage.spaces.collect(at, WANTED))
+    assert (again.head, again.tree) == (found.head, found.tree)
+
+
+async def test_commits_and_branches_of_the_agent_come_home(stage: Scene) -> None:
+    at = await stage.prepared()
+    git = "git -c user.name=B -c user.email=b@example.org"
+    await stage.worked(f"echo x > one; git add one; {git} commit -qm one; git branch side", at)
+    found = change_of(await stage.spaces.collect(at, WANTED))
+    assert not found.has_left_over
+    side = f"refs/plait/{RUN}/{WORKER}/attempt_1/refs/heads/side"
+    assert stage.refs()[side] == found.head
+    assert (
+        stage.built.git("log", "--format=%an %s", f"{stage.base}..{found.head}").strip() == "B one"
+    )
+
+
+async def test_the_recording_here_is_the_recording_there(stage: Scene) -> None:
+    at = await stage.prepared()
+    words = "for n in $(seq 500); do echo line $n; echo oops >&2; done; printf '\\377\\000'"
+    await stage.site.launch(at, words, {})
+    out, end = await stage.to_end(at.attempt)
+    assert (end.exit_code, end.cause, end.not_started) == (0, None, None)
+    assert out == b"".join(b"line %d\n" % n for n in range(1, 501)) + b"\xff\x00"
+    assert stage.recording(at.attempt) == stage.far_recording(at.attempt)
+    frames, used = parse(stage.recording(at.attempt))
+    assert (bool(frames), used) == (True, len(stage.recording(at.attempt)))
+    assert (stage.place.layout.attempt(at.attempt) / "exit.json").is_file()
+    assert await stage.to_end(at.attempt) == (out, end)
+
+
+@pytest.mark.parametrize("command", ["exit 0", "exit 3", "kill -9 $$"])
+async def test_a_command_tells_how_it_ended(stage: Scene, command: str) -> None:
+    at = replace(await stage.prepared(), attempt=AttemptId(RUN, WORKER, 1, "check"))
+    end = await stage.site.run(at, f"echo well; {command}")
+    code = {"exit 0": 0, "exit 3": 3}.get(command, 128 + 9)
+    assert (end.exit.exit_code, end.tail) == (code, "well\n")
+    assert end.is_ok == (command == "exit 0")
+    assert await stage.site.run(at, "echo again") == end  # it ran once
+
+
+async def test_a_command_that_is_cancelled_has_ended(stage: Scene) -> None:
+    at = replace(await stage.prepared(), attempt=AttemptId(RUN, WORKER, 1, "check"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.site.run, at, "touch begun; sleep 1000")
+        await wait_file(Path(at.address.path, "begun"))
+        tasks.cancel_scope.cancel()
+    end = await stage.site.run(at, "true")
+    assert end.exit.cause is None  # what was broken off is not taken for an answer
+    assert end.is_ok
+
+
+async def test_an_agent_is_told_frozen_and_ended(stage: Scene) -> None:
+    at = await stage.prepared()
+    await stage.site.launch(at, "echo ready; exec sleep 1000", {})
+    await stage.wait_output(at.attempt, b"ready\n")
+    assert await stage.site.is_known(at.attempt)
+    host = stage.site.host
+    await host.freeze(at.attempt)
+    await host.thaw(at.attempt)
+    await host.hold_clock(at.attempt, held=True)
+    await stage.site.change_limits(at.attempt, Limits(time_seconds=30))
+    await host.set_limits(at.attempt, Limits(time_seconds=30))
+    await host.cancel(at.attempt, StopCause.USER, grace_s=0)
+    _, end = await stage.to_end(at.attempt)
+    assert end.cause is StopCause.USER
+    await stage.site.end(at.attempt)
+
+
+async def test_a_tree_is_seen_while_it_changes(stage: Scene, tmp_path: Path) -> None:
+    at = await stage.prepared()
+    await stage.site.launch(at, "echo mine > seen; echo ready; exec sleep 1000", {})
+    await stage.wait_output(at.attempt, b"ready\n")
+    objects = tmp_path / "objects"
+    taken = await stage.spaces.look(at, WANTED, objects)
+    assert taken is not None
+    env = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects)}
+    shown = stage.built.git("show", f"{taken.commit}:seen", env=env)
+    assert shown == "mine"
+    assert f"refs/plait/{RUN}/{WORKER}/attempt_1/head" not in stage.refs()
+    await stage.site.stop(at.attempt)
+    await stage.to_end(at.attempt)
+
+
+async def test_a_workspace_goes_once_its_work_is_home(stage: Scene) -> None:
+    at = await stage.worked("echo x > y")
+    assert await stage.site.is_there(at.address)
+    await stage.spaces.collect(at, WANTED)
+    assert await stage.spaces.examine(at, WANTED) == ()
+    assert await stage.spaces.release(at, WANTED)
+    assert not await stage.site.is_there(at.address)
+
+
+async def test_a_workspace_is_made_once_and_resumed(stage: Scene) -> None:
+    at = await stage.worked("echo x > y")
+    again = await stage.spaces.prepare(replace(at), Filling(commit=stage.base))
+    assert again.address == at.address
+    second = replace(at, attempt=AttemptId(RUN, WORKER, 2))
+    resumed = await stage.spaces.resume(second)
+    assert resumed.address == at.address
+    await stage.worked("cat y; echo z >> y", second)
+    found = change_of(await stage.spaces.collect(second, WANTED))
+    assert stage.built.show(found.head, "y") == b"x\nz\n"
+
+
+async def test_earlier_workspaces_are_found(stage: Scene) -> None:
+    first = await stage.prepared()
+    second = await stage.prepared(stage.at(2))
+    assert await stage.site.earlier(second.address, [1, 7]) == (first.address,)
+
+
+async def test_a_workspace_nobody_worked_in_leaves_nothing(stage: Scene) -> None:
+    at = await stage.prepared()
+    await stage.spaces.abandon(at, with_branch=True)
+    assert not await stage.site.is_there(at.address)
+    assert f"plait/{RUN}/{WORKER}" not in stage.built.branches()
+    again = await stage.prepared()
+    assert await stage.site.is_there(again.address)
+
+
+async def test_a_folder_beside_a_workspace_has_no_repository(stage: Scene) -> None:
+    at = replace(await stage.prepared(), attempt=AttemptId(RUN, WORKER, 1, "ask-1"))
+    aside = replace(at, address=await stage.site.aside(at))
+    await stage.site.launch(aside, "ls -A; git rev-parse 2>/dev/null || echo none", {})
+    out, _ = await stage.to_end(aside.attempt)
+    assert out == b"none\n"
+    await stage.site.end(aside.attempt)
+    await stage.site.drop(aside.address)
+    assert not await stage.site.is_there(aside.address)
+    with pytest.raises(WorkspaceError):
+        await stage.site.drop(at.address)
+
+
+async def test_an_attempt_nobody_knows_is_lost(stage: Scene) -> None:
+    with pytest.raises(HostLost):
+        await stage.site.host.read(AttemptId(RUN, WORKER, 9), 0)
+    assert not await stage.site.is_known(AttemptId(RUN, WORKER, 9))
+
+
+async def test_the_users_settings_and_refs_reach_the_agent(stage: Scene) -> None:
+    stage.built.configure("user.name", "Somebody", scope="--global")
+    stage.built.git("tag", "v1")
+    stage.built.git("branch", "theirs")
+    at = await stage.prepared()
+    await stage.site.launch(at, "git for-each-ref --format='%(refname)' refs/tags refs/heads", {})
+    out, _ = await stage.to_end(at.attempt)
+    assert {"refs/tags/v1", "refs/heads/theirs", "refs/heads/main"} <= set(out.decode().split())
+
+
+async def test_a_branch_that_is_gone_is_gone_for_the_next_agent(stage: Scene) -> None:
+    stage.built.git("branch", "theirs")
+    await stage.prepared()
+    stage.built.git("branch", "-D", "theirs")
+    at = await stage.prepared(stage.at(2))
+    await stage.site.launch(at, "git for-each-ref --format='%(refname)' refs/heads", {})
+    out, _ = await stage.to_end(at.attempt)
+    assert b"refs/heads/theirs" not in out
+
+
+async def test_a_child_that_is_killed_loses_its_agents_and_not_their_work(far: Scene) -> None:
+    at = await far.prepared()
+    await far.site.launch(at, "echo mine > kept; echo ready; exec sleep 1000", {})
+    await far.wait_output(at.attempt, b"ready\n")
+    await far.kill()
+    with pytest.raises(HostLost):
+        await far.to_end(at.attempt)
+    found = change_of(await far.spaces.collect(at, WANTED))
+    assert far.built.show(found.head, "kept") == b"mine\n"
+    assert far.far_recording(at.attempt).startswith(far.recording(at.attempt))
+
+
+async def test_agents_that_may_go_on_outlive_their_child_and_are_read_on(tmp_path: Path) -> None:
+    async with scene("loose", tmp_path) as far:
+        at = await far.prepared()
+        words = "echo ready; until test -e go; do sleep 0.01; done; echo on"
+        await far.site.launch(at, words, {})
+        await far.wait_output(at.attempt, b"ready\n")
+        await far.kill()
+        await anyio.Path(at.address.path, "go").touch()
+        out, end = await far.to_end(at.attempt)
+        assert (out, end.cause, end.exit_code) == (b"ready\non\n", None, 0)
+        assert far.recording(at.attempt) == far.far_recording(at.attempt)
+        assert far.line.births == 2
+
+
+@pytest.mark.parametrize("death", ["unheard", "done"])
+@pytest.mark.parametrize("call", range(2, 10))
+async def test_a_child_that_dies_over_any_call_changes_nothing_of_the_result(
+    tmp_path: Path, call: int, death: str
+) -> None:
+    async with scene("mortal", tmp_path) as far:
+        assert isinstance(far.line, MortalLine)
+        far.line.dies_at, far.line.is_late = call, death == "done"
+        at = replace(await far.prepared(), attempt=AttemptId(RUN, WORKER, 1, "check"))
+        end = await far.site.run(at, "echo x > y; echo done")
+        assert (end.is_ok, end.tail) == (True, "done\n")
+        agent = replace(at, attempt=AttemptId(RUN, WORKER, 1))
+        found = change_of(await far.spaces.collect(agent, WANTED))
+        assert await far.spaces.examine(agent, WANTED) == ()
+        assert await far.site.is_there(at.address)
+        assert (far.line.dies_at, far.line.births) == (0, 2)
+        assert far.built.show(found.head, "y") == b"x\n"
+        far.built.fsck()
+
+
+async def test_names_of_others_do_not_come_home(far: Scene) -> None:
+    repo = far.place.repo
+    assert repo is not None
+    names = RefNames(AttemptId(RUN, WORKER, 1))
+    before = far.built.git("for-each-ref")
+    for ref in ("refs/heads/main", "refs/plait/other/a/worker_1/attempt_1/head"):
+        with pytest.raises(WorkspaceError):
+            await bring_home(repo, names, {ref: far.base}, b"")
+    with pytest.raises(GitFailed):
+        await bring_home(repo, names, {names.head: far.base}, b"PACK no pack at all")
+    assert far.built.git("for-each-ref") == before
+
+
+async def test_what_cannot_be_carried_is_refused_by_name(far: Scene) -> None:
+    at = far.at(isolation=IsolationStrategy.DIRECTORY)
+    with pytest.raises(WorkspaceError, match="plain folders"):
+        await far.site.admit(at.terms)
+    rules = replace(at.terms.workspace, include=("x",))
+    with pytest.raises(WorkspaceError, match=r"workspace\.include"):
+        await far.site.admit(replace(far.at().terms, workspace=rules))
+    far.built.commit({".gitmodules": ""}, "modules")
+    with pytest.raises(WorkspaceError, match="submodules"):
+        await far.spaces.prepare(far.at(), Filling(commit=far.built.head))

@@ -1,0 +1,236 @@
+"""Sites of workers on a small repository: this disk, a child process, and children that fail."""
+
+import os
+import random
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from engine.git.settings import Signature
+from engine.host.local import LocalHost
+from engine.host.seam import AttemptExit, Stream
+from engine.ids import AttemptId, RunId, WorkerId
+from engine.limits import Limits
+from engine.plan.model import Holes, IsolationStrategy, Runtime, WorkspaceRules
+from engine.sandbox.probe import probe
+from engine.site.child import ChildSite, Line
+from engine.site.far import Opening
+from engine.site.local import LocalSite
+from engine.site.place import Place, find_place
+from engine.site.seam import Collecting, Filling, Site, SpaceAddress, Spaces, Terms, Workplace
+from engine.site.seeds import Seeds
+from engine.site.shelter import Shelter
+from engine.site.spaces import spaces_at
+from engine.site.wire import Message, Pipe
+from tests.support.repositories import RepositoryBuilder
+
+RUN = RunId("run1")
+WORKER = WorkerId("a", 1)
+WANTED = Collecting(author=Signature("A", "a@example.org", 1_700_000_000), message="left over\n")
+HOSTILE_WORDS = "mount -t tmpfs none '{hidden}' && exec '{python}' -m engine.site.far"
+
+
+class LossyLine(Line):
+    """A conversation in which every third answer is thrown away, and its call asked again."""
+
+    dice = random.Random(7)
+    thrown = 0
+
+    async def _told(self, pipe: Pipe, message: Message) -> Message | None:
+        said = await super()._told(pipe, message)
+        while self.dice.random() < 1 / 3:
+            self.thrown += 1
+            said = await super()._told(pipe, message)
+        return said
+
+
+class MortalLine(Line):
+    """A conversation whose child dies over one call: before it hears it, or after it was done."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.dies_at, self.is_late = 0, False
+
+    async def _told(self, pipe: Pipe, message: Message) -> Message | None:
+        if self._last + 1 != self.dies_at:
+            return await super()._told(pipe, message)
+        if self.is_late:
+            await super()._told(pipe, message)
+        assert self.process is not None
+        self.dies_at = 0
+        self.process.kill()
+        await self.process.wait()
+        return None
+
+
+@dataclass
+class Scene:
+    """A repository, and a site for the workers of one run on it."""
+
+    built: RepositoryBuilder
+    place: Place
+    site: Site
+    base: str
+
+    @property
+    def line(self) -> Line:
+        """The conversation with a child."""
+        assert isinstance(self.site, ChildSite)
+        return self.site.line
+
+    def at(
+        self,
+        number: int = 1,
+        *,
+        role: str = "agent",
+        isolation: IsolationStrategy = IsolationStrategy.WORKTREE,
+        setup: str | None = None,
+        address: SpaceAddress | None = None,
+    ) -> Workplace:
+        """A workplace whose workspace is still to be made, unless it is given."""
+        attempt = AttemptId(RUN, WORKER, number, role)
+        return Workplace(
+            attempt=attempt,
+            address=address or SpaceAddress(attempt=AttemptId(RUN, WORKER, number)),
+            terms=Terms(
+                runtime=Runtime(isolation=isolation, base=self.base, holes=Holes()),
+                workspace=WorkspaceRules(setup=setup),
+            ),
+            limits=Limits(time_seconds=60),
+        )
+
+    @property
+    def spaces(self) -> Spaces:
+        """The workspaces with git."""
+        return self.site.spaces(self.at().terms)
+
+    async def prepared(self, at: Workplace | None = None) -> Workplace:
+        """A workplace whose workspace is made from the base."""
+        at = at or self.at()
+        made = await self.spaces.prepare(at, Filling(commit=self.base))
+        return replace(at, address=made.address)
+
+    async def worked(self, command: str, at: Workplace | None = None) -> Workplace:
+        """A workplace in which a command has run to its end as the attempt itself."""
+        at = at or await self.prepared()
+        await self.site.launch(at, command, {})
+        await self.to_end(at.attempt)
+        await self.site.forget(at.attempt)
+        return at
+
+    async def to_end(self, attempt: AttemptId) -> tuple[bytes, AttemptExit]:
+        """What an attempt wrote, and how it ended."""
+        out, offset = b"", 0
+        while True:
+            chunk = await self.site.host.read(attempt, offset)
+            out += b"".join(f.data for f in chunk.frames if f.stream is Stream.OUT)
+            offset = chunk.next_offset
+            if chunk.end is not None:
+                return out, chunk.end
+
+    async def wait_output(self, attempt: AttemptId, text: bytes) -> None:
+        """Return when an attempt has written this."""
+        out, offset = b"", 0
+        while text not in out:
+            chunk = await self.site.host.read(attempt, offset)
+            out += b"".join(f.data for f in chunk.frames if f.stream is Stream.OUT)
+            offset = chunk.next_offset
+
+    def recording(self, attempt: AttemptId) -> bytes:
+        """The recording as the user's repository keeps it."""
+        return self.place.layout.recording(attempt).read_bytes()
+
+    def far_recording(self, attempt: AttemptId) -> bytes:
+        """The recording where the worker lives."""
+        if isinstance(self.site, LocalSite):
+            return self.recording(attempt)
+        home = self.line.opening.home
+        return (home / "mirror.git/plait/runs" / attempt.path / "recording").read_bytes()
+
+    def by_hand(self, script: str, *, when: str) -> str:
+        """The commit that a script's work makes in a clone of the user's own."""
+        clone = self.built.path.parent / "by_hand"
+        self.built.git("clone", "-q", str(self.built.path), str(clone))
+        self.built.shell(script, cwd=clone)
+        self.built.git("add", "-A", cwd=clone)
+        who = {"NAME": "A", "EMAIL": "a@example.org", "DATE": when}
+        env = {
+            f"GIT_{role}_{key}": to for role in ("AUTHOR", "COMMITTER") for key, to in who.items()
+        }
+        self.built.git("commit", "-q", "-m", "left over", cwd=clone, env=env)
+        return self.built.git("rev-parse", "HEAD", cwd=clone)
+
+    def refs(self) -> Mapping[str, str]:
+        """The refs of ours in the user's repository, with what they name."""
+        listing = self.built.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/plait")
+        return dict(line.split(" ") for line in listing.splitlines())
+
+    async def kill(self) -> None:
+        """Kill the child as it stands."""
+        process = self.line.process
+        assert process is not None
+        process.kill()
+        await process.wait()
+
+
+@asynccontextmanager
+async def scene(kind: str, tmp_path: Path) -> AsyncIterator[Scene]:
+    """A scene with a site: `local`, `child`, or a child of some kind.
+
+    A `lossy` one loses answers, a `mortal` one dies, one that is `blind` sees no repository, and
+    the agents of a `loose` one outlive it.
+    """
+    built = RepositoryBuilder(tmp_path / "project")
+    base = built.commit({"code": "one\ntwo\n", "old": "x\n", ".gitignore": "cache\n"}, "start")
+    home = tmp_path / "state"
+    (home / "far").mkdir(parents=True)
+    env = {**os.environ, "HOME": str(built.home), "PLAIT_STATE_HOME": str(home)}
+    place = await find_place(built.path, env)
+    await anyio.to_thread.run_sync(place.layout.make)
+    opened = _local(place, env, tmp_path) if kind == "local" else _child(kind, place, env)
+    async with opened as site:
+        yield Scene(built=built, place=place, site=site, base=base)
+
+
+@asynccontextmanager
+async def _local(place: Place, env: Mapping[str, str], tmp_path: Path) -> AsyncIterator[Site]:
+    machine = await anyio.to_thread.run_sync(probe, env, tmp_path / "probed")
+    shelter = Shelter(machine=machine, layout=place.layout, project=place.project, environ=env)
+    async with LocalHost(place.layout.root) as host:
+        yield LocalSite(
+            place,
+            host=host,
+            shelter=shelter,
+            seeds=Seeds(place.workspaces / ".trusted-seeds", env),
+            spaces=spaces_at(place, shelter),
+            tethers=lambda _: True,
+        )
+
+
+@asynccontextmanager
+async def _child(kind: str, place: Place, env: Mapping[str, str]) -> AsyncIterator[Site]:
+    words = [sys.executable, "-m", "engine.site.far"]
+    if kind == "blind":
+        inner = HOSTILE_WORDS.format(hidden=place.project, python=sys.executable)
+        words = ["unshare", "-m", "sh", "-c", inner]
+    opening = Opening(
+        home=Path(env["PLAIT_STATE_HOME"], "far"),
+        project=place.project,
+        object_format="sha1",
+        environment=env,
+    )
+    async with anyio.create_task_group() as tasks:
+        make = {"lossy": LossyLine, "mortal": MortalLine}.get(kind, Line)
+        line = make(opening, tasks, words)
+        site = ChildSite(line, place, tethers=lambda _: kind != "loose", can_confine=True)
+        try:
+            yield site
+        finally:
+            with anyio.CancelScope(shield=True):
+                await site.host.aclose(detach=False)
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,151 @@
+"""Show a diff: its rows scroll, its code can be selected, its scrollbar is a map of its hunks."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from textual import events
+from textual.message import Message
+from textual.scrollbar import ScrollBarRender
+from textual.selection import Selection
+from textual.widget import Widget
+
+from tui.ink import Row, Span, head_of, text_of
+from tui.kit.scrolled import MapBar, Scrolled
+from tui.screens.diff.layout import Part
+from tui.screens.diff.page import edge_map
+from tui.screens.diff.pane import DiffPane
+from tui.screens.diff.rows import code_columns
+
+
+class DiffView(Scrolled):
+    """The rows of a diff on screen. Whatever moves its cursor is followed at the next draw."""
+
+    class Moved(Message):
+        """The mouse moved the cursor."""
+
+    class Opened(Message):
+        """What is under the cursor was clicked twice."""
+
+    def __init__(self, pane: DiffPane) -> None:
+        super().__init__()
+        self.pane = pane
+        self.instead: Sequence[Row] = ()
+        self._eye: tuple[object, ...] = ()
+        self._measured: tuple[object, ...] = ()
+        self._map: tuple[object, ...] = ()
+        self._selects_old = False
+
+    def bar(self) -> Callable[..., ScrollBarRender]:
+        """Return a scrollbar that is a map."""
+        return partial(MapBar, self)
+
+    @property
+    def code_cells(self) -> int:
+        """The width of a row, without the blank before the scrollbar."""
+        return self.cells - 1
+
+    def edge(self, height: int) -> Sequence[Span]:
+        """Return where hunks stand in the whole, and what of it is on screen."""
+        return edge_map(self.pane, height, self.seen_rows)
+
+    # Drawing.
+
+    def update(self) -> None:
+        """Bring the cursor on screen where it moved, and paint what differs."""
+        if self.cells <= 1:
+            return
+        pane = self.pane
+        measured = (pane, pane.layouts, self.code_cells, len(self.instead))
+        if measured != self._measured:
+            self._measured = measured
+            if self.text_selection:
+                self.screen.clear_selection()
+            self.measure(pane.measure(self.code_cells) if pane.places else len(self.instead))
+        if self._eye != (eye := self._looked_at()):
+            self._eye = eye
+            self._follow()
+        super().update()
+        if self._map != (shown := (*measured, self.room, self.top, len(pane.seen))):
+            self._map = shown
+            self.vertical_scrollbar.refresh()
+
+    def _looked_at(self) -> tuple[object, ...]:
+        return (*self._measured, self.pane.cursor, self.room)
+
+    def _follow(self) -> None:
+        """Scroll as little as brings the cursor on screen; Textual's watchers would paint all."""
+        begin = self.pane.row_of(self.pane.cursor)
+        top = max(min(self.top, begin), begin + 1 - self.room)
+        top = max(min(top, self.virtual_size.height - self.room), 0)
+        self.set_reactive(Widget.scroll_y, float(top))
+        self.set_reactive(Widget.scroll_target_y, float(top))
+        self.vertical_scrollbar.position = top
+
+    def rows_at(self, number: int, count: int) -> Sequence[Row]:
+        """Return at most so many rows, from one on."""
+        if not self.pane.places:
+            return self.instead[number : number + count]
+        return tuple(self.pane.rows(self.code_cells, number, count))
+
+    # Selecting.
+
+    def columns(self, selection: Selection, number: int, text: str) -> tuple[int, int]:
+        """Return the selected columns of a row: those of code, and of one side."""
+        span = selection.get_span(number)
+        if span is None:
+            return 0, 0
+        first, end = self._code_at(number)
+        stop = end if span[1] < 0 else min(span[1], end)
+        return max(span[0], first), len(text[:stop].rstrip())
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected code, a line whole where it is cut on screen."""
+        begin, end = self.chosen(selection)
+        lines = [
+            self._chosen_of(selection, number, text_of([row]))
+            for number, row in enumerate(self.rows_at(begin, end - begin), begin)
+        ]
+        return "\n".join(line for line in lines if line is not None), "\n"
+
+    def _chosen_of(self, selection: Selection, number: int, text: str) -> str | None:
+        """Return what is selected of a row; None where that side has no line."""
+        start, stop = self.columns(selection, number, text)
+        line = self.pane.line_at(number, is_old=self._selects_old)
+        if line is None:
+            return None if self._part_at(number) is Part.PAIR else text[start:stop]
+        first, end = self._code_at(number)
+        moved = len(head_of(line.text, self.pane.aside)) - first
+        span = selection.get_span(number)
+        is_to_end = span is None or not 0 <= span[1] < end
+        return line.text[start + moved : None if is_to_end else stop + moved]
+
+    def _part_at(self, number: int) -> Part | None:
+        places = self.pane.places
+        return places[self.pane.place_at(number)].part if places else None
+
+    def _code_at(self, number: int) -> tuple[int, int]:
+        return code_columns(self._part_at(number), self.code_cells, is_old=self._selects_old)
+
+    # The mouse.
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Keep the cursor on screen where somebody scrolls."""
+        super().watch_scroll_y(old_value, new_value)
+        is_by_hand = self.scrollable_content_region.height == self.high  # not by another height
+        if self.pane.places and is_by_hand:
+            self.pane.come_between(*self.seen_rows)
+            self._eye = self._looked_at()
+            self.post_message(self.Moved())
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to select on the side that is under the mouse."""
+        self._selects_old = event.x < self.code_cells // 2
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on what was clicked; a second click opens it."""
+        event.prevent_default()  # of Textual, two clicks select everything
+        if self.text_selection or not self.pane.places:
+            return
+        row = self.top + event.y
+        self.pane.come_between(row, row)
+        self.post_message(self.Opened() if event.chain > 1 else self.Moved())

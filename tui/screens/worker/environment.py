@@ -1,0 +1,86 @@
+"""Show what reaches a worker: its home, its folder for temporary files, names of variables."""
+
+from collections.abc import Sequence
+
+from engine.limits import Dimension
+from engine.messages.questions import EnterSandbox
+from engine.messages.results import Entrance, WorkerView
+from tui.bridge import GONE
+from tui.ink import TEXT, Row, Span, fit, words
+from tui.kit.meters import heading
+from tui.kit.screen import Board
+from tui.screens.worker.tab import Shown, Tab
+from tui.words.clean import clean, clean_tree
+from tui.words.cutting import cut_path, wrap
+
+_SHOWN = ("HOME", "TMPDIR", "PWD")
+"""The variables whose values are folders: no other value is ever kept, for it may be a secret."""
+
+
+class Environment(Tab):
+    """The variables in its sandbox, by their names alone, and what holds it in."""
+
+    name, title = "environment", "Env"
+
+    def __init__(self, screen: Board) -> None:
+        super().__init__(screen)
+        self._of: tuple[str, str, int] | None = None
+        self._names: Sequence[str] = ()
+        self._folders: dict[str, str] = {}
+        self._problem = ""
+
+    def do_go_environment(self) -> None:
+        self.session.tab = self.name
+
+    def draw(self, of: Shown) -> list[Row]:
+        """Return the rows; ask for what another worker gets when it is first seen."""
+        wanted = (self.run_id, of.worker.worker, of.worker.attempt)
+        if wanted != self._of:
+            self._of, self._names, self._folders, self._problem = wanted, (), {}, "asking …"
+            self.screen.begin(self._ask, group="environment", exclusive=True)
+        rows: list[Row] = [(), _heading("SANDBOX", of.cells), *_walls(of.worker)]
+        rows += [(), _heading("FOLDERS", of.cells)]
+        rows += [
+            words(f" {name:<9}", Span(cut_path(folder, of.cells - 11), TEXT))
+            for name, folder in self._folders.items()
+        ]
+        rows += [(), _heading("VARIABLES", of.cells, str(len(self._names) or ""))]
+        if self._problem:
+            return [*rows, words(f" {self._problem}")]
+        said = "Names alone, for values may be secrets. Its agent's login comes on top."
+        names = wrap(" ".join(self._names), of.cells - 2)
+        return [*rows, words(f" {said}"), (), *((Span(f" {line}", TEXT),) for line in names)]
+
+    async def _ask(self) -> None:
+        wanted = self._of
+        if wanted is None:
+            return
+        try:
+            found = await self.session.bridge.port.ask(EnterSandbox(*wanted[:2]))
+        except GONE as error:
+            self._problem = f"not known: {clean_tree(str(error))}"
+        else:
+            self._keep(found)
+        self.screen.draw()
+
+    def _keep(self, found: Entrance) -> None:
+        self._problem = ""
+        self._names = sorted(clean(name) for name in found.env)
+        known = {"PWD": found.folder} | found.env
+        self._folders = {name: clean(known[name]) for name in _SHOWN if name in known}
+
+
+def _heading(title: str, cells: int, figure: str = "") -> Row:
+    return (Span(" "), *heading(title, cells - 2, figure=figure))
+
+
+def _walls(worker: WorkerView) -> list[Row]:
+    """Return how files, git and the network are held, and by what."""
+    fences = {Dimension.FILES: "files", Dimension.GIT: "git", Dimension.NETWORK: "network"}
+    rows = [
+        fit(words(f" {fences[held.dimension]:<9}", Span(f"{held.level:<10}", TEXT), said), 60)
+        for held in worker.enforcement
+        if held.dimension in fences
+        for said in (f"{held.value} by {held.mechanism}".removeprefix(" by "),)
+    ]
+    return rows or [words(" not known yet: it has not begun")]

@@ -1,0 +1,234 @@
+"""Show a log: it follows its end, or holds where it is read while lines come in below."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.ink import TEXT, Ink, Role, Row, Span, fit, grounded
+from tui.kit.inked import Inked
+from tui.kit.lists import cursor_row
+from tui.kit.readable import marked
+from tui.screens.worker.lines import FOLD, LINK, LogRow, Look
+from tui.screens.worker.logs import Log
+
+_HOLD = Span(" ‖ HOLD  ", Ink(Role.ACCENT, bold=True))
+
+
+class _Eye(NamedTuple):
+    """Remember the item under the cursor, and how far below the top its row is."""
+
+    layouts: int = 0
+    base: int = 0
+    cursor: int = 0
+    room: int = 0
+    below_top: int = 0
+
+
+class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
+    """The rows of a log on screen. Whatever moves the log's cursor is followed at the next draw.
+
+    Rows are counted for ever: a selection holds numbers of rows, and stays with its text while
+    lines come at the end and go at the beginning.
+    """
+
+    ALLOW_SELECT = True
+
+    class Held(Message):
+        """The log stands still now, or follows again: the mouse said so."""
+
+    class Opened(Message):
+        """A link or a fold was clicked."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self.log_lines = log
+        self.instead: Sequence[Row] = ()
+        self._eye = _Eye()
+
+    # Drawing.
+
+    @property
+    def top(self) -> int:
+        """Return the number of the row at the top of the screen."""
+        return self.log_lines.base + self.scroll_offset.y
+
+    @property
+    def room(self) -> int:
+        """Return the number of rows that scroll: where the log holds, the last one says so."""
+        return self.size.height - self._is_held
+
+    @property
+    def _is_held(self) -> bool:
+        return bool(self.log_lines.items) and not self.log_lines.is_following
+
+    @property
+    def _lead(self) -> int:
+        """Return the number of columns before the text: they are neither selected nor copied."""
+        return self.log_lines.look.indent + 1
+
+    def on_resize(self) -> None:
+        """Draw as many rows as there is room for now."""
+        super().on_resize()
+        self.update()
+
+    def update(self) -> None:
+        """Go to where the log is looked at, and paint what is new there."""
+        known, cells = self.log_lines, self.size.width
+        if not cells:
+            return
+        known.lay(Look(cells - 1, known.is_wrapped, known.has_times, known.started_at, known.query))
+        if known.layouts != self._eye.layouts and self.text_selection:
+            self.screen.clear_selection()
+        self._measure(Size(cells, known.row_count + self._is_held))
+        self._go_to(self._wanted_top())
+        self._draw_seen()
+
+    def _measure(self, size: Size) -> None:
+        """Say how many rows there are; a size that is assigned would lay out the screen anew."""
+        self.set_reactive(Widget.virtual_size, size)
+        self.vertical_scrollbar.window_virtual_size = size.height
+
+    def _wanted_top(self) -> int:
+        """Return how many rows are scrolled away: following, under the cursor, or as before."""
+        known, room = self.log_lines, self.room
+        if not self._is_held:
+            return known.row_count - room
+        was, top = self._eye, self.scroll_offset.y
+        begin, end = (row - known.base for row in known.rows_of(known.cursor))
+        if was.layouts != known.layouts:
+            top = begin - was.below_top
+        elif was.base != known.base:
+            top -= known.base - was.base
+        elif (was.cursor, was.room) == (known.cursor, room):
+            return top  # scrolled by hand, perhaps into the middle of a long item
+        return max(min(top, begin), min(end - room, begin))
+
+    def _go_to(self, top: int) -> None:
+        """Scroll without its watchers, which would paint everything."""
+        top = max(min(top, self.log_lines.row_count - self.room), 0)
+        if top != self.scroll_offset.y:
+            self.set_reactive(Widget.scroll_y, float(top))
+            self.set_reactive(Widget.scroll_target_y, float(top))
+            self.vertical_scrollbar.position = top
+
+    def _draw_seen(self) -> None:
+        known = self.log_lines
+        begin = known.rows_of(known.cursor)[0] if known.items else 0
+        self._eye = _Eye(known.layouts, known.base, known.cursor, self.room, begin - self.top)
+        if not known.items:
+            self.show(self.instead)
+            return
+        here = known.cursor if self._is_held and not self.text_selection else -1
+        rows = [
+            cursor_row(drawn.row, self.size.width, is_focused=index == here)
+            for index, drawn in known.rows(self.top, self.top + self.room)
+        ]
+        if self._is_held:
+            rows += [()] * (self.room - len(rows))
+            rows.append(self._foot())
+        self.show(rows)
+
+    def _foot(self) -> Row:
+        """Say what has come in below since the log holds, or what is missing above."""
+        known = self.log_lines
+        news = f"{known.below} new lines below" if known.below else "nothing new below"
+        if known.dropped and not self.scroll_offset.y:
+            news = f"{known.dropped:,} lines before these: `plait logs` has them"
+        return grounded(fit((_HOLD, Span(news, TEXT)), self.size.width), Role.PANEL)
+
+    # Selecting.
+
+    def render_line(self, y: int) -> Strip:
+        """Return one row; the one under the mouse tells where its signs are."""
+        strip, number, selection = super().render_line(y), self.top + y, self.text_selection
+        if selection and y < min(self.room, len(self.rows)):
+            start, stop = self._columns(selection, number, self.rows[y])
+            if start < stop:
+                strip = self._strip(marked(self.rows[y], start, stop))
+        is_pointed = self.app.mouse_position.y - self.content_region.y == y
+        return strip.apply_offsets(0, number) if is_pointed else strip
+
+    def _columns(self, selection: Selection, number: int, row: Row) -> tuple[int, int]:
+        """Return the selected columns of a row."""
+        start, stop = selection.get_span(number) or (0, 0)
+        end = len("".join(span.text for span in row).rstrip())
+        return max(start, self._lead), end if stop < 0 else min(stop, end)
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint what is selected, without the cursor."""
+        super().selection_updated(selection)
+        self._draw_seen()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected text without times and labels, its lines whole where they wrapped."""
+        known = self.log_lines
+        begin = known.base if selection.start is None else max(selection.start.y, known.base)
+        end = known.base + known.row_count
+        if selection.end is not None:
+            end = min(selection.end.y + 1, end)
+        lines: list[str] = []
+        before, until = -1, 0
+        for number, (_, drawn) in enumerate(known.rows(begin, end), begin):
+            text, start, stop = self._chosen_of(drawn, selection, number)
+            if drawn.number == before:
+                lines[-1] += drawn.text[until:start] + text
+            else:
+                lines.append(text)
+            before, until = drawn.number, stop
+        return "\n".join(lines), "\n"
+
+    def _chosen_of(self, drawn: LogRow, selection: Selection, number: int) -> tuple[str, int, int]:
+        """Return what is selected of a row, and where in its line that begins and ends."""
+        ending = f"  {drawn.result}" if drawn.result else ""
+        row = (Span(" " * self._lead + drawn.piece + ending),)
+        start, stop = (x - self._lead for x in self._columns(selection, number, row))
+        return (drawn.piece + ending)[start:stop], drawn.start + start, drawn.start + stop
+
+    # The mouse.
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Hold where somebody scrolls to, and follow again where that is the end."""
+        super().watch_scroll_y(old_value, new_value)
+        known = self.log_lines
+        if not known.items:
+            return
+        if round(new_value) < self.max_scroll_y:
+            known.hold()
+        elif new_value > old_value:
+            known.follow()
+        if not known.is_following:  # the cursor stays on screen
+            begin, end = known.item_at(self.top), known.item_at(self.top + self.room - 1)
+            known.cursor = max(min(known.cursor, end), begin)
+        self._draw_seen()
+        self.post_message(self.Held())
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Hold before anything can be selected: lines would go by under the mouse."""
+        known = self.log_lines
+        if known.items and event.button == 1 and event.y < self.room:
+            known.hold()
+            known.cursor = known.item_at(self.top + min(event.y, self.room - 1))
+            self._draw_seen()
+            self.post_message(self.Held())
+
+    def on_click(self, event: events.Click) -> None:
+        """Open the link or the fold that was clicked; follow where the foot was."""
+        if event.y >= self.room:
+            self.log_lines.follow()
+            self.post_message(self.Held())
+            return
+        row = self.rows[event.y] if event.y < len(self.rows) else ()
+        at = 0
+        for text, ink in row:
+            at += len(text)
+            if event.x < at:
+                if ink._replace(ground=None) == LINK or text.startswith(FOLD):
+                    self.post_message(self.Opened())
+                return

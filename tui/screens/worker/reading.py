@@ -1,0 +1,205 @@
+"""Read a log and the other tabs: move, search, unfold, copy."""
+
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import Input
+
+from tui.controllers import Going
+from tui.kit.rowlist import RowList
+from tui.kit.screen import Board, Controller
+from tui.screens.worker.logs import DETAILS, Log
+from tui.screens.worker.tabs import LOG, TITLES, Attempts
+
+
+class SearchLine(Input):
+    """The line that a search is typed into: every letter goes to its nearest hit."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "close", "close")]
+
+    class Closed(Message):
+        """The search was given up."""
+
+    def action_close(self) -> None:
+        """Give the search up."""
+        self.post_message(self.Closed())
+
+
+class Reading(Controller):
+    """Look at one worker: which tab, which attempt, and where in its log."""
+
+    def __init__(self, screen: Board) -> None:
+        super().__init__(screen)
+        self.log = Log()
+        self.attempt: int | None = None
+        self._searched_from = 0, True
+
+    @property
+    def tab(self) -> str:
+        """The tab that is seen."""
+        return self.session.tab
+
+    def show(self, tab: str) -> None:
+        """Turn to a tab."""
+        self.session.tab = tab
+
+    # Moving.
+
+    def _move(self, by: int) -> None:
+        here = self.session.worker_view
+        if self.tab == LOG:
+            self.log.move(by)
+        elif self.tab == Attempts.name and here and here.attempt:
+            now = self.attempt or here.attempt
+            self.attempt = max(min(now + by, here.attempt), 1)
+        else:
+            self._pane.scroll_relative(y=by, animate=False)
+
+    @property
+    def _pane(self) -> RowList:
+        return self.screen.query_one(f"#{self.tab}", RowList)
+
+    def do_down(self) -> None:
+        self._move(1)
+
+    def do_up(self) -> None:
+        self._move(-1)
+
+    def do_half_down(self) -> None:
+        self._move(self.screen.size.height // 3)
+
+    def do_half_up(self) -> None:
+        self._move(-(self.screen.size.height // 3))
+
+    def do_page_down(self) -> None:
+        self._move(self.screen.size.height - 8)
+
+    def do_page_up(self) -> None:
+        self._move(-(self.screen.size.height - 8))
+
+    def do_first(self) -> None:
+        if self.tab == LOG:
+            self.log.first()
+        else:
+            self._pane.scroll_to(y=0, animate=False)
+
+    def do_last(self) -> None:
+        if self.tab == LOG:
+            self.log.follow()
+        else:
+            self._pane.scroll_to(y=self._pane.max_scroll_y, animate=False)
+
+    def _turn(self, by: int) -> None:
+        names = list(TITLES)
+        self.show(names[(names.index(self.tab) + by) % len(names)])
+
+    def do_left(self) -> None:
+        self._turn(-1)
+
+    def do_right(self) -> None:
+        self._turn(1)
+
+    def do_next_tab(self) -> None:
+        self._turn(1)
+
+    def do_previous_tab(self) -> None:
+        self._turn(-1)
+
+    def do_next(self) -> None:
+        self._find(1)
+
+    def do_previous(self) -> None:
+        self._find(-1)
+
+    def _find(self, by: int) -> None:
+        if not self.log.to_next(by):
+            what = f"/{self.log.query}" if self.log.query else "an error"
+            self.refuse("next" if by > 0 else "previous", f"{what} is not further on")
+
+    def do_unit_down(self) -> None:
+        self.log.to_tool(1)
+
+    def do_unit_up(self) -> None:
+        self.log.to_tool(-1)
+
+    # Searching.
+
+    def do_search(self) -> None:
+        self.show(LOG)
+        self._searched_from = self.log.cursor, self.log.is_following
+        line = self.screen.query_one(SearchLine)
+        line.value = ""
+        line.display = True
+        self.screen.set_focus(line)  # at once: the next key is for it
+
+    def seek(self, text: str) -> None:
+        """Go to the hit nearest to where the search began."""
+        self.log.search(text, self._searched_from[0])
+
+    def take_search(self, text: str) -> None:
+        """End the typing, and keep what was found."""
+        self._end_search()
+        if text and not self.log.search(text, self._searched_from[0]):
+            self.screen.say_refused("search", f"nothing here has {text!r}")
+
+    def drop_search(self) -> None:
+        """End the search where it began."""
+        self._end_search()
+        self.log.query = ""
+        self.log.cursor, is_following = self._searched_from
+        if is_following:
+            self.log.follow()
+
+    def _end_search(self) -> None:
+        self.screen.query_one(SearchLine).display = False
+        self.screen.set_focus(None)
+
+    # Seeing.
+
+    def do_follow(self) -> None:
+        if self.log.is_following:
+            self.log.hold()
+        else:
+            self.log.follow()
+
+    def do_more(self) -> None:
+        self.log.show(self.log.detail + 1)
+
+    def do_less(self) -> None:
+        self.log.show(self.log.detail - 1)
+
+    def do_show_kinds(self) -> None:
+        self.log.show((self.log.detail + 1) % len(DETAILS))
+
+    def do_show_times(self) -> None:
+        self.log.has_times = not self.log.has_times
+
+    def do_show_long(self) -> None:
+        self.log.is_wrapped = not self.log.is_wrapped
+
+    def do_zoom(self) -> None:
+        self.screen.toggle_class("-zoomed")
+
+    def do_leave(self) -> None:
+        if self.screen.selections:
+            self.screen.clear_selection()
+        elif self.log.query:
+            self.log.query = ""
+        elif not self.log.is_following:
+            self.log.follow()
+        else:
+            self.screen.does(Going).do_leave()
+
+    def do_open(self) -> None:
+        if self.tab == Attempts.name:
+            self.show(LOG)
+        elif self.log.link:
+            self.session.diff_place = self.log.link
+            self.screen.hand_on("diff")
+        elif not self.log.toggle_fold():
+            self.refuse("open", "there is no link or fold under the cursor")
+
+    def do_copy(self) -> None:
+        item = self.log.here
+        self.screen.copy(item.line.text if item else "")

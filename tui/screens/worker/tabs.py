@@ -1,0 +1,53 @@
+"""The tabs of a worker beside its log."""
+
+from collections.abc import Sequence
+
+from tui.ink import Row
+from tui.screens.worker.environment import Environment
+from tui.screens.worker.page import attempts_tab, limits_tab, prompt_tab
+from tui.screens.worker.tab import Shown, Tab
+from tui.words.happened import events_tab
+
+
+class Events(Tab):
+    """What was told of it."""
+
+    name, title = "events", "Events"
+
+    def draw(self, of: Shown) -> list[Row]:
+        return events_tab(of.scene.told, of.worker.worker, of.scene.now, of.cells)
+
+
+class Prompt(Tab):
+    """The prompt as its agent got it."""
+
+    name, title = "prompt", "Prompt"
+
+    def draw(self, of: Shown) -> list[Row]:
+        return prompt_tab(of.worker, of.cells)
+
+
+class Limits(Tab):
+    """How each of its limits holds."""
+
+    name, title = "limits", "Limits"
+
+    def draw(self, of: Shown) -> list[Row]:
+        return limits_tab(of.worker, of.cells)
+
+
+class Attempts(Tab):
+    """Its attempts; a click points at one, and a second one opens its log."""
+
+    name, title = "attempts", "Attempts"
+
+    def draw(self, of: Shown) -> list[Row]:
+        return attempts_tab(of.worker, of.scene, of.attempt, of.cells)
+
+    def targets(self, rows: list[Row]) -> Sequence[str]:
+        return [f"attempt:{number}" if number else "" for number in range(len(rows))]
+
+
+LOG = "log"
+TABS = (Events, Prompt, Limits, Attempts, Environment)
+TITLES = {LOG: "Log"} | {tab.name: tab.title for tab in TABS}
