@@ -29,7 +29,10 @@ class WholeCells(ScrollBarRender):
 
 
 def use_whole_cells(widgets: Iterable[Widget]) -> None:
-    """Draw the scrollbars of these widgets with blanks alone, as ASCII has no half blocks."""
+    """Draw the scrollbars of these widgets with blanks alone, as ASCII has no half blocks.
+
+    A pane that has a renderer of its own keeps it.
+    """
     for pane in widgets:
         if pane.is_scrollable:
             for bar in (pane.vertical_scrollbar, pane.horizontal_scrollbar):
