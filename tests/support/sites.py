@@ -140,6 +140,7 @@ class Scene:
             chunk = await self.site.host.read(attempt, offset)
             out += b"".join(f.data for f in chunk.frames if f.stream is Stream.OUT)
             offset = chunk.next_offset
+            assert chunk.end is None or text in out, chunk.end
 
     def recording(self, attempt: AttemptId) -> bytes:
         """The recording as the user's repository keeps it."""
