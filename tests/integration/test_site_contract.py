@@ -103,7 +103,7 @@ async def test_a_command_tells_how_it_ended(stage: Scene, command: str) -> None:
     at = replace(await stage.prepared(), attempt=AttemptId(RUN, WORKER, 1, "check"))
     end = await stage.site.run(at, f"echo well; {command}")
     code = {"exit 0": 0, "exit 3": 3}.get(command, 128 + 9)
-    assert (end.exit.exit_code, end.tail) == (code, "well\n")
+    assert (end.exit.exit_code, end.tail) == (code, "well\n"), end.why
     assert end.is_ok == (command == "exit 0")
     assert await stage.site.run(at, "echo again") == end  # it ran once
 
@@ -262,7 +262,7 @@ async def test_a_child_that_dies_over_any_call_changes_nothing_of_the_result(
         far.line.dies_at, far.line.is_late = call, death == "done"
         at = replace(await far.prepared(), attempt=AttemptId(RUN, WORKER, 1, "check"))
         end = await far.site.run(at, "echo x > y; echo done")
-        assert (end.is_ok, end.tail) == (True, "done\n")
+        assert (end.is_ok, end.tail) == (True, "done\n"), end.why
         agent = replace(at, attempt=AttemptId(RUN, WORKER, 1))
         found = change_of(await far.spaces.collect(agent, WANTED))
         assert await far.spaces.examine(agent, WANTED) == ()

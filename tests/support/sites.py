@@ -2,6 +2,7 @@
 
 import os
 import random
+import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -29,7 +30,8 @@ from engine.site.spaces import spaces_at
 from engine.site.wire import Message, Pipe
 from tests.support.repositories import RepositoryBuilder
 
-RUN = RunId("run1")
+RUN = RunId(secrets.token_hex(3))
+"""Of its own in every process: cgroups of the machine are named after it."""
 WORKER = WorkerId("a", 1)
 WANTED = Collecting(author=Signature("A", "a@example.org", 1_700_000_000), message="left over\n")
 HOSTILE_WORDS = "mount -t tmpfs none '{hidden}' && exec '{python}' -m engine.site.far"
@@ -140,6 +142,7 @@ class Scene:
             chunk = await self.site.host.read(attempt, offset)
             out += b"".join(f.data for f in chunk.frames if f.stream is Stream.OUT)
             offset = chunk.next_offset
+            assert chunk.end is None or text in out, chunk.end
 
     def recording(self, attempt: AttemptId) -> bytes:
         """The recording as the user's repository keeps it."""
