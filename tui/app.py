@@ -295,8 +295,8 @@ class PlaitApp(Sequences):
 
     def _tell_problems(self) -> None:
         more = f" and {len(self.problems) - 1} more" if len(self.problems) > 1 else ""
-        if isinstance(self.screen, SaysRefused):
-            self.screen.say_refused("your settings", self.problems[0] + more, "the defaults stay")
+        if self.board:
+            self.board.say_refused("your settings", self.problems[0] + more, "the defaults stay")
 
     @property
     def board(self) -> Board | None:
@@ -378,22 +378,16 @@ class PlaitApp(Sequences):
             send_to_terminal(self, sequence)
 
     def on_log_grew(self, grew: LogGrew) -> None:
-        if self.screen_stack and isinstance(self.screen, TakesLog):
-            self.screen.take_log(grew)
+        seen: object = self.board if self.screen_stack else None
+        if isinstance(seen, TakesLog):
+            seen.take_log(grew)
 
     def _pace(self) -> float:
         """Seconds between two frames: few over a slow line, more where somebody reads along."""
         if self.is_remote:
             return _REMOTE_S
-        return _LIVELY_S if isinstance(self.screen, TakesLog) else _CALM_S
-
-
-@runtime_checkable
-class SaysRefused(Protocol):
-    """A screen with a message line."""
-
-    def say_refused(self, what: str, reason: str, hint: str = "") -> None:
-        """Say what was refused, why, and what helps."""
+        seen: object = self.board
+        return _LIVELY_S if isinstance(seen, TakesLog) else _CALM_S
 
 
 @runtime_checkable

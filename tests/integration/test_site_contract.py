@@ -102,8 +102,11 @@ async def test_the_recording_here_is_the_recording_there(stage: Scene) -> None:
 async def test_a_command_tells_how_it_ended(stage: Scene, command: str) -> None:
     at = replace(await stage.prepared(), attempt=AttemptId(RUN, WORKER, 1, "check"))
     end = await stage.site.run(at, f"echo well; {command}")
-    code = {"exit 0": 0, "exit 3": 3}.get(command, 128 + 9)
-    assert (end.exit.exit_code, end.tail) == (code, "well\n"), end.why
+    codes = {"exit 0": {0}, "exit 3": {3}}.get(
+        command, {128 + 9, None}
+    )  # a fence tells a signal so
+    assert end.exit.exit_code in codes, end.why
+    assert end.tail == "well\n"
     assert end.is_ok == (command == "exit 0")
     assert await stage.site.run(at, "echo again") == end  # it ran once
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from textual.binding import Binding, BindingType
+from textual.keys import key_to_character
 
-from tui.keys import PLAYING, Keymap, actions_on, default_keymap
+from tui.keys import PLAYING, Keymap, actions_on, default_keymap, shown
 from tui.kit.private import name_of_sign
 
 
@@ -41,3 +42,8 @@ def as_keymap(keymap: Keymap) -> dict[str, str]:
         for action, keys in keymap.keys.items()
         if keys != usual[action]
     }
+
+
+def sign_of(key: str) -> str:
+    """Return a key as it is written on screen."""
+    return shown(key_to_character(key) or key)

@@ -11,7 +11,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding
 from textual.css.query import NoMatches
-from textual.keys import key_to_character
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkType
@@ -19,10 +18,10 @@ from textual.worker import WorkType
 from engine.messages.commands import Command, Refused, Seen
 from engine.messages.results import WorkerView
 from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, words
-from tui.keys import ACTIONS, Action, shown
+from tui.keys import ACTIONS, Action
 from tui.kit.ahead import KeysFree
 from tui.kit.bars import Hint, ask_rows, footer, message
-from tui.kit.bindings import bindings_of
+from tui.kit.bindings import bindings_of, sign_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked
@@ -33,12 +32,6 @@ from tui.kit.textbox import Writing, WritingBox
 from tui.words.outcomes import CameOut, Pursued, pursued_of
 from tui.words.reasons import ELSEWHERE, PLAYED_OVER, READ_ONLY_IDEAS
 from tui.words.scene import Scene
-
-
-def sign_of(key: str) -> str:
-    """Return a key as it is written on screen."""
-    return shown(key_to_character(key) or key)
-
 
 _STILL_S = 2.0
 _READ_S = 2.0
@@ -193,6 +186,9 @@ class Board(Screen[None]):
         """Put the cursor on a worker."""
         self.session.worker = worker
 
+    def gone(self) -> None:
+        """Let go of what only a screen that is seen needs."""
+
     def pointed(self, target: str, times: int) -> None:
         """A zone of the body was clicked."""
 
@@ -202,6 +198,11 @@ class Board(Screen[None]):
         """Draw scrollbars of whole cells where there is only ASCII; a pane may have its own."""
         if self.session.is_ascii:
             use_whole_cells(self.query("*"))
+
+    def on_screen_suspend(self) -> None:
+        """Take notice that another screen is seen; a dialog only lies over this one."""
+        if self not in self.app.screen_stack:
+            self.gone()
 
     def on_screen_resume(self) -> None:
         """Draw what has changed while another screen was seen."""
@@ -421,8 +422,6 @@ class Board(Screen[None]):
             if not self.refusal(idea):
                 self.perform(idea)
         self.draw()
-
-    # Going.
 
     @property
     def run_id(self) -> str:

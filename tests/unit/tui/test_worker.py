@@ -90,6 +90,19 @@ async def test_a_selection_stays_with_its_text_while_lines_come():
         await console.shows("FOLLOW", "later 399")
 
 
+async def test_a_log_goes_on_under_a_dialog_and_stays_where_it_was():
+    async with reading(said(*(f"line {n}" for n in range(60)))) as console:
+        await drag(console, "line 50", "line 52")
+        await console.do("help")
+        await console.shows("Keys of Worker")
+        await more(console, *said("said under a dialog"))
+        await console.press("escape")
+        await console.shows("1 new line below")
+        assert console.screen.get_selected_text() == "line 50\nline 51\nline 52"
+        await console.do("leave", "leave")
+        await console.shows("FOLLOW", "said under a dialog")
+
+
 async def test_a_selection_of_lines_that_have_gone_is_empty():
     async with reading(said(*(f"line {n}" for n in range(60)))) as console:
         await drag(console, "line 50", "line 52")

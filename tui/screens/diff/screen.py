@@ -46,7 +46,7 @@ class DiffScreen(Board):
         self.reading.load_if_moved()
         super().on_screen_resume()
 
-    def on_screen_suspend(self) -> None:
+    def gone(self) -> None:
         self.reading.leave()
 
     def point_at(self, worker: str) -> None:

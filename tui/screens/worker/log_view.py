@@ -17,6 +17,7 @@ from tui.kit.lists import cursor_row
 from tui.kit.readable import marked
 from tui.screens.worker.lines import FOLD, LINK, LogRow, Look
 from tui.screens.worker.logs import Log
+from tui.words.figures import some
 
 _HOLD = Span(" ‖ HOLD  ", Ink(Role.ACCENT, bold=True))
 
@@ -138,7 +139,7 @@ class LogView(Inked, ScrollView, can_focus=False, inherit_bindings=False):
     def _foot(self) -> Row:
         """Say what has come in below since the log holds, or what is missing above."""
         known = self.log_lines
-        news = f"{known.below} new lines below" if known.below else "nothing new below"
+        news = f"{some(known.below, 'new line')} below" if known.below else "nothing new below"
         if known.dropped and not self.scroll_offset.y:
             news = f"{known.dropped:,} lines before these: `plait logs` has them"
         return grounded(fit((_HOLD, Span(news, TEXT)), self.size.width), Role.PANEL)

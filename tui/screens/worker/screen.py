@@ -56,7 +56,7 @@ class WorkerScreen(Board):
         self._watch()
         super().on_screen_resume()
 
-    def on_screen_suspend(self) -> None:
+    def gone(self) -> None:
         self.session.bridge.unwatch()
         self._watched = ("", "", None)
 
