@@ -126,7 +126,7 @@ async def test_the_wheel_holds_and_follows_again_at_the_end():
         await console.shows("HOLD", "nothing new below")
         assert "test_199" not in console.text
         await more(console, *said("something new"))
-        await console.shows("1 new lines below")
+        await console.shows("1 new line below")
         view.action_scroll_end()
         await console.shows("FOLLOW", "something new")
 
