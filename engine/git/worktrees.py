@@ -78,7 +78,7 @@ def _heads(common_dir: str) -> Hashable:
     """
     common = Path(common_dir)
     linked = common / "worktrees"
-    folders = sorted(linked.iterdir()) if linked.is_dir() else []
+    folders = _listed(linked)
     files = [common / "config", common / "config.worktree", common / "HEAD"]
     files += [folder / name for folder in folders for name in ("HEAD", "gitdir")]
     heads = [_first_line(common / "HEAD"), *(_first_line(folder / "HEAD") for folder in folders)]
@@ -107,7 +107,7 @@ def _checkouts(repo: Repo, listing: bytes) -> list[Checkout]:
 def _entries_by_gitfile(common_dir: str) -> dict[str, str]:
     """The folders of linked worktrees in the shared `.git`, by the `.git` file each belongs to."""
     entries = Path(common_dir, "worktrees")
-    each = entries.iterdir() if entries.is_dir() else ()
+    each = _listed(entries)
     return {_first_line(entry / "gitdir"): str(entry) for entry in each}
 
 
@@ -166,7 +166,7 @@ def our_entries(common_dir: str) -> list[str]:
     entries = Path(common_dir, "worktrees")
     return [
         str(entry)
-        for entry in (sorted(entries.iterdir()) if entries.is_dir() else ())
+        for entry in _listed(entries)
         if _first_line(entry / "locked").startswith("plait ")
     ]
 
@@ -217,11 +217,17 @@ async def drop_entry(repo: Repo, path: Path) -> None:
 
 
 def _entries(common_dir: str, path: Path) -> list[Path]:
-    folder = Path(common_dir, "worktrees")
-    if not folder.is_dir():
-        return []
     wanted = f"{path}/.git"
-    return [entry for entry in folder.iterdir() if _first_line(entry / "gitdir") == wanted]
+    entries = _listed(Path(common_dir, "worktrees"))
+    return [entry for entry in entries if _first_line(entry / "gitdir") == wanted]
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Return what lies in a folder; git takes the one of the worktrees away with the last."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _drop_half_made(common_dir: str, path: Path) -> None:

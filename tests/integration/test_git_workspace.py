@@ -1,6 +1,7 @@
 """Workspaces: twenty at once, none failed, in repositories as people have them."""
 
 import os
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from engine.git.objects import Wording
 from engine.git.runner import Call
 from engine.git.stacking import Record, StackConflict, stack_base
 from engine.git.workspace import Strategy, Workspace, check_space
+from engine.git.worktrees import our_entries
 from engine.review.change import measured
 from engine.site.artifacts import Artifacts
 from tests.support.git_lab import Lab
@@ -63,6 +65,24 @@ async def test_two_engines_make_workspaces_at_the_same_time(tmp_path: Path):
                 group.start_soon(lab.prepare, f"{run}/fix/worker_{n}@1")
 
     assert len(one.built.worktrees()) == 13
+
+
+def test_the_folder_of_worktrees_may_go_while_it_is_read(tmp_path: Path):
+    common, done = tmp_path / "git", threading.Event()
+    common.mkdir()
+
+    def come_and_go() -> None:
+        while not done.is_set():
+            (common / "worktrees").mkdir()
+            (common / "worktrees").rmdir()
+
+    user = threading.Thread(target=come_and_go)
+    user.start()
+    try:
+        assert all(our_entries(str(common)) == [] for _ in range(5_000))
+    finally:
+        done.set()
+        user.join()
 
 
 async def test_workspaces_come_up_while_the_user_adds_and_prunes_worktrees(tmp_path: Path):
