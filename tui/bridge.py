@@ -55,7 +55,7 @@ _LONGEST_PAUSE_S = 5.0
 _SOON_S = 1 / 15
 _CHUNKS_PER_FRAME = 20
 _WHOLE_EVERY_S = 3.0
-"""How old the figures of the machine may be."""
+"""The greatest age of the figures of the machine."""
 GONE = (EngineError, OSError, anyio.EndOfStream, anyio.ClosedResourceError)
 """What a port raises when its engine cannot be reached any more."""
 

@@ -180,7 +180,7 @@ ResolutionAction = (
     | AskAgent
     | FinishResolving
 )
-"""What can be done about the conflicts of a merge."""
+"""Every act that can be done about the conflicts of a merge."""
 
 
 BeginFrom = RetryMode

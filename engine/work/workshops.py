@@ -47,7 +47,7 @@ from engine.work.workplace import address_of, new_workplace, terms_of, workplace
 from engine.work.workshop import BaseClash, Kept, Made, Workshop
 
 _DISK_FLOOR = 256 << 20
-"""What stays free on the disk of the workspaces once all of a run's are filled."""
+"""The space that stays free on the disk of the workspaces once all of a run's are filled."""
 _RELEASED = frozenset({Phase.LANDED, Phase.FINISHED, Phase.DISCARDED, Phase.CANCELLED})
 """Failed worktrees stay for whoever wants to look; `plait clean` removes them."""
 

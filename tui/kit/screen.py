@@ -98,7 +98,7 @@ class Board(Screen[None]):
     kind: ClassVar[str]
     home: ClassVar[str] = "fleet"
     held: ClassVar[Sequence[type[Controller]]] = ()
-    """What does the ideas that this screen does not do itself, the nearest first."""
+    """The controllers of ideas that this screen does not do itself, the nearest first."""
     opens_diff = "diff"
     """The idea that opens a worker's diff here."""
     AUTO_FOCUS = ""

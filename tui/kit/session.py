@@ -65,7 +65,7 @@ PLAYER: dict[str, Callable[[Player], None]] = {
     "slower": lambda player: player.faster(-1),
     "faster": lambda player: player.faster(1),
 }
-"""What each idea of a replay does to its player."""
+"""The act of each idea of a replay on its player."""
 
 
 class Undoable(NamedTuple):

@@ -70,11 +70,11 @@ class ComparePane:
 
     @property
     def hunk(self) -> CandidateHunkView | None:
-        """What the candidate under the cursor did at the place under it."""
+        """Return what the candidate under the cursor did at the place under it."""
         return self.hunk_of(self.spot, self.column)
 
     def hunk_of(self, spot: Spot | None, column: int) -> CandidateHunkView | None:
-        """What a candidate did at a place, or the first of several things."""
+        """Return what a candidate did at a place, or the first of several things."""
         return next(iter(self.hunks_of(spot, column)), None)
 
     def hunks_of(self, spot: Spot | None, column: int) -> tuple[CandidateHunkView, ...]:
@@ -86,7 +86,7 @@ class ComparePane:
         return own or tuple(hunk for hunk in spot.hunks if worker in hunk.alike)[:1]
 
     def is_taken(self, spot: Spot, hunk: CandidateHunkView) -> bool:
-        """Whether a hunk goes into the composite."""
+        """Say whether a hunk goes into the composite."""
         return hunk.key in self.taken.get(spot.number, ())
 
     @property

@@ -13,7 +13,7 @@ from tui.words.comments import Comment
 
 
 class Part(StrEnum):
-    """What a row of the layout is."""
+    """Name what a row of the layout is."""
 
     FILE = "file"
     NOTE = "note"
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 @dataclass(kw_only=True)
 class Shape:
-    """How a diff is to be laid out."""
+    """Say how a diff is to be laid out."""
 
     is_split: bool = False
     context: int = 3

@@ -41,7 +41,7 @@ class DiffPane:
     aside: int = 0
     """So many cells of the code are moved out at the left."""
     layouts: int = 0
-    """How often it was laid out: then every row may be another one."""
+    """The number of layouts so far: after one, every row may be another."""
     _tall: "_Tall" = field(default_factory=lambda: _Tall((), ()))
 
     def __post_init__(self) -> None:
@@ -244,7 +244,7 @@ class DiffPane:
         return bool(self.query) and self._to(self._hits(), by)
 
     def hits(self) -> int:
-        """How many lines have it."""
+        """Return how many lines have it."""
         return len(self._hits())
 
     def _hits(self) -> list[int]:

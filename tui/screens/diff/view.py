@@ -23,7 +23,7 @@ class DiffView(Scrolled):
         """The mouse moved the cursor."""
 
     class Opened(Message):
-        """What is under the cursor was clicked twice."""
+        """Tell that the thing under the cursor was clicked twice."""
 
     def __init__(self, pane: DiffPane) -> None:
         super().__init__()

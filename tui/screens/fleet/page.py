@@ -68,7 +68,7 @@ class Piece(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int, int, int]:
-        """Where it stands."""
+        """Return where it stands."""
         return self[1:5]
 
 
@@ -112,7 +112,7 @@ def form_of(run: RunView, cells: int, height: int, detail: int) -> Form:
 
 
 def columns_of(cells: int, detail: int) -> int:
-    """How many columns of tiles, the user's wish included."""
+    """Return how many columns of tiles there are, the user's wish included."""
     most = max(cells // _NARROWEST_TILE, 1)
     wished = (4 if cells >= _FOUR_COLUMNS_FROM else 3) - detail
     return min(max(wished, 1), most)

@@ -111,7 +111,7 @@ def item_list(
 
 
 def _title(worker: WorkerView, scene: Scene, *, is_focused: bool) -> tuple[Row, Row]:
-    """Who waits, and for how long."""
+    """Return who waits, and for how long."""
     age = Span(lasting(scene.now - waits_since(worker)), BOLD if is_focused else MUTED)
     mark = Span("■", Ink(Role.ACCENT)) if worker.worker in scene.marks else Span(" ")
     name = name_of(worker, _step(scene, worker))

@@ -36,7 +36,7 @@ _JOINTS = {
 
 
 class Box(NamedTuple):
-    """Where a step's box stands."""
+    """Hold where a step's box stands."""
 
     step: str
     x: int
@@ -167,7 +167,7 @@ def _lines(
 
 
 def _way(from_y: int, to_y: int) -> int:
-    """Which way a line leaves a turn: up, down, or straight on."""
+    """Return which way a line leaves a turn: up, down, or straight on."""
     if to_y == from_y:
         return _LEFT | _RIGHT
     return _DOWN if to_y > from_y else _UP

@@ -17,7 +17,7 @@ _MOST = 3
 
 
 def gap(hunk: HunkView, following: HunkView) -> int:
-    """How many lines lie between two conflicts."""
+    """Return how many lines lie between two conflicts."""
     return following.line - hunk.line - _height(hunk)
 
 

@@ -71,7 +71,7 @@ _NO_MORE = Way("pause", None, "wait no more", "it goes back to the review; nothi
 
 
 def is_blocked(worker: WorkerView | None) -> bool:
-    """Whether edits of the user's keep its change from landing."""
+    """Say whether edits of the user's keep its change from landing."""
     phases = {Phase.REVIEWING, Phase.LANDING}
     return worker is not None and bool(worker.in_the_way) and worker.phase in phases
 
@@ -110,7 +110,7 @@ def blocked_subject(worker: WorkerView, target: str, cells: int) -> Row:
 
 
 def blocked_sentence(worker: WorkerView) -> Row:
-    """What is true of it."""
+    """Return what is true of it."""
     mark = Span("▲ ", Ink(Role.LIMIT, bold=True))
     if worker.phase is Phase.LANDING:
         return words(mark, Span("It waits until your edits are out of the way. ", TEXT))

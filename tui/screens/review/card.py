@@ -62,7 +62,7 @@ CHOSEN = {
 
 
 class Look(NamedTuple):
-    """How the card is to be drawn."""
+    """Say how the card is to be drawn."""
 
     keys: Mapping[str, str]
     context: int = 3
@@ -71,7 +71,7 @@ class Look(NamedTuple):
 
 
 def card(pane: ReviewPane, look: Look, cells: int, height: int) -> list[Row]:
-    """What is looked at, within so many rows."""
+    """Return what is looked at, within so many rows."""
     matter, file, view = pane.matter, pane.file, pane.shown
     if matter is None or file is None or view is None:
         return []
@@ -287,7 +287,7 @@ _TYPES = {
 
 
 def did(file: ConflictFileView, *, is_target: bool) -> tuple[str, Role, str]:
-    """What a side did to the path: the verb, its colour, and the rest of the sentence."""
+    """Return what a side did to the path: the verb, its colour, and the rest."""
     path = file.target_path if is_target else file.incoming_path
     mode = file.target_mode if is_target else file.incoming_mode
     if path is None:

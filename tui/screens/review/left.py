@@ -35,7 +35,7 @@ _MOST_QUEUED = 6
 
 
 class Beside(NamedTuple):
-    """What is known beside the conflicts themselves."""
+    """Hold what is known beside the conflicts themselves."""
 
     run: RunView
     command: str

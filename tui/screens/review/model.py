@@ -96,7 +96,7 @@ class ReviewPane:
 
     @property
     def matter(self) -> Matter | None:
-        """What is looked at."""
+        """Return what is looked at."""
         return self.matters[self.at] if 0 <= self.at < len(self.matters) else None
 
     @property
@@ -144,12 +144,12 @@ class ReviewPane:
 
     @property
     def offer(self) -> Offer | None:
-        """What is under the cursor."""
+        """Return what is under the cursor."""
         return self.offers[self.cursor] if 0 <= self.cursor < len(self.offers) else None
 
     @property
     def open_count(self) -> int:
-        """How many matters are open."""
+        """Return how many matters are open."""
         return sum(matter.is_open for matter in self.matters)
 
     # Moving.
@@ -191,7 +191,7 @@ class ReviewPane:
         return False
 
     def offer_of(self, idea: str) -> Offer | None:
-        """What a key takes here."""
+        """Return what a key takes here."""
         return next((offer for offer in self.offers if offer.idea == idea), None)
 
     # Single lines.

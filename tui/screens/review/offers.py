@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class What(StrEnum):
-    """What kind of thing is to be decided."""
+    """Name the kind of thing that is to be decided."""
 
     HUNK = "hunk"
     WHOLE = "whole"
@@ -119,7 +119,7 @@ _RULES = {
 
 
 def rule_words(rule: str) -> str:
-    """What a proposal is called that came from a rule."""
+    """Return the name of a proposal that came from a rule."""
     return _RULES.get(rule, rule)
 
 

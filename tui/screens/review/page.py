@@ -76,7 +76,7 @@ def review_subject(pane: ReviewPane, cells: int) -> Row:
 
 
 def no_conflicts(worker: WorkerView, target: str | None) -> str:
-    """Why there is nothing to decide about a worker."""
+    """Return why there is nothing to decide about a worker."""
     if worker.phase is Phase.LANDED:
         return f"{worker.worker} has landed{f' on {target}' if target else ''}"
     phase = worker.phase.lower().replace("_", " ")
@@ -84,7 +84,7 @@ def no_conflicts(worker: WorkerView, target: str | None) -> str:
 
 
 def check_words(pane: ReviewPane, view: ConflictView) -> Row:
-    """What the check says of exactly this result."""
+    """Return what the check says of exactly this result."""
     if view.problem:
         return (Span("▲ ", Ink(Role.LIMIT, bold=True)), Span(view.problem, Ink(Role.LIMIT)))
     if view.doing:
@@ -139,7 +139,7 @@ def step_command(step: StepView | None) -> str:
 
 
 def sentence(pane: ReviewPane, keys: Mapping[str, str]) -> Row:
-    """What is true of the conflict and what happens next."""
+    """Return what is true of the conflict and what happens next."""
     view = pane.shown
     if view is None:
         return ()
@@ -152,7 +152,7 @@ def sentence(pane: ReviewPane, keys: Mapping[str, str]) -> Row:
 
 
 def _changed_since(view: ConflictView) -> Row:
-    """What somebody else did meanwhile."""
+    """Return what somebody else did meanwhile."""
     mark = Span("▲ ", Ink(Role.LIMIT, bold=True))
     moved = f"{view.target} moved and was merged again. " if view.moved else ""
     if view.opened:

@@ -45,7 +45,7 @@ def merged_page(pane: ReviewPane, cells: int, *, context: int) -> list[Row]:
 
 
 def near_row(merged: MergedFileView) -> Row:
-    """How often both sides came close to each other."""
+    """Return how often both sides came close to each other."""
     mark = Span("  ≈ ", Ink(Role.WAITING, bold=True))
     return words(mark, Span(f"{some(merged.near, 'place')} to look at: ", TEXT), _BOTH)
 

@@ -85,7 +85,7 @@ def beside_rows(
 
 
 def own_lines(lines: Sequence[LineView]) -> tuple[str, ...]:
-    """What a side has, without what it took away."""
+    """Return what a side has, without what it took away."""
     return tuple(line.text for line in lines if line.sign != "-")
 
 

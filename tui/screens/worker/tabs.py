@@ -10,7 +10,7 @@ from tui.words.happened import events_tab
 
 
 class Events(Tab):
-    """What was told of it."""
+    """Show what was told of the worker."""
 
     name, title = "events", "Events"
 
@@ -28,7 +28,7 @@ class Prompt(Tab):
 
 
 class Limits(Tab):
-    """How each of its limits holds."""
+    """Show how each of its limits holds."""
 
     name, title = "limits", "Limits"
 
