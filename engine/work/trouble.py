@@ -111,9 +111,14 @@ class Troubles:
         self.told: Trouble | None = None
 
     def met(self, who: object, trouble: Trouble) -> None:
-        """Note that an activity cannot go on; a known trouble keeps its time."""
+        """Note that an activity cannot go on; a known trouble keeps its time.
+
+        Activities run side by side, so one that failed a moment earlier may be noted a moment
+        later. It then counts from the latest known one: what was told never moves back.
+        """
         before = self._met.pop(who, None)
-        since = before.since if before is not None else trouble.since
+        latest = max((known.since for known in self._met.values()), default=trouble.since)
+        since = before.since if before is not None else max(trouble.since, latest)
         self._met[who] = Trouble(what=trouble.what, help=trouble.help, since=since)
         self._changed()
 
