@@ -47,8 +47,8 @@ from engine.run.journal import read_told
 from engine.run.live_run import LiveRun
 from engine.run.runs import Runs
 from engine.sandbox.probe import probe
-from engine.site.child import NAME as CHILD
 from engine.site.child import ChildSite
+from engine.site.line import NAME as CHILD
 from engine.site.local import LocalSite
 from engine.site.place import Place, find_place
 from engine.site.seam import Site

@@ -67,11 +67,14 @@ class Filling:
         commit: What it begins from; empty without git.
         givers: The earlier attempts whose artifacts it is given.
         previous: The workspace that it is a copy of, where there is no git to begin from.
+        brought: The folder at the site with the files of the user's that git does not know, where
+            the user's own folder cannot be read there.
     """
 
     commit: str = ""
     givers: tuple[tuple[WorkerId, int], ...] = ()
     previous: SpaceAddress | None = None
+    brought: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

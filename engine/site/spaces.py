@@ -73,6 +73,7 @@ class GitSpaces:
                 strategy=Strategy(runtime.isolation),
                 branch_prefix=runtime.branch_prefix,
                 includes=at.terms.workspace.include,
+                brought=filling.brought,
                 is_mounted=self._shelter.mounts,
             ),
         )
