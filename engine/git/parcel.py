@@ -69,12 +69,8 @@ async def parcel_of(repo: Repo, commit: str, *, hide: str) -> Parcel:
     Raises:
         WorkspaceError: The repository has something that cannot be carried yet.
     """
-    settings = repo.settings
-    if settings.promisor is not None:
-        raise _refused("a partial clone", "Fetch all of it: `git fetch --refetch --no-filter`.")
-    if await repo.read("ls-tree", commit, "--", ".gitmodules"):
-        raise _refused("submodules", "Let the workers live in the engine's own site.")
-    own = replace(settings, excludes=None, signing=None, network=(), environment={})
+    await check_carried(repo, commit)
+    own = replace(repo.settings, excludes=None, signing=None, network=(), environment={})
     return Parcel(
         commit=commit,
         hide=hide,
@@ -84,6 +80,18 @@ async def parcel_of(repo: Repo, commit: str, *, hide: str) -> Parcel:
         settings=own,
         files=tuple(await to_thread.run_sync(_files, repo)),
     )
+
+
+async def check_carried(repo: Repo, commit: str) -> None:
+    """Refuse work that begins at a commit if a mirror could not be given all that it needs.
+
+    Raises:
+        WorkspaceError: The repository has something that cannot be carried yet.
+    """
+    if repo.settings.promisor is not None:
+        raise _refused("a partial clone", "Fetch all of it: `git fetch --refetch --no-filter`.")
+    if await repo.read("ls-tree", commit, "--", ".gitmodules"):
+        raise _refused("submodules", "Leave out `sites`, so that workers live on your own disk.")
 
 
 def _refused(what: str, hint: str) -> WorkspaceError:

@@ -145,9 +145,11 @@ class Runs:
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
-        await self.tools.site.admit(terms_of(plan), rows)
-        capacity = await self.tools.site.host.capacity()
-        plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
+        plan = self.tools.sites.chosen(plan)
+        site = self.tools.sites.of(plan)
+        plan = await self.tools.workshops.of(plan).begin(plan)
+        await site.admit(terms_of(plan), rows)
+        plan = admitted(plan, await site.host.capacity())
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
         meta = {

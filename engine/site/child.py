@@ -27,10 +27,12 @@ import anyio.to_thread
 
 from engine.agents.contract import LaunchRequest
 from engine.errors import HostLost, WorkspaceError
+from engine.git.parcel import check_carried
 from engine.host.local import LocalHost
 from engine.host.seam import AttemptSpec, Chunk, Frame, Stream
 from engine.ids import AttemptId, RunId
 from engine.keeper import recording
+from engine.messages.questions import TrashItem
 from engine.messages.results import Entrance
 from engine.phases import StopCause
 from engine.plan.model import ExecutionMode, IsolationStrategy
@@ -192,6 +194,7 @@ class ChildSite:
         if place.repo is None:
             raise WorkspaceError(f"the site {NAME!r} needs a git repository")
         self.line = line
+        self._repo = place.repo
         self.can_confine = can_confine
         self.host = ChildHost(line, place.layout)
         self._git = ChildSpaces(line, place.repo, place.layout)
@@ -217,7 +220,6 @@ class ChildSite:
         """
         key = hashlib.sha256(os.fsencode(place.layout.common_dir)).hexdigest()[:10]
         folder = home / "sites" / f"{NAME}-{key}"
-        await anyio.to_thread.run_sync(private_folder, folder)
         opening = Opening(
             home=folder,
             project=place.project,
@@ -245,6 +247,8 @@ class ChildSite:
         self.spaces(terms)
         if terms.runtime.execution_mode is ExecutionMode.THREAD:
             raise WorkspaceError("functions in threads run in the engine's own process alone")
+        if terms.runtime.base is not None:
+            await check_carried(self._repo, terms.runtime.base)
         await self.line.call(Far.admit, terms)
 
     report = _site(LocalSite.report)
@@ -258,6 +262,18 @@ class ChildSite:
     free_ports = _site(LocalSite.free_ports)
     tidy = _site(LocalSite.tidy)
     forget = _site(LocalSite.forget)
+    restore = _site(LocalSite.restore)
+
+    async def trashed(self) -> tuple[TrashItem, ...]:
+        """Return the contents of the trash there, newest first; nothing where nobody lived."""
+        if not await self.line.has_lived():
+            return ()
+        return await self.line.call(LocalSite.trashed)
+
+    async def purge(self, now: float) -> None:
+        """Delete what has been in the trash for long enough."""
+        if await self.line.has_lived():
+            await self.line.call(LocalSite.purge, now)
 
     async def _tell(self, run: RunId) -> None:
         """Tell a child that does not know it if a run's attempts end with the engine."""

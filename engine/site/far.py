@@ -354,7 +354,15 @@ _ACTS: Sequence[Callable[..., Any]] = (
     *(LocalHost.capacity, LocalSite.report, LocalSite.launch, LocalSite.run),
     *(LocalSite.is_known, LocalSite.stop, LocalSite.end, LocalSite.forget, LocalSite.tidy),
     *(LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there, LocalSite.aside),
-    *(LocalSite.drop, LocalSite.sow, LocalSite.reap, LocalSite.free_ports),
+    *(
+        LocalSite.drop,
+        LocalSite.sow,
+        LocalSite.reap,
+        LocalSite.free_ports,
+        LocalSite.trashed,
+        LocalSite.restore,
+        LocalSite.purge,
+    ),
     *(GitSpaces.resume, GitSpaces.examine, GitSpaces.release, GitSpaces.abandon),
     GitSpaces.clear_strays,
 )

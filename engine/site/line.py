@@ -14,6 +14,7 @@ import anyio.to_thread
 from anyio.abc import Process, TaskGroup
 
 from engine.errors import WorkspaceError
+from engine.private import private_folder
 from engine.site.far import Far, Opening
 from engine.site.wire import Message, Pipe, answered, ask
 
@@ -65,13 +66,17 @@ class Line:
         message = ask(act, args, named)
         for _ in range(_TRIES):
             pipe = await self._ready()
-            said = await self._told(pipe, message)
+            said = None if pipe is None else await self._told(pipe, message)
             if said is not None:
                 value: T = answered(act, said)
                 return value
             if self._pipe is pipe:
                 self._pipe = None
         raise WorkspaceError(f"the site {NAME!r} does not answer", hint=f"Its log is {self._log}.")
+
+    async def has_lived(self) -> bool:
+        """Return whether there was ever a child here, of this engine or an earlier one."""
+        return await anyio.Path(self.opening.home).exists()
 
     async def _told(self, pipe: Pipe, message: Message) -> Message | None:
         self._last += 1
@@ -90,7 +95,8 @@ class Line:
             del self._calls[number]
         return waiting.said
 
-    async def _ready(self) -> Pipe:
+    async def _ready(self) -> Pipe | None:
+        """Return the pipe to a child that lives; None where it died before it could hear."""
         async with self._beginning:
             if self._pipe is None:
                 if self.is_closed:
@@ -98,18 +104,19 @@ class Line:
                 self._pipe = await self._begin()
             return self._pipe
 
-    async def _begin(self) -> Pipe:
+    async def _begin(self) -> Pipe | None:
         ours, theirs = socket.socketpair()
         pipe = Pipe(ours)
         try:
+            await anyio.to_thread.run_sync(private_folder, self.opening.home)
             with theirs:
                 self.process = await self._start_child(theirs)
             self.births += 1
             self._tasks.start_soon(self._listen, pipe, self.process)
             said = await self._told(pipe, ask(Far.open, [self.opening], {}))
             if said is None:
-                hint = f"Its log is {self._log}."
-                raise WorkspaceError(f"the site {NAME!r} did not come up", hint=hint)
+                pipe.close()
+                return None
             answered(Far.open, said)
         except BaseException:
             pipe.close()  # the child ends by that
@@ -119,7 +126,7 @@ class Line:
     async def _start_child(self, end: socket.socket) -> Process:
         with await anyio.to_thread.run_sync(partial(self._log.open, "ab")) as said:
             return await anyio.open_process(
-                list(self._start),
+                [*self._start, str(self.opening.home)],  # for people: it reads no argument
                 stdin=end.fileno(),
                 stdout=said,
                 stderr=said,

@@ -4,7 +4,7 @@ What is done in them is brought home: commits as a pack, files beside them span 
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -207,10 +207,10 @@ class ChildSpaces:
         )
         await forget(self._repo, space, with_branch=with_branch)
 
-    async def clear_strays(
-        self, known: Collection[RunId], *, is_dry: bool
-    ) -> tuple[CleanItem, ...]:
-        """Remove provably safe workspaces of runs that are not known."""
+    async def clear_strays(self, known: Sequence[RunId], *, is_dry: bool) -> tuple[CleanItem, ...]:
+        """Remove provably safe workspaces of runs that are not known; none where nobody lived."""
+        if not await self._line.has_lived():
+            return ()
         return await self._line.call(GitSpaces.clear_strays, known, is_dry=is_dry)
 
 
