@@ -283,6 +283,19 @@ async def test_crossed_histories_are_merged_from_all_their_ancestors(lab: Lab):
     assert made.merged.tree == git
 
 
+async def test_crossed_histories_have_the_conflicts_of_git(lab: Lab):
+    """What both had to decide before is no base: one took the change, the other the deletion."""
+    x = {b"x": file(b"x\n")}
+    root = lab.trees.commit({**x, b"f": file(TEXT)})
+    a, b = lab.trees.commit({**x, b"f": file(TEXT + b"t\n")}, root), lab.trees.commit(x, root)
+    mine = lab.trees.commit({**x, b"f": file(TEXT + b"t\n")}, a, b)
+    theirs = lab.trees.commit(x, b, a)
+    made = await preview(await lab.repo(), mine, theirs)
+    assert [(one.path, one.kind) for one in made.conflicts.files] == [
+        (b"f", ConflictKind.MODIFY_DELETE)
+    ]
+
+
 async def test_a_result_may_not_hold_a_path_that_reaches_into_git(lab: Lab):
     lab.put(STORIES[0].base, STORIES[0].target, STORIES[0].incoming)
     repo = await lab.repo()
