@@ -13,7 +13,6 @@ from engine.api.reaching import reach
 from engine.clock import SystemClock
 from engine.errors import PlanError, WorkspaceError
 from engine.git.base import Base, dirty_paths
-from engine.git.objects import resolve
 from engine.git.parcel import check_carried
 from engine.ids import AttemptId, RunId, WorkerId, meant
 from engine.limits import Dimension, Enforcement, Level
@@ -104,10 +103,8 @@ async def check_sites(
     place = await find_place(Path(folder), dict(environ if environment is None else environment))
     if place.repo is None:
         raise PlanError("runtime.sites: only the workers of a git repository can live elsewhere")
-    head = await resolve(place.repo, "HEAD")
     try:
-        if head is not None:
-            await check_carried(place.repo, head)
+        await check_carried(place.repo, "HEAD")
     except WorkspaceError as error:
         raise PlanError(f"runtime.sites: {error}", hint=error.hint) from error
 

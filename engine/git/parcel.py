@@ -82,15 +82,16 @@ async def parcel_of(repo: Repo, commit: str, *, hide: str) -> Parcel:
     )
 
 
-async def check_carried(repo: Repo, commit: str) -> None:
-    """Refuse work that begins at a commit if a mirror could not be given all that it needs.
+async def check_carried(repo: Repo, base: str) -> None:
+    """Refuse work that begins at a revision if a mirror could not be given all that it needs.
 
     Raises:
         WorkspaceError: The repository has something that cannot be carried yet.
     """
     if repo.settings.promisor is not None:
         raise _refused("a partial clone", "Fetch all of it: `git fetch --refetch --no-filter`.")
-    if await repo.read("ls-tree", commit, "--", ".gitmodules"):
+    commit = await resolve(repo, base) or await resolve(repo, "HEAD")
+    if commit is not None and await repo.read("ls-tree", commit, "--", ".gitmodules"):
         raise _refused("submodules", "Leave out `sites`, so that workers live on your own disk.")
 
 

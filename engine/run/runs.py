@@ -147,9 +147,9 @@ class Runs:
         rows = REPORT if has_threads(plan) else None
         plan = self.tools.sites.chosen(plan)
         site = self.tools.sites.of(plan)
-        plan = await self.tools.workshops.of(plan).begin(plan)
         await site.admit(terms_of(plan), rows)
-        plan = admitted(plan, await site.host.capacity())
+        capacity = await site.host.capacity()
+        plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))
         meta = {

@@ -247,8 +247,7 @@ class ChildSite:
         self.spaces(terms)
         if terms.runtime.execution_mode is ExecutionMode.THREAD:
             raise WorkspaceError("functions in threads run in the engine's own process alone")
-        if terms.runtime.base is not None:
-            await check_carried(self._repo, terms.runtime.base)
+        await check_carried(self._repo, terms.runtime.base or "HEAD")
         await self.line.call(Far.admit, terms)
 
     report = _site(LocalSite.report)
