@@ -56,6 +56,7 @@ from engine.site.seam import (
     CommandEnd,
     FilledSpace,
     Filling,
+    Launched,
     SpaceAddress,
     Terms,
     Workplace,
@@ -428,7 +429,7 @@ class ChildSite:
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started."""
         await self._tell(at.attempt.run)
         self.host.begun(

@@ -32,7 +32,7 @@ from engine.plan.model import IsolationStrategy
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
 from engine.site.place import Place
-from engine.site.seam import CommandEnd, SpaceAddress, Terms, Workplace
+from engine.site.seam import CommandEnd, Launched, SpaceAddress, Terms, Workplace
 from engine.site.seeds import Seedling, Seeds
 from engine.site.shelter import Job, Shelter, Sheltered, user_home
 from engine.site.spaces import FolderSpaces, GitSpaces
@@ -147,7 +147,7 @@ class LocalSite:
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started."""
         job = await self._job(at, env)
         if isinstance(program, str):
@@ -155,7 +155,7 @@ class LocalSite:
         else:
             launch = await anyio.to_thread.run_sync(self._launch, job, program)
         await self._start(job, launch)
-        return launch.keeps_stdin
+        return Launched(keeps_stdin=launch.keeps_stdin, notes=launch.settings.lines)
 
     def _launch(self, job: Job, asked: LaunchRequest) -> AgentLaunch:
         home = self._layout.make(self._layout.home(job.attempt.run, job.attempt.worker))

@@ -111,6 +111,14 @@ class Brought:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Launched:
+    """An attempt that was started: if its input stays open, and what to write into its log."""
+
+    keeps_stdin: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommandEnd:
     """The end of one of our commands, with the last of its output."""
 
@@ -204,11 +212,10 @@ class Site(Protocol):
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started.
 
-        Returns whether its input stays open. Of a request the site fills in what only it knows:
-        folders, environment, logins.
+        Of a request the site fills in what only it knows: folders, environment, logins.
 
         Raises:
             EngineError: It cannot be launched, and why.
