@@ -409,6 +409,7 @@ class AcpAdapter:
         table: The agent's table, for what does not depend on how it is driven.
         model: Arguments that choose the model; `{model}` stands for it.
         env: What its environment has beside what the table says.
+        wants_login: What tells how to log in, where nothing by which it could was found.
         settings: What else lies in the worker's HOME, the user's own settings among it.
     """
 
@@ -418,6 +419,7 @@ class AcpAdapter:
     table: str = ""
     env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
+    wants_login: Callable[[LaunchRequest], str] = lambda _: ""
     login: LoginTraces = field(default_factory=LoginTraces)
     hint: HintChannel = HintChannel.PROMPT
     install_hint: str = "any agent that speaks the Agent Client Protocol: set `argv`"
@@ -461,6 +463,7 @@ class AcpAdapter:
             hosts=table.hosts if table else (),
             reads=(*folders_of(request, argv[0]), *(copied.reads if copied else ())),
             settings=copied.listed if copied else CopiedSettings(),
+            wants_login=self.wants_login(request),
         )
 
     def parser(self, request: LaunchRequest) -> AcpStream:

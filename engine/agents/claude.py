@@ -31,6 +31,7 @@ from engine.agents.claude_settings import (
     LOGINS_OF_CLAUDE,
     environment_of_claude,
     settings_of_claude,
+    wanted_login_of_claude,
 )
 from engine.agents.contract import (
     ABLE_TO_ALL,
@@ -434,6 +435,7 @@ class ClaudeAdapter:
             hosts=("api.anthropic.com",),
             reads=(*folders_of(request, program), *settings.reads),
             settings=settings.listed,
+            wants_login=wanted_login_of_claude(request),
         )
 
     def parser(self, request: LaunchRequest) -> ClaudeStream:

@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 from engine.agents.contract import LaunchRequest
-from engine.agents.options import picked
+from engine.agents.options import more_arguments, picked
 from engine.agents.records import Record, at, text_of
 from engine.agents.user_settings import SettingsCopy
+from engine.system import IS_PORTABLE
 
 _FOLDER = ".claude"
 _KEPT_SETTINGS = (
@@ -61,6 +62,16 @@ def _provider(copy: SettingsCopy) -> dict[str, str]:
     return {n: text_of(v) for n, v in given if n in _VARIABLES or copy.passes(n)}
 
 
+def wanted_login_of_claude(request: LaunchRequest) -> str:
+    """Return how to log in, where there is nothing by which Claude Code could."""
+    given = {*environment_of_claude(request), *request.choice.env}
+    is_kept = not request.user_home or IS_PORTABLE or _login_file(request).is_file()
+    if is_kept or "--settings" in more_arguments(request):
+        return ""  # its file may be renewed, a keychain may hold it
+    found = given & {*LOGINS_OF_CLAUDE, *CLOUDS_OF_CLAUDE}
+    return "" if found else "Start `claude` and say /login, or set ANTHROPIC_API_KEY."
+
+
 def settings_of_claude(request: LaunchRequest) -> SettingsCopy:
     """Return the user's own instructions, skills, commands, sub-agents and MCP servers."""
     copy = _copy(request)
@@ -101,6 +112,11 @@ def _copy_servers(request: LaunchRequest, copy: SettingsCopy) -> None:
         copy.put(".claude.json", json.dumps({"mcpServers": servers}))
 
 
+def _login_file(request: LaunchRequest) -> Path:
+    folder = request.environment.get("CLAUDE_CONFIG_DIR") or f"{request.user_home}/.claude"
+    return Path(folder, CREDENTIALS_OF_CLAUDE)
+
+
 def _token(request: LaunchRequest) -> dict[str, str]:
     """The access token of the user's own login, where no variable says how to log in.
 
@@ -110,8 +126,7 @@ def _token(request: LaunchRequest) -> dict[str, str]:
     if not request.user_home:
         return {}
     try:
-        folder = request.environment.get("CLAUDE_CONFIG_DIR") or f"{request.user_home}/.claude"
-        kept = json.loads(Path(folder, CREDENTIALS_OF_CLAUDE).read_bytes())
+        kept = json.loads(_login_file(request).read_bytes())
     except (OSError, ValueError):
         return {}
     token, expires_ms = (at(kept, "claudeAiOauth", key) for key in ("accessToken", "expiresAt"))

@@ -16,6 +16,7 @@ from engine.agents.codex_settings import (
     environment_of_codex,
     settings_of_codex,
     toml_word,
+    wanted_login_of_codex,
 )
 from engine.agents.contract import (
     AgentLaunch,
@@ -164,6 +165,7 @@ class CodexAdapter:
             hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
             reads=(*folders_of(request, program), *copied.reads),
             settings=copied.listed,
+            wants_login=wanted_login_of_codex(request),
         )
 
     def parser(self, request: LaunchRequest) -> CodexStream:

@@ -80,6 +80,23 @@ def settings_of_codex(request: LaunchRequest) -> SettingsCopy:
     return copy
 
 
+def wanted_login_of_codex(request: LaunchRequest) -> str:
+    """Return how to log in, where Codex asks OpenAI and there is nothing by which it could."""
+    config = _config(_copy(request))
+    is_own = _provider(request, config) or text_of(config.get("model_provider")) not in {
+        "",
+        "openai",
+    }
+    if (
+        is_own
+        or not request.user_home
+        or _login(request)
+        or request.choice.env.keys() & {*KEYS_OF_CODEX}
+    ):
+        return ""
+    return "Say `codex login`, or set OPENAI_API_KEY."
+
+
 def _copy(request: LaunchRequest) -> SettingsCopy:
     return SettingsCopy(request, folder=_FOLDER, variable="CODEX_HOME")
 

@@ -167,6 +167,7 @@ class AgentLaunch:
         hosts: What it must reach on the network to work at all.
         reads: Paths outside HOME and workspace that must be readable where it runs.
         settings: What of the user's own settings lies among its files.
+        wants_login: How to log in, where nothing by which it could was found.
     """
 
     argv: tuple[str, ...]
@@ -178,6 +179,7 @@ class AgentLaunch:
     hosts: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     settings: CopiedSettings = field(default_factory=CopiedSettings)
+    wants_login: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

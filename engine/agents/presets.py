@@ -8,11 +8,13 @@ from engine.agents.claude import LOGIN_OF_CLAUDE
 from engine.agents.claude_settings import (
     environment_of_claude,
     settings_of_claude,
+    wanted_login_of_claude,
 )
 from engine.agents.codex import LOGIN_OF_CODEX
 from engine.agents.codex_settings import (
     environment_of_codex,
     settings_of_codex,
+    wanted_login_of_codex,
 )
 from engine.agents.command import CommandAdapter
 from engine.agents.contract import HintChannel
@@ -109,6 +111,7 @@ OVER_ACP = (
         argv=("claude-agent-acp",),
         env=environment_of_claude,
         settings=settings_of_claude,
+        wants_login=wanted_login_of_claude,
         login=LOGIN_OF_CLAUDE,
         hint=HintChannel.SYSTEM_PROMPT,
         install_hint="npm install -g @agentclientprotocol/claude-agent-acp@latest",
@@ -118,6 +121,7 @@ OVER_ACP = (
         argv=("codex-acp",),
         env=environment_of_codex,
         settings=settings_of_codex,
+        wants_login=wanted_login_of_codex,
         login=LOGIN_OF_CODEX,
         hint=HintChannel.SYSTEM_PROMPT,
         install_hint="npm install -g @agentclientprotocol/codex-acp@latest",

@@ -408,6 +408,7 @@ class ChildSite:
             raise WorkspaceError("functions in threads run in the engine's own process alone")
         await self.line.call(Far.admit, terms)
 
+    check_agents = _site(LocalSite.check_agents)
     report = _site(LocalSite.report)
     is_known = _site(LocalSite.is_known)
     stop = _site(LocalSite.stop)

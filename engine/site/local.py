@@ -20,7 +20,7 @@ import anyio.to_thread
 from engine.agents.command import shell_launch
 from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.placing import place
-from engine.agents.registry import adapter_named
+from engine.agents.registry import adapter_named, check_startable
 from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
 from engine.host.seam import AttemptSpec, Host, Stream
@@ -28,7 +28,13 @@ from engine.ids import AGENT, AttemptId, RunId, WorkerId
 from engine.limits import Dimension, Enforcement, Limits
 from engine.messages.results import Entrance
 from engine.phases import StopCause
-from engine.plan.model import IsolationStrategy
+from engine.plan.model import (
+    AgentChoice,
+    IsolationStrategy,
+    PermissionMode,
+    Permissions,
+    Runtime,
+)
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
 from engine.site.place import Place
@@ -119,6 +125,32 @@ class LocalSite:
         """
         found = await anyio.to_thread.run_sync(self._shelter.report_on, terms.runtime)
         check_required([Dimension(name) for name in terms.runtime.require], rows or found)
+
+    async def check_agents(
+        self, agents: tuple[AgentChoice, ...], runtime: Runtime, folder: str
+    ) -> None:
+        """Refuse agents that cannot be started here."""
+        for choice in agents:
+            if choice.has_vendor:
+                await anyio.to_thread.run_sync(self._check_agent, choice, runtime, folder)
+
+    def _check_agent(self, choice: AgentChoice, runtime: Runtime, folder: str) -> None:
+        """Launch it as far as that goes without a workspace and a process."""
+        environ = self._shelter.environ
+        request = LaunchRequest(
+            choice=choice,
+            prompt="",
+            workspace="/",
+            home="/",
+            folder=folder,
+            permissions=Permissions(mode=PermissionMode.RULES, allow=("*",)),
+            environment=environ,
+            user_home=user_home(environ),
+            passed=runtime.holes.env,
+            opened=runtime.holes.paths,
+            is_confined=self.can_confine,
+        )
+        check_startable(request)
 
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""

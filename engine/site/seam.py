@@ -21,7 +21,7 @@ from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement, Limits
 from engine.messages.questions import CleanItem
 from engine.messages.results import Entrance
-from engine.plan.model import Runtime, WorkspaceRules
+from engine.plan.model import AgentChoice, Runtime, WorkspaceRules
 from engine.site.artifacts import Artifacts
 
 
@@ -205,6 +205,15 @@ class Site(Protocol):
         Raises:
             MechanismMissing: The first thing that is not, with what to do about it.
             WorkspaceError: It needs something that cannot be carried here.
+        """
+
+    async def check_agents(
+        self, agents: tuple[AgentChoice, ...], runtime: Runtime, folder: str
+    ) -> None:
+        """Refuse agents that cannot be started here, as far as that is known beforehand.
+
+        Raises:
+            AgentError: The first one of them, with what to do about it.
         """
 
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.agents.contract import AgentLaunch, LaunchRequest
-from engine.agents.registry import adapter_named
+from engine.agents.registry import adapter_named, check_startable
 from engine.errors import AgentError
 from engine.plan.model import AgentChoice, SettingsWish
 
@@ -239,3 +239,51 @@ def test_a_program_in_the_home_folder_itself_does_not_open_that_folder(tmp_path:
     (tmp_path / "claude").chmod(0o755)
     launched = launch("claude", tmp_path, environment={"PATH": str(tmp_path)})
     assert launched.reads == (str(tmp_path / "claude"),)
+
+
+def check(agent: str, home: Path, **environment: str) -> None:
+    programs = home / "bin"
+    programs.mkdir(exist_ok=True)
+    for name in ("claude", "codex"):
+        (programs / name).touch(mode=0o755)
+    request = LaunchRequest(
+        choice=AgentChoice(name="mine", adapter=agent),
+        prompt="",
+        workspace="/",
+        home="/",
+        user_home=str(home),
+        is_confined=True,
+        environment={"HOME": str(home), "PATH": str(programs), **environment},
+    )
+    check_startable(request)
+
+
+@pytest.mark.parametrize(
+    ("agent", "variable", "way"),
+    [("claude", "ANTHROPIC_API_KEY", "/login"), ("codex", "OPENAI_API_KEY", "codex login")],
+)
+def test_an_agent_without_a_login_is_refused(
+    agent: str, variable: str, way: str, tmp_path: Path
+) -> None:
+    with pytest.raises(AgentError, match="'mine' is not logged in") as caught:
+        check(agent, tmp_path)
+    assert way in caught.value.hint
+    check(agent, tmp_path, **{variable: "x"})
+
+
+def test_a_login_that_has_ended_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    write(tmp_path, ".claude/.credentials.json", "{}")  # it is renewed, or asked for
+    check("claude", tmp_path)
+
+
+def test_a_provider_of_the_user_s_own_needs_no_other_login(tmp_path: Path) -> None:
+    write(tmp_path, ".codex/config.toml", PROVIDER)
+    check("codex", tmp_path)
+
+
+def test_an_agent_that_is_not_installed_is_refused_with_how_to_install_it(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="no program gemini") as caught:
+        check("gemini", tmp_path)
+    assert "npm install -g @google/gemini-cli" in caught.value.hint
+    with pytest.raises(AgentError, match="no program claude-agent-acp"):
+        check("claude-acp", tmp_path)
