@@ -142,10 +142,13 @@ class Runs:
 
         Raises:
             MechanismMissing: Something the plan requires cannot be enforced here.
+            AgentError: One of its agents cannot be started here.
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
         await self.tools.site.admit(terms_of(plan), rows)
+        folder = str(self.tools.project)
+        await self.tools.site.check_agents(plan.agents, plan.runtime, folder)
         capacity = await self.tools.site.host.capacity()
         plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)
