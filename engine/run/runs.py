@@ -142,12 +142,14 @@ class Runs:
 
         Raises:
             MechanismMissing: Something the plan requires cannot be enforced here.
+            AgentError: One of its agents cannot be started here.
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
         plan = self.tools.sites.chosen(plan)
         site = self.tools.sites.of(plan)
         await site.admit(terms_of(plan), rows)
+        await site.check_agents(plan.agents, plan.runtime, str(self.tools.project))
         capacity = await site.host.capacity()
         plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)

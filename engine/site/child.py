@@ -44,6 +44,7 @@ from engine.site.mirrored import ChildSpaces
 from engine.site.place import Place
 from engine.site.seam import (
     CommandEnd,
+    Launched,
     SpaceAddress,
     Terms,
     Workplace,
@@ -250,6 +251,7 @@ class ChildSite:
         await check_carried(self._repo, terms.runtime.base or "HEAD")
         await self.line.call(Far.admit, terms)
 
+    check_agents = _site(LocalSite.check_agents)
     report = _site(LocalSite.report)
     is_known = _site(LocalSite.is_known)
     stop = _site(LocalSite.stop)
@@ -283,7 +285,7 @@ class ChildSite:
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started."""
         await self._tell(at.attempt.run)
         self.host.begun(

@@ -351,7 +351,13 @@ _ACTS: Sequence[Callable[..., Any]] = (
     ),
     *(Far.close, LocalHost.send, LocalHost.interrupt, LocalHost.freeze, LocalHost.thaw),
     *(LocalHost.hold_clock, LocalHost.set_limits, LocalHost.resize, LocalHost.cancel),
-    *(LocalHost.capacity, LocalSite.report, LocalSite.launch, LocalSite.run),
+    *(
+        LocalHost.capacity,
+        LocalSite.check_agents,
+        LocalSite.report,
+        LocalSite.launch,
+        LocalSite.run,
+    ),
     *(LocalSite.is_known, LocalSite.stop, LocalSite.end, LocalSite.forget, LocalSite.tidy),
     *(LocalSite.change_limits, LocalSite.earlier, LocalSite.is_there, LocalSite.aside),
     *(
