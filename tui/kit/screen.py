@@ -212,6 +212,10 @@ class Board(Screen[None]):
         """Draw for the new size."""
         self.draw()
 
+    def on_scrolled_resized(self) -> None:
+        """Draw for another size of a pane."""
+        self.draw()
+
     def draw(self) -> None:
         """Draw everything anew; each widget paints what differs."""
         if self in self.app.screen_stack[-2:] and self.size:
@@ -374,7 +378,7 @@ class Board(Screen[None]):
             Span(part, ink)
             for active in follow
             for part, ink in (
-                (self._ending(active), KEY),
+                (sign_of(active.binding.key.rpartition(" ")[2]), KEY),
                 (f" {active.binding.description}  ", MUTED),
             )
         ]
@@ -385,10 +389,6 @@ class Board(Screen[None]):
 
         self.notice = ()
         self._chord_timer = self.set_timer(_CHORD_HELP_S, show)
-
-    def _ending(self, active: ActiveBinding) -> str:
-        """Return the last key of a sequence, as it is written on screen."""
-        return sign_of(active.binding.key.rpartition(" ")[2])
 
     def say_why_not(self, binding: Binding) -> None:
         """Tell why a bound key does nothing now."""

@@ -86,8 +86,7 @@ class DiffScreen(Board):
             here = self.pane.file
             rows, places = file_pane(diff, self.pane.shape, worker, here=here, send_key=send)
             zones = (Zone(0, y, FILES, 1, f"file:{n}") for n, y in enumerate(places))
-            files.show(Page(tuple(rows), tuple(zones)))
-            files.reveal(places[here])
+            files.show(Page(tuple(rows), tuple(zones)), range(places[here], places[here] + 3))
 
     def _instead(self, scene: Scene) -> Sequence[Row]:
         """Return what is said where there are no rows of a diff."""
@@ -96,10 +95,6 @@ class DiffScreen(Board):
             return ((), words(f"  Nothing differs from {diff.against}."))
         asking = "asking for the diff" if self.session.worker_view else "there is no worker yet"
         return nothing_here(self.reading.reason or asking, scene)
-
-    def on_scrolled_resized(self) -> None:
-        """Draw for another width of a pane."""
-        self.draw()
 
     def on_diff_view_moved(self) -> None:
         """Draw what is about the place that the mouse went to."""

@@ -8,12 +8,14 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
 from tui.ink import KEY, Page, Row, Zone, row_width, width_of
-from tui.kit.readable import Readable
+from tui.kit.inked import Inked
 from tui.screens.fleet.page import MORE, Piece
 
 
-class WorkerTile(Readable):
+class WorkerTile(Inked):
     """A worker's card, tile or line; or the heading of a band."""
+
+    ALLOW_SELECT = True
 
     def __init__(self, piece: Piece | None = None, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)

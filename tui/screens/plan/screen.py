@@ -15,8 +15,8 @@ from tui.kit.lists import cursor_row
 from tui.kit.meters import heading
 from tui.kit.panes import Panes
 from tui.kit.rail import step_note
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.screens.plan.graph import Graph, draw_graph
 from tui.screens.plan.timeline import Timeline
@@ -50,10 +50,10 @@ class PlanScreen(Board):
             yield Inked(id="nothing")
             with HorizontalScroll(id="graph", can_focus=False):
                 yield Inked(id="boxes")
-            yield RowList(id="steps")
+            yield Rows(id="steps")
             with Vertical(id="time"):
                 yield Inked(id="scale")
-                yield RowList(id="bars")
+                yield Rows(id="bars")
             yield Inked(id="step")
 
     def _current(self) -> StepView | None:
@@ -89,7 +89,7 @@ class PlanScreen(Board):
 
     def _draw_time(self, timeline: Timeline, room: int) -> None:
         """Draw where the time went, in the rows that are left for it."""
-        bars = self.query_one("#bars", RowList)
+        bars = self.query_one("#bars", Rows)
         self.query_one("#time").display = room >= _LEAST_TIME
         bars.styles.max_height = max(room - _TIME_HEAD, 1)
         self.query_one("#scale", Inked).show(timeline.head())
@@ -111,7 +111,7 @@ class PlanScreen(Board):
 
     def _draw_list(self, steps: Sequence[StepView], here: StepView) -> None:
         """Draw the steps as rows, where there is no room for boxes."""
-        pane = self.query_one("#steps", RowList)
+        pane = self.query_one("#steps", Rows)
 
         def row(y: int) -> Row:
             cells = pane.size.width

@@ -12,8 +12,8 @@ from tui.ink import Row
 from tui.kit.dialogs import Choice
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.screens.runs.page import no_run, ordered, past_row, run_head, run_row
 from tui.words.scene import Scene
@@ -35,7 +35,7 @@ class RunsScreen(Board):
     def compose_panes(self) -> ComposeResult:
         with Panes(classes="body"):
             yield Inked(id="head")
-            yield RowList()
+            yield Rows()
 
     def on_screen_resume(self) -> None:
         self.begin(self._ask_history, group="history", exclusive=True)
@@ -70,7 +70,7 @@ class RunsScreen(Board):
 
         at = ids.index(self.cursor) if ids else 0
         here = range(at, min(at + 1, len(ids)))
-        self.query_one(RowList).fill([f"run:{name}" for name in ids], row, here)
+        self.query_one(Rows).fill([f"run:{name}" for name in ids], row, here)
 
     def has_what(self) -> bool:
         return bool(self._ids())

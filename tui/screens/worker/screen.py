@@ -12,8 +12,8 @@ from tui.controllers import ON_WORKERS
 from tui.ink import KEY, TEXT, Ink, Page, Role, Row, Span, Zone, row_width, words
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
-from tui.kit.rowlist import RowList
 from tui.kit.screen import Board
+from tui.kit.scrolled import Rows
 from tui.kit.session import Session
 from tui.screens.worker.log_view import LogView
 from tui.screens.worker.page import side, tab_row, worker_subject
@@ -47,8 +47,8 @@ class WorkerScreen(Board):
                         yield LogView(self.reading.log)
                         yield SearchLine(placeholder="n and N go through the hits", compact=True)
                     for tab in TABS:
-                        yield RowList(id=tab.name)
-            yield RowList(id="side")
+                        yield Rows(id=tab.name)
+            yield Rows(id="side")
 
     # Which log.
 
@@ -74,8 +74,6 @@ class WorkerScreen(Board):
     def point_at(self, worker: str) -> None:
         super().point_at(worker)
         self.reading.attempt = None
-        for pane in self.query(RowList):
-            pane.start_over()
         self._watch()
 
     def take_log(self, grew: LogGrew) -> None:
@@ -107,15 +105,15 @@ class WorkerScreen(Board):
             self._draw_log()
         else:
             attempt = self.reading.attempt or worker.attempt
-            pane = self.query_one(f"#{self.reading.tab}", RowList)
+            pane = self.query_one(f"#{self.reading.tab}", Rows)
             tab = next(self.does(tab) for tab in TABS if tab.name == self.reading.tab)
             cells = switcher.size.width - pane.styles.scrollbar_size_vertical
             rows = tab.draw(Shown(worker, scene, attempt, cells))
-            pane.fill(tab.targets(rows), rows.__getitem__)
-        beside = self.query_one("#side", RowList)
+            pane.fill(tab.targets(rows), rows.__getitem__, of=worker.worker)
+        beside = self.query_one("#side", Rows)
         if worker and beside.display:
             known = side(worker, scene, beside.size.width)
-            beside.fill([""] * len(known), known.__getitem__)
+            beside.show(known, of=worker.worker)
 
     def _draw_log(self) -> None:
         view = self.query_one(LogView)
