@@ -17,7 +17,7 @@ from textual.worker import WorkType
 
 from engine.messages.commands import Command, Refused, Seen
 from engine.messages.results import WorkerView
-from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Page, Role, Row, Span, words
+from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.keys import ACTIONS, Action
 from tui.kit.ahead import KeysFree
 from tui.kit.bars import Hint, ask_rows, footer, message
@@ -25,7 +25,7 @@ from tui.kit.bindings import bindings_of, sign_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked
-from tui.kit.panes import Body, use_whole_cells
+from tui.kit.panes import use_whole_cells
 from tui.kit.private import paint_now
 from tui.kit.session import PLAYER, Session, identity_of
 from tui.kit.textbox import Writing, WritingBox
@@ -134,8 +134,8 @@ class Board(Screen[None]):
         yield Inked(id="keys")
 
     def compose_panes(self) -> ComposeResult:
-        """Compose what stands between the bars: one page of rows, unless a screen has panes."""
-        yield Body(id="body")
+        """Compose what stands between the bars."""
+        raise NotImplementedError
 
     @property
     def is_fingered(self) -> bool:
@@ -144,8 +144,8 @@ class Board(Screen[None]):
 
     # What subclasses say.
 
-    def draw_body(self, scene: Scene, cells: int, height: int) -> Page:
-        """The body of the screen."""
+    def draw_panes(self, scene: Scene) -> None:
+        """Draw what stands between the bars."""
         raise NotImplementedError
 
     def subject(self, scene: Scene, cells: int) -> Row:
@@ -190,7 +190,7 @@ class Board(Screen[None]):
         """Let go of what only a screen that is seen needs."""
 
     def pointed(self, target: str, times: int) -> None:
-        """A zone of the body was clicked."""
+        """A zone of a pane was clicked."""
 
     # Drawing.
 
@@ -231,13 +231,6 @@ class Board(Screen[None]):
         self.set_class(bool(self.notice or self.ask), "-says")
         help_key = self.session.keymap.shown("everywhere.help")
         self._inked("#keys").show(footer(self._foot_hints(), help_key, cells))
-
-    def draw_panes(self, scene: Scene) -> None:
-        """Draw what stands between the bars."""
-        body = self.query_one(Body)
-        cells, height = body.content_size
-        if height:
-            body.show(self.draw_body(scene, cells, height))
 
     def _inked(self, selector: str) -> Inked:
         return self.query_one(selector, Inked)
@@ -404,7 +397,7 @@ class Board(Screen[None]):
     # The mouse.
 
     def on_inked_clicked(self, clicked: Inked.Clicked) -> None:
-        """Do what a click means: a tab, a key of the footer, or a zone of the body."""
+        """Do what a click means: a tab, a key of the footer, or a zone of a pane."""
         kind, _, target = clicked.target.partition(":")
         self.notice = ()
         if kind == "go":
@@ -413,14 +406,6 @@ class Board(Screen[None]):
             self.action_idea(target)
         else:
             self.pointed(clicked.target, clicked.times)
-        self.draw()
-
-    def on_body_wheeled(self, wheeled: Body.Wheeled) -> None:
-        """Go up or down by the wheel."""
-        idea = "down" if wheeled.rows > 0 else "up"
-        for _ in range(abs(wheeled.rows)):
-            if not self.refusal(idea):
-                self.perform(idea)
         self.draw()
 
     @property

@@ -194,8 +194,10 @@ class Rows(Scrolled):
         *,
         id: str | None = None,  # noqa: A002 - Textual's name
         edge: Callable[[int], Sequence[Span]] | None = None,
+        lead: int = 0,
     ) -> None:
         super().__init__(id=id, edge=edge)
+        self.lead = lead
         self._draw: Callable[[int], Row] = lambda _: ()
         self._more: Callable[[int], Row] | None = None
         self._of: object = None
