@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from tui.ink import Ink, Page, Role, Row, Span, Zone, grounded, row_width, text_of
+from tui.ink import Ink, Role, Row, Span, grounded, row_width, text_of, width_of
 from tui.kit.ascii import ascii_row
 from tui.kit.palette import Palette
 
@@ -35,13 +35,14 @@ class Inked(Widget):
 
     ALLOW_SELECT = False
     rows: tuple[Row, ...] = ()
-    zones: tuple[Zone, ...] = ()
+    does = ""
+    """What a click means where the ink under it means nothing."""
     lead = 0
     """So many columns stand before the text: they are neither selected nor copied."""
     _chosen: Mapping[int, str] = MappingProxyType({})
 
     class Clicked(Message):
-        """A zone was clicked; `times` is 2 for a double click."""
+        """Something was clicked that means something; `times` is 2 for a double click."""
 
         def __init__(self, target: str, times: int) -> None:
             super().__init__()
@@ -62,10 +63,9 @@ class Inked(Widget):
         """Return what a reader without colours sees."""
         return text_of(self.rows)
 
-    def show(self, page: Page | Sequence[Row]) -> None:
+    def show(self, rows: Sequence[Row]) -> None:
         """Show these rows; only what differs from the rows before is painted."""
-        rows, zones = (page.rows, page.zones) if isinstance(page, Page) else (page, ())
-        before, self.rows, self.zones = self.rows, tuple(rows), zones
+        before, self.rows = self.rows, tuple(rows)
         if len(before) != len(self.rows):
             self._strips.clear()
             self.refresh(layout=self.styles.is_auto_height)
@@ -117,16 +117,22 @@ class Inked(Widget):
         self._strips.clear()
 
     def on_click(self, event: events.Click) -> None:
-        """Tell which zone was clicked. The end of a selection is no click."""
+        """Tell what was clicked. The end of a selection is no click."""
         event.prevent_default()  # of Textual, two clicks select everything
         at = event.get_content_offset(self)
-        if self.text_selection or at is None:
+        if at is None or self.text_selection:
             return
-        x, y = at.x, at.y + self.top
-        for zone in reversed(self.zones):
-            if zone.x <= x < zone.x + zone.width and zone.y <= y < zone.y + zone.height:
-                self.post_message(self.Clicked(zone.target, event.chain))
-                return
+        if does := self._does_at(at.x, at.y) or self.does:
+            self.post_message(self.Clicked(does, event.chain))
+
+    def _does_at(self, x: int, y: int) -> str:
+        """Return what a click on a cell means."""
+        end = 0
+        for text, ink in self.rows[y] if y < len(self.rows) else ():
+            end += width_of(text)
+            if x < end:
+                return ink.does
+        return ""
 
     # Selecting.
 

@@ -37,7 +37,8 @@ class Palette:
         self._styles: dict[Ink, Style] = {}
 
     def style(self, ink: Ink) -> Style:
-        """The style of an ink."""
+        """The style of an ink; what a click on it means has none."""
+        ink = ink._replace(does="") if ink.does else ink
         style = self._styles.get(ink)
         if style is None:
             style = self._styles[ink] = self._plain(ink) if self.is_plain else self._coloured(ink)

@@ -190,7 +190,7 @@ class Board(Screen[None]):
         """Let go of what only a screen that is seen needs."""
 
     def pointed(self, target: str, times: int) -> None:
-        """A zone of a pane was clicked."""
+        """Something in a pane was clicked."""
 
     # Drawing.
 
@@ -223,14 +223,14 @@ class Board(Screen[None]):
                 self._draw(self.session.scene(), self.size.width)
 
     def _draw(self, scene: Scene, cells: int) -> None:
-        self._inked("#top").show(top_bar(scene, self.kind, cells))
+        self._inked("#top").show([top_bar(scene, self.kind, cells)])
         row = run_line(scene, cells) if scene.banner else self.subject(scene, cells)
         self._inked("#run").show([row])
         self.draw_panes(scene)  # before the footer: what can be done depends on what is seen
         self._inked("#say").show(self._message_rows(scene, cells))
         self.set_class(bool(self.notice or self.ask), "-says")
         help_key = self.session.keymap.shown("everywhere.help")
-        self._inked("#keys").show(footer(self._foot_hints(), help_key, cells))
+        self._inked("#keys").show([footer(self._foot_hints(), help_key, cells)])
 
     def _inked(self, selector: str) -> Inked:
         return self.query_one(selector, Inked)
@@ -397,7 +397,7 @@ class Board(Screen[None]):
     # The mouse.
 
     def on_inked_clicked(self, clicked: Inked.Clicked) -> None:
-        """Do what a click means: a tab, a key of the footer, or a zone of a pane."""
+        """Do what a click means: a tab, a key of the footer, or what a pane says."""
         kind, _, target = clicked.target.partition(":")
         self.notice = ()
         if kind == "go":

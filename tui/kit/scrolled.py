@@ -13,7 +13,7 @@ from textual.scrollbar import ScrollBarRender
 from textual.selection import Selection
 from textual.widget import Widget
 
-from tui.ink import LINE, Ink, Page, Role, Row, Span, Zone, text_of
+from tui.ink import LINE, Ink, Role, Row, Span, text_of
 from tui.kit.ascii import ascii_row
 from tui.kit.inked import Inked
 from tui.kit.panes import Draws
@@ -107,7 +107,7 @@ class Scrolled(Inked, ScrollView, can_focus=False, inherit_bindings=False):
 
     def paint(self) -> None:
         """Paint the rows on screen that differ from those painted last, and the map."""
-        Inked.show(self, Page(tuple(self.seen()), self.zones))
+        Inked.show(self, self.seen())
         if self.edge and self._edge != (edge := self.edge(self.size.height)):
             self._edge = edge
             self.vertical_scrollbar.refresh()
@@ -183,7 +183,7 @@ class MapBar(ScrollBarRender):
 
 
 class Rows(Scrolled):
-    """Rows of which those on screen are drawn; they and zones of them can be clicked.
+    """Rows of which those on screen are drawn.
 
     The rows under the cursor are brought on screen when they have moved, and when a key was
     pressed. `read_to` is how far down any row was ever on screen.
@@ -204,46 +204,30 @@ class Rows(Scrolled):
         self._seen: object = None
         self.read_to = 0
 
-    def show(
-        self, page: Page | Sequence[Row], here: range = _NOWHERE, *, of: object = None
-    ) -> None:
-        """Show these rows.
-
-        Args:
-            page: The rows, and what clicks on them mean.
-            here: The rows that are under the cursor.
-            of: What they are of: where that is another thing, they begin at their top.
-        """
-        rows, zones = (page.rows, page.zones) if isinstance(page, Page) else (page, ())
-        self.zones = zones
-        self._fill(len(rows), rows.__getitem__, here, of)
+    def show(self, rows: Sequence[Row], here: range = _NOWHERE, *, of: object = None) -> None:
+        """Show these rows; see `fill`."""
+        self.fill(len(rows), rows.__getitem__, here, of=of)
 
     def fill(
         self,
-        targets: Sequence[str],
+        count: int,
         draw: Callable[[int], Row],
         here: range = _NOWHERE,
         *,
         of: object = None,
         more: Callable[[int], Row] | None = None,
     ) -> None:
-        """Show a row for each target; only those on screen are drawn.
+        """Show so many rows; only those on screen are drawn.
 
         Args:
-            targets: What a click on each row means; nothing where it means nothing.
+            count: How many rows there are.
             draw: Return the row of an index.
             here: The rows that are under the cursor.
             of: What they are of: where that is another thing, they begin at their top.
             more: Return what stands in place of so many rows that do not fit; by default they are
                 cut off.
         """
-        width = self.size.width
-        self.zones = tuple(Zone(0, y, width, 1, does) for y, does in enumerate(targets) if does)
-        self._more = more
-        self._fill(len(targets), draw, here, of)
-
-    def _fill(self, count: int, draw: Callable[[int], Row], here: range, of: object) -> None:
-        self._draw = draw
+        self._draw, self._more = draw, more
         self.measure(count)
         if of != self._of:
             self._of, self.read_to = of, 0

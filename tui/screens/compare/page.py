@@ -10,12 +10,11 @@ from tui.ink import (
     MUTED,
     TEXT,
     Ink,
-    Page,
     Role,
     Row,
     Span,
-    Zone,
     blank,
+    clickable,
     fit,
     grounded,
     spread,
@@ -155,10 +154,9 @@ def hunks_head(pane: ComparePane, cells: int) -> Row:
     return (blank(1), *heading("HUNKS", cells - 2, figure=str(len(pane.spots)), note=note))
 
 
-def hunk_rows(pane: ComparePane, cells: int) -> tuple[Page, int]:
+def hunk_rows(pane: ComparePane, cells: int) -> tuple[list[Row], int]:
     """Return a row for every place, under its file; and which row the cursor is on."""
     rows: list[Row] = []
-    zones: list[Zone] = []
     here, path = 0, None
     paths = list(dict.fromkeys(spot.path for spot in pane.spots))
     names = dict(zip(paths, cut_apart(paths, cells - 4), strict=True))
@@ -168,29 +166,15 @@ def hunk_rows(pane: ComparePane, cells: int) -> tuple[Page, int]:
             rows.append(words(f"  {names[path]}"))
         if index == pane.at:
             here = len(rows)
-        zones += _spot_zones(pane, index, len(rows), cells)
-        rows.append(_spot_row(pane, spot, cells, is_here=index == pane.at))
+        row = _spot_row(pane, index, cells, is_here=index == pane.at)
+        rows.append(clickable(row, f"spot:{index}"))
     if not rows:
         rows.append(words("  No candidate has a change that could be compared."))
-    return Page(tuple(rows), tuple(zones)), here
+    return rows, here
 
 
-def _spot_zones(pane: ComparePane, index: int, y: int, cells: int) -> list[Zone]:
-    """Return what clicks on a place mean: the place, a candidate there, the mark of its hunk."""
-    name, columns, _ = widths(pane, cells)
-    first = first_column(pane, len(columns))
-    zones = [Zone(0, y, cells, 1, f"spot:{index}")]
-    x = name
-    for at, width in enumerate(columns, first):
-        zones.append(Zone(x, y, width, 1, f"cell:{index}:{at}"))
-        mark, _ = _cell(pane, pane.spots[index], at)[0]
-        if mark[0] in _BOXES:
-            zones.append(Zone(x, y, len(mark), 1, f"take:{index}:{at}"))
-        x += width
-    return zones
-
-
-def _spot_row(pane: ComparePane, spot: Spot, cells: int, *, is_here: bool) -> Row:
+def _spot_row(pane: ComparePane, index: int, cells: int, *, is_here: bool) -> Row:
+    spot = pane.spots[index]
     name, columns, ending = widths(pane, cells)
     first = first_column(pane, len(columns))
     told = _name_of(spot)
@@ -198,10 +182,12 @@ def _spot_row(pane: ComparePane, spot: Spot, cells: int, *, is_here: bool) -> Ro
         *fit((Span(f"   {cut_end(told, name - 6)}", BOLD if is_here else TEXT),), name - 1)
     ]
     for at, width in enumerate(columns, first):
-        cell = _cell(pane, spot, at)
+        mark, *rest = _cell(pane, spot, at)
+        if mark.text[0] in _BOXES:
+            mark = Span(mark.text, mark.ink._replace(does=f"take:{index}:{at}"))
         if is_here and at == pane.column:
-            cell = (*cell, Span(" ◄", Ink(Role.FOCUS, bold=True)))
-        row += [*fit(cell, width - 1), blank(1)]
+            rest.append(Span(" ◄", Ink(Role.FOCUS, bold=True)))
+        row += clickable((*fit((mark, *rest), width - 1), blank(1)), f"cell:{index}:{at}")
     if ending:
         row += fit(_consensus(pane, spot), ending)
     return cursor_row(tuple(row), cells, is_focused=is_here)

@@ -11,11 +11,10 @@ from tui.ink import (
     MUTED,
     TEXT,
     Ink,
-    Page,
     Role,
     Row,
     Span,
-    Zone,
+    clickable,
     fit,
     grounded,
     row_width,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from engine.api import CandidateHunkView
 
 
-def side_rows(pane: ComparePane, column: int, other: int, cells: int) -> Page:
+def side_rows(pane: ComparePane, column: int, other: int, cells: int) -> list[Row]:
     """Return a candidate's side of the hunk under the cursor, marked where another has it else."""
     spot, hunk = pane.spot, pane.hunk_of(pane.spot, column)
     is_taken = bool(hunk and spot and pane.is_taken(spot, hunk))
@@ -40,12 +39,12 @@ def side_rows(pane: ComparePane, column: int, other: int, cells: int) -> Page:
     name = chip(column, is_here=column == pane.column)
     head = (name, Span(f" {said} ", BOLD if is_taken else MUTED))
     rule = Span("─" * max(cells - row_width(head), 0), Ink(Role.ACCENT) if is_taken else LINE)
-    rows: list[Row] = [(*head, rule)]
+    rows: list[Row] = [clickable((*head, rule), f"column:{column}")]
     if hunk and hunk.what:
         rows.append(words(f"   {hunk.what}"))
     elif hunk:
         rows += code_rows(hunk, pane.hunk_of(spot, other), cells)
-    return Page(tuple(rows), (Zone(0, 0, cells, 1, f"column:{column}"),))
+    return rows
 
 
 def code_rows(hunk: CandidateHunkView, other: CandidateHunkView | None, width: int) -> list[Row]:

@@ -9,7 +9,7 @@ from textual.containers import Horizontal, Vertical
 from engine.messages.commands import Seen
 from engine.messages.results import WorkerView
 from tui.controllers import ON_WORKERS, Deciding
-from tui.ink import BOLD, TEXT, Ink, Page, Role, Row, Span, Zone, blank, fit, words
+from tui.ink import BOLD, TEXT, Ink, Role, Row, Span, blank, fit, words
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
@@ -164,8 +164,8 @@ class CompareScreen(Board):
             if column.display:
                 width = room[at - first]
                 column.styles.width = width
-                rows = tuple(figures_of(self.pane, at, width))
-                column.show(Page(rows, (Zone(0, 0, width, len(rows), f"column:{at}"),)))
+                column.does = f"column:{at}"
+                column.show(figures_of(self.pane, at, width))
 
     def _draw_pair(self, pair: DiffPane) -> None:
         """Draw two candidates' whole changes against each other."""

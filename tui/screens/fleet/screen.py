@@ -9,7 +9,7 @@ from textual.containers import Horizontal
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS
-from tui.ink import TEXT, Row, Span, words
+from tui.ink import TEXT, Row, Span, clickable, words
 from tui.kit.cards import HEIGHT, question_fits
 from tui.kit.inked import Inked
 from tui.kit.opening import REACHING
@@ -88,8 +88,8 @@ class FleetScreen(Board):
         names = [piece.name for piece in pieces]
         at = names.index(here) if here in names else -1
         table.fill(
-            [f"worker:{name}" for name in names],
-            lambda y: pieces[y].draw()[0],
+            len(names),
+            lambda y: clickable(pieces[y].draw()[0], f"worker:{names[y]}"),
             range(at, at + 1) if at >= 0 else range(0),
         )
         close_up.piece = page.close_up

@@ -9,7 +9,7 @@ from engine.messages.commands import Command, RetryWorker
 from engine.messages.results import WorkerView
 from engine.phases import Phase
 from tui.controllers import ON_WORKERS, Deciding, Workers
-from tui.ink import KEY, TEXT, Row, Span, words
+from tui.ink import KEY, TEXT, Row, Span, clickable, words
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
@@ -127,20 +127,21 @@ class InboxScreen(Board):
         put_off = frozenset(self.session.put_off)
         is_tight = self.size.width < _SIDE_BY_SIDE_FROM
         rows = item_list(items, scene, name, put_off=put_off, is_tight=is_tight)
-        targets = [f"worker:{row.worker}" if row.worker else "" for row in rows]
         at = [y for y, row in enumerate(rows) if name and row.worker == name]
         focused = range(at[0], at[-1] + 1) if at else range(0)
-        pane.fill(targets, lambda y: rows[y].draw(pane.cells), focused)
+
+        def row(y: int) -> Row:
+            drawn = rows[y].draw(pane.cells)
+            return clickable(drawn, f"worker:{rows[y].worker}") if rows[y].worker else drawn
+
+        pane.fill(len(rows), row, focused)
 
     def _draw_detail(self, pane: Rows, here: WorkerView | None, scene: Scene) -> None:
         self._of = self._identity(here)
         self.shown = shown = detail(here, scene, pane.cells) if here else self._gone()
-        targets = [
-            f"do:{idea}" if (idea := shown.answers.get(y)) else "" for y in range(len(shown.rows))
-        ]
         key = Span(self.key_of("page_down"), KEY)
         pane.fill(
-            targets,
+            len(shown.rows),
             shown.rows.__getitem__,
             of=self._of,
             more=lambda left: words(f"► {left} more rows  ", key),

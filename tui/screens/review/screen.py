@@ -6,7 +6,7 @@ from pathlib import Path
 from textual.app import ComposeResult
 
 from tui.controllers import ON_WORKERS
-from tui.ink import Page, Row, Span, Zone, blank
+from tui.ink import Row, Span, blank
 from tui.kit.panes import Panes
 from tui.kit.screen import Board
 from tui.kit.scrolled import Rows
@@ -17,7 +17,7 @@ from tui.screens.review.card import Look, card
 from tui.screens.review.columns import COLUMNS_FROM, columns, fits
 from tui.screens.review.conflicts import Conflicts
 from tui.screens.review.finishing import Finishing
-from tui.screens.review.left import LEFT, Beside, left_pane
+from tui.screens.review.left import Beside, left_pane
 from tui.screens.review.moves import Moving
 from tui.screens.review.needs import NEEDS, TAKING, Needs
 from tui.screens.review.page import (
@@ -91,9 +91,8 @@ class ReviewScreen(Board):
         if left.size:
             check = step_command(self.session.step_view)
             rows, places = left_pane(self.pane, Beside(run, check, self.conflicts.queue, scene.now))
-            zones = (Zone(0, y, LEFT, 1, f"file:{n}") for n, y in enumerate(places))
             at = places[matter.file] if matter and places else 0
-            left.show(Page(tuple(rows), tuple(zones)), range(at, at + 3))
+            left.show(rows, range(at, at + 3))
 
     def _map_of_conflicts(self, height: int) -> Sequence[Span]:
         """Return where each conflict stands in the whole; of a page, what is on screen."""

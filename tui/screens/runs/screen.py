@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 
 from tui.bridge import PastRun
 from tui.controllers import ON_EVERY_SCREEN
-from tui.ink import Row
+from tui.ink import Row, clickable
 from tui.kit.dialogs import Choice
 from tui.kit.inked import Inked
 from tui.kit.panes import Panes
@@ -63,14 +63,16 @@ class RunsScreen(Board):
 
         def row(y: int) -> Row:
             is_focused = ids[y] == self.cursor
-            if y >= len(opened):
-                return past_row(past[y - len(opened)], scene, cells, is_focused=is_focused)
             is_marked = ids[y] in self.marked
-            return run_row(opened[y], scene, cells, is_focused=is_focused, is_marked=is_marked)
+            if y >= len(opened):
+                drawn = past_row(past[y - len(opened)], scene, cells, is_focused=is_focused)
+            else:
+                drawn = run_row(opened[y], scene, cells, is_focused=is_focused, is_marked=is_marked)
+            return clickable(drawn, f"run:{ids[y]}")
 
         at = ids.index(self.cursor) if ids else 0
         here = range(at, min(at + 1, len(ids)))
-        self.query_one(Rows).fill([f"run:{name}" for name in ids], row, here)
+        self.query_one(Rows).fill(len(ids), row, here)
 
     def has_what(self) -> bool:
         return bool(self._ids())

@@ -10,7 +10,7 @@ from textual.selection import Selection
 from tui.ink import TEXT, Ink, Role, Row, Span, fit, grounded
 from tui.kit.lists import cursor_row
 from tui.kit.scrolled import Scrolled
-from tui.screens.worker.lines import FOLD, LINK, LogRow, Look
+from tui.screens.worker.lines import LogRow, Look
 from tui.screens.worker.logs import Log
 from tui.words.figures import some
 
@@ -36,9 +36,6 @@ class LogView(Scrolled):
 
     class Held(Message):
         """The log stands still now, or follows again: the mouse said so."""
-
-    class Opened(Message):
-        """A link or a fold was clicked."""
 
     def __init__(self, log: Log) -> None:
         super().__init__()
@@ -175,17 +172,8 @@ class LogView(Scrolled):
             self.post_message(self.Held())
 
     def on_click(self, event: events.Click) -> None:
-        """Open the link or the fold that was clicked; follow where the foot was."""
-        event.prevent_default()
+        """Follow where the last row was clicked, which says that it holds."""
         if event.y >= self.room:
+            event.prevent_default()
             self.log_lines.follow()
             self.post_message(self.Held())
-            return
-        row = self.rows[event.y] if event.y < len(self.rows) else ()
-        at = 0
-        for text, ink in row:
-            at += len(text)
-            if event.x < at:
-                if ink._replace(ground=None) == LINK or text.startswith(FOLD):
-                    self.post_message(self.Opened())
-                return
