@@ -54,7 +54,8 @@ class Role(StrEnum):
 class Ink(NamedTuple):
     """Say how a span is drawn: a role for the text, perhaps one for its ground, and weight.
 
-    `is_behind` dims it: an overlay lies over it. `does` is what a click on it means.
+    `is_behind` dims it: an overlay lies over it. `is_selected` says that the mouse selected it.
+    `does` is what a click on it means.
     """
 
     role: Role = Role.TEXT
@@ -63,6 +64,7 @@ class Ink(NamedTuple):
     italic: bool = False
     underline: bool = False
     is_behind: bool = False
+    is_selected: bool = False
     does: str = ""
 
 

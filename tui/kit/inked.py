@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from tui.ink import Ink, Role, Row, Span, grounded, row_width, text_of, width_of
+from tui.ink import Ink, Row, Span, row_width, text_of, width_of
 from tui.kit.ascii import ascii_row
 from tui.kit.palette import Palette
 
@@ -168,16 +168,15 @@ class Inked(Widget):
 
 
 def marked(row: Row, start: int, stop: int) -> Row:
-    """Return a row with its signs from `start` up to `stop` on the ground of a selection."""
+    """Return a row with its signs from `start` up to `stop` as selected ones."""
     spans: list[Span] = []
     at = 0
     for text, ink in row:
         begin = min(max(start - at, 0), len(text))
         end = min(max(stop - at, 0), len(text))
-        inside = (Span(text[begin:end], ink._replace(ground=None)),)
         spans += [
             Span(text[:begin], ink),
-            *grounded(inside, Role.SELECTION),
+            Span(text[begin:end], ink._replace(is_selected=True)),
             Span(text[max(end, begin) :], ink),
         ]
         at += len(text)

@@ -55,13 +55,18 @@ class Palette:
             bold=ink.bold or changed,
             italic=ink.italic,
             underline=ink.underline or changed,
-            reverse=ink.ground in _PLAIN_FILLS,
+            reverse=(ink.ground in _PLAIN_FILLS) != ink.is_selected,
         )
 
     def _coloured(self, ink: Ink) -> Style:
+        ground = ink.ground or Role.BACKGROUND
+        is_marked = ink.is_selected and ground is Role.SELECTION  # on the row under a cursor
+        if ink.is_selected:
+            ground = Role.SELECTION
         return Style(
             color=self._colour(ink.role, is_behind=ink.is_behind),
-            bgcolor=self._ground(ink.ground or Role.BACKGROUND, is_behind=ink.is_behind),
+            bgcolor=self._ground(ground, is_behind=ink.is_behind),
+            reverse=is_marked,
             bold=ink.bold,
             italic=ink.italic,
             underline=ink.underline,

@@ -314,8 +314,11 @@ class Board(Screen[None]):
 
     def perform(self, idea: str) -> None:
         """Do what an idea does, or say why not. Selected text is copied, or let go, before all."""
-        if idea in {"copy", "leave"} and (chosen := self.get_selected_text()):
-            self.copy(chosen) if idea == "copy" else self.clear_selection()
+        if idea == "leave" and self.selections:
+            self.clear_selection()
+            return
+        if idea == "copy" and (chosen := self.get_selected_text()):
+            self.copy(chosen)
             return
         reason = self.refusal(idea)
         if reason:
@@ -406,6 +409,11 @@ class Board(Screen[None]):
             self.action_idea(target)
         else:
             self.pointed(clicked.target, clicked.times)
+        self.draw()
+
+    def action_point(self, target: str) -> None:
+        """Do what a click on a mark of a scrollbar means."""
+        self.pointed(target, 1)
         self.draw()
 
     @property

@@ -169,7 +169,7 @@ class MapBar(ScrollBarRender):
         self.edge = edge
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield a cell for each row; those on screen can be dragged."""
+        """Yield a cell for each row; those on screen can be dragged, and what is marked clicked."""
         view, height = self.view, options.height or console.height
         edge = tuple(self.edge(height))
         shown = ascii_row(edge) if view.painter.is_ascii else edge
@@ -177,6 +177,7 @@ class MapBar(ScrollBarRender):
         segments = []
         for y, (text, ink) in enumerate(shown):
             does = "grab" if begin <= y <= end else "scroll_up" if y < begin else "scroll_down"
+            does = f"screen.point('{ink.does}')" if ink.does else does
             style = view.painter.palette.style(ink) + Style(meta={"@mouse.down": does})
             segments.append(Segment(text, style))
         yield Segments(segments, new_lines=True)

@@ -161,7 +161,21 @@ class ReviewScreen(Board):
         return action.label if action else ""
 
     def pointed(self, target: str, times: int) -> None:
-        del times
+        """Go to what was clicked. Two clicks take a proposal, one on a key does what it does.
+
+        The second half of a double click does nothing more: it would decide the next conflict.
+        """
         kind, _, rest = target.partition(":")
-        if kind == "file":
-            self.pane.to_path(int(rest))
+        pane = self.pane
+        goes = {"file": pane.to_path, "matter": pane.to, "conflict": pane.to_hunk}
+        if go := {**goes, "line": pane.pick}.get(kind):
+            go(int(rest))
+        elif kind == "key":
+            if times == 1:
+                self.action_idea(rest)
+        elif pane.picking:
+            self.say_refused("the proposal", "lines are picked now", "esc leaves them")
+        else:
+            pane.cursor = int(rest)
+            if times > 1:
+                self.perform("mark")

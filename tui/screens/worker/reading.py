@@ -189,9 +189,7 @@ class Reading(Controller):
         self.screen.toggle_class("-zoomed")
 
     def do_leave(self) -> None:
-        if self.screen.selections:
-            self.screen.clear_selection()
-        elif self.log.query:
+        if self.log.query:
             self.log.query = ""
         elif not self.log.is_following:
             self.log.follow()
