@@ -252,11 +252,11 @@ class LocalSite:
         raise AssertionError  # count() has no end
 
     async def _run_once(self, job: Job, command: str) -> CommandEnd:
-        await self._start(job, shell_launch(command))
         try:
+            await self._start(job, shell_launch(command))
             return await self._until_end(job.attempt)
         except BaseException:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True), suppress(HostLost):
                 await self.host.cancel(job.attempt, StopCause.USER, grace_s=1.0)
                 await self._until_end(job.attempt)
             raise
