@@ -360,9 +360,8 @@ async def serve(pipe: Pipe) -> None:
     far = Far()
     scopes: dict[int, anyio.CancelScope] = {}
 
-    async def take(number: int, message: Message) -> None:
-        with anyio.CancelScope() as scope:
-            scopes[number] = scope
+    async def take(number: int, message: Message, scope: anyio.CancelScope) -> None:
+        with scope:
             said = await _done(far, message)
             await pipe.send({**said.head, "n": number}, said.blob)
         del scopes[number]
@@ -373,7 +372,9 @@ async def serve(pipe: Pipe) -> None:
         while (message := await pipe.receive()) is not None:
             number = message.head["n"]
             if "do" in message.head:
-                tasks.start_soon(take, number, message)
+                # Known at once: a call may be taken back before its task has begun.
+                scopes[number] = anyio.CancelScope()
+                tasks.start_soon(take, number, message, scopes[number])
             elif number in scopes:
                 scopes[number].cancel()
         # As if killed: attempts that must not go on end with this process, the others go on.

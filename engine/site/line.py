@@ -82,11 +82,15 @@ class Line:
         self._last += 1
         number, waiting = self._last, _Waiting(pipe)
         self._calls[number] = waiting
+        is_sent = False
         try:
-            if not await pipe.send({**message.head, "n": number}, message.blob):
+            is_sent = await pipe.send({**message.head, "n": number}, message.blob)
+            if not is_sent:
                 return None
             await waiting.done.wait()
         except BaseException:
+            if not is_sent:  # nobody would answer: the call was cancelled while it waited its turn
+                raise
             with anyio.CancelScope(shield=True):  # what was begun there comes to its end first
                 if await pipe.send({"n": number}):
                     await waiting.done.wait()
