@@ -53,7 +53,7 @@ from engine.agents.records import (
     text_of,
     title_of,
 )
-from engine.agents.table_agent import fill
+from engine.agents.table_agent import fill, login_of
 from engine.agents.tables import AgentTable, shipped_table
 from engine.agents.user_settings import SettingsCopy
 from engine.errors import AgentError
@@ -409,6 +409,7 @@ class AcpAdapter:
         table: The agent's table, for what does not depend on how it is driven.
         model: Arguments that choose the model; `{model}` stands for it.
         env: What its environment has beside what the table says.
+        login_name: What tells by what it logs in.
         wants_login: What tells how to log in, where nothing by which it could was found.
         settings: What else lies in the worker's HOME, the user's own settings among it.
     """
@@ -419,6 +420,7 @@ class AcpAdapter:
     table: str = ""
     env: Callable[[LaunchRequest], Mapping[str, str]] = lambda _: {}
     settings: Callable[[LaunchRequest], SettingsCopy] | None = None
+    login_name: Callable[[LaunchRequest], str] = lambda _: ""
     wants_login: Callable[[LaunchRequest], str] = lambda _: ""
     login: LoginTraces = field(default_factory=LoginTraces)
     hint: HintChannel = HintChannel.PROMPT
@@ -463,6 +465,7 @@ class AcpAdapter:
             hosts=table.hosts if table else (),
             reads=(*folders_of(request, argv[0]), *(copied.reads if copied else ())),
             settings=copied.listed if copied else CopiedSettings(),
+            login=self.login_name(request) or (login_of(table, request) if table else ""),
             wants_login=self.wants_login(request),
         )
 

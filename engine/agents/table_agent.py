@@ -230,6 +230,7 @@ class TableAdapter:
                 if system or "{system}" not in file.text
             ),
             hosts=table.hosts,
+            login=login_of(table, request),
             reads=folders_of(request, program_of(request, table.program)),
         )
 
@@ -293,6 +294,12 @@ class JsonLinesAdapter:
         if "\n" in given:
             return TableAdapter(table=read_table(given, f"the table of {request.choice.name!r}"))
         return TableAdapter(table=table_file(Path(request.folder, given)))
+
+
+def login_of(table: AgentTable, request: LaunchRequest) -> str:
+    """Return the first variable by which it could log in."""
+    given = {**request.environment, **request.choice.env}
+    return next((name for name in table.login.variables if given.get(name)), "")
 
 
 def _way_back(table: AgentTable, request: LaunchRequest) -> tuple[str, ...]:
