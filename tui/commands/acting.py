@@ -51,8 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--kill", action="store_true", help="at once, without grace")
     if name == "retry":
         add_seen(parser)
-        parser.add_argument("-m", dest="feedback", default="", metavar="FEEDBACK")
-        parser.add_argument("--mode", choices=[str(mode) for mode in RetryMode], default="fresh")
+        parser.add_argument(
+            "-m", dest="feedback", default="", metavar="FEEDBACK", help="what it should do better"
+        )
+        parser.add_argument(
+            "--mode",
+            choices=[str(mode) for mode in RetryMode],
+            help="continue its work and session (the default with -m), or begin fresh",
+        )
         parser.add_argument("--limit", action="append", default=[], metavar="memory_mb=2048")
         parser.add_argument("-a", dest="agent", metavar="AGENT")
         parser.add_argument("--at", metavar="TIME", help=f"from its files as they were: {MOMENTS}")
@@ -88,7 +94,7 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
                 c.RetryWorker(
                     worker=args.worker,
                     run=args.run,
-                    mode=RetryMode(args.mode),
+                    mode=RetryMode(args.mode) if args.mode else None,
                     feedback=args.feedback,
                     limits=limits_from(args.limit),
                     agent=args.agent,
