@@ -64,6 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--at", metavar="TIME", help=f"from its files as they were: {MOMENTS}")
     if name == "answer":
         parser.add_argument("text", metavar="allow|deny|TEXT")
+        parser.add_argument(
+            "--for-run", action="store_true", help="and whoever asks the same in this run"
+        )
     if name == "steer":
         parser.add_argument("text", metavar="TEXT")
 
@@ -103,7 +106,11 @@ def _commands(args: argparse.Namespace) -> list[c.Command]:
                 )
             ]
         case "answer":
-            return [c.Answer(worker=args.worker, answer=args.text, run=args.run)]
+            return [
+                c.Answer(
+                    worker=args.worker, answer=args.text, run=args.run, is_for_run=args.for_run
+                )
+            ]
         case _:
             return [c.Steer(worker=args.worker, text=args.text, run=args.run)]
 
