@@ -14,9 +14,9 @@ import pytest
 from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from engine.messages.logs import LogKind, LogLine, LogLines
 from tests.support.console_pty import FIRST_SCREEN, process_in_pty
-from tests.support.consoles import NOW, many
 from tests.support.measuring import cpu_seconds, read_for, said
 from tests.support.shells import Shell
+from tests.support.world import NOW, many
 from tui.screens.diff.pane import DiffPane
 from tui.screens.fleet.page import Wish, lay_out
 from tui.screens.worker.logs import Log
@@ -30,10 +30,10 @@ from dataclasses import replace
 import anyio
 from engine.messages.events import OutputAppended, Told
 from engine.phases import Phase
-from tests.support import consoles
+from tests.support import world
 from tui.app import Options, PlaitApp
 
-class Feeding(consoles.FakePort):
+class Feeding(world.FakePort):
     async def events(self, after_seq: int = 0, *, show: object = None):
         count = 0
         while True:
@@ -48,9 +48,9 @@ class Feeding(consoles.FakePort):
             self.shown = replace(self.shown, runs=(replace(run, steps=(step,)),))
             for w in workers:
                 appended = OutputAppended(worker=w.worker, attempt=1, offset=count)
-                yield Told(run=run.run, at=consoles.NOW, event=appended)
+                yield Told(run=run.run, at=world.NOW, event=appended)
 
-view = consoles.many(20)
+view = world.many(20)
 step = view.runs[0].steps[0]
 running = tuple(replace(w, phase=Phase.RUNNING) for w in step.workers)
 view = replace(view, runs=(replace(view.runs[0], steps=(replace(step, workers=running),)),))

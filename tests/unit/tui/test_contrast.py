@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.support.console_diffs import diff_of_reader
-from tests.support.consoles import Console, FakePort, csvlite, log_lines, opened
+from tests.support.consoles import Console, opened
 from tests.support.review_consoles import WHO, ReviewPort, choosing_view, conflicted_view, conflicts
+from tests.support.world import FakePort, csvlite, log_lines
 from tui.ink import Role, Row
 from tui.theming import BUILT_IN, built_in, contrast
 
