@@ -22,6 +22,7 @@ from engine.messages.diffs import ChangeDiff, DiffLine, FileDiff, Hunk, Sign
 from engine.messages.merging import ConflictView, ReadConflicts
 from engine.messages.results import EngineView
 from tests.support.consoles import strips_on
+from tests.support.measuring import Row
 from tests.support.review_consoles import WHO, ReviewPort, conflicted_view, texts
 from tests.support.world import NOW, FakePort, csvlite
 from tui.app import Options, PlaitApp
@@ -42,10 +43,9 @@ class Bars:
         self.missed = False
 
     def row(self, what: str, found: float, bar: float, unit: str) -> None:
-        is_met = found <= bar
-        self.missed |= not is_met
-        verdict = "ok" if is_met else "MISSED"
-        print(f"{what:<58} {found:8.1f} {unit:<3} bar {bar:g} {unit}  {verdict}")
+        row = Row(what, found, bar, unit)
+        self.missed |= not row.is_kept
+        print(row, flush=True)
 
 
 class Stalls:
