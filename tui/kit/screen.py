@@ -1,7 +1,6 @@
 """Stand for every screen: bars above and below a body, a message line, a box for text; its keys."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -10,7 +9,6 @@ from typing import ClassVar, TypeVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding
-from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkType
@@ -217,10 +215,13 @@ class Board(Screen[None]):
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything anew; each widget paints what differs."""
-        if self in self.app.screen_stack[-2:] and self.size:
-            with suppress(NoMatches):  # it is not composed yet, or leaving
-                self._draw(self.session.scene(), self.size.width)
+        """Draw everything anew; each widget paints what differs.
+
+        A pane may ask for it while others are composed still, or taken away already.
+        """
+        is_whole = self.is_mounted and self.is_attached and self.display
+        if is_whole and self in self.app.screen_stack[-2:] and self.size:
+            self._draw(self.session.scene(), self.size.width)
 
     def _draw(self, scene: Scene, cells: int) -> None:
         self._inked("#top").show([top_bar(scene, self.kind, cells)])

@@ -109,8 +109,6 @@ class CompareScreen(Board):
 
     def draw_panes(self, scene: Scene) -> None:
         self.candidates.load_if_moved()
-        if not self.query(DiffView):
-            return  # the innermost panes are composed last
         pair, page = self.candidates.pair, self.query_one("#page", Rows)
         is_page = self.pane.table is None or self.is_whole
         self.set_class(pair is not None, "-pairs")
