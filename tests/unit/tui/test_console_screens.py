@@ -52,6 +52,15 @@ async def test_keys_lead_to_every_screen_and_back():
         assert console.screen.kind == "fleet"
 
 
+async def test_a_chord_that_leads_nowhere_or_is_left_does_nothing():
+    async with opened() as console:
+        await console.press("g", "§", "g", "escape")
+        await console.shows("1 Fleet")
+        assert console.screen.kind == "fleet"
+        await console.press("g", "p")
+        assert console.screen.kind == "plan"
+
+
 async def test_a_chord_shows_what_can_follow_after_a_moment():
     async with opened() as console:
         await console.press("g")

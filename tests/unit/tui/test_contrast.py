@@ -22,7 +22,7 @@ def _note(pairs: Pairs, rows: Iterable[Row]) -> None:
     """Every colour with its ground, what it must reach, and where it was seen."""
     for row in rows:
         for text, ink in row:
-            if text.strip() and not ink.is_behind:
+            if text.strip():
                 least = _TEXT if any(map(str.isalnum, text)) else _SHAPE
                 pairs[ink.role, ink.ground or Role.BACKGROUND, least] = text.strip()
 
