@@ -19,7 +19,7 @@ from tui.ink import BOLD, KEY, MUTED, TEXT, Ink, Role, Row, Span, words
 from tui.keys import ACTIONS, Action
 from tui.kit.ahead import KeysFree
 from tui.kit.bars import Hint, ask_rows, footer, message
-from tui.kit.bindings import bindings_of, sign_of
+from tui.kit.bindings import bindings_of, doer_of, sign_of
 from tui.kit.chrome import run_line, top_bar
 from tui.kit.dialogs import Choice, Dialog, Picker
 from tui.kit.inked import Inked
@@ -50,7 +50,7 @@ class Ask:
 
 
 class Controller:
-    """Some of what keys mean on a screen: `do_<idea>` for each idea."""
+    """Some of what keys mean on a screen: `do_<idea>` for each idea, `by_<name>` for two ways."""
 
     def __init__(self, screen: "Board") -> None:
         self.screen = screen
@@ -330,13 +330,12 @@ class Board(Screen[None]):
 
     def doer(self, idea: str) -> Callable[[], None] | None:
         """Return what does an idea here: this screen, else the nearest controller."""
-        holders = (self, *self.controllers)
-        return next(filter(None, (getattr(one, f"do_{idea}", None) for one in holders)), None)
+        return next(filter(None, (doer_of(one, idea) for one in (self, *self.controllers))), None)
 
     def hand_on(self, idea: str) -> None:
         """Let the controllers do what this screen does only in part."""
         for held in self.controllers:
-            if do := getattr(held, f"do_{idea}", None):
+            if do := doer_of(held, idea):
                 do()
                 return
 

@@ -9,6 +9,7 @@ from tests.support.key_page import key_page, keys_on
 from tui.app import _SCREENS
 from tui.keys import ACTIONS, SCREENS
 from tui.keys.ideas import EVERYWHERE
+from tui.kit.bindings import doer_of
 from tui.kit.screen import Board
 from tui.words.reasons import ELSEWHERE
 
@@ -88,7 +89,7 @@ def _rows() -> list[tuple[str, str, str]]:
 def _does(screen: str, idea: str) -> bool:
     module, name = _SCREENS[screen]
     kind: type[Board] = getattr(import_module(f"tui.screens.{module}"), name)
-    return any(hasattr(one, f"do_{idea}") for one in (kind, *kind.held))
+    return any(doer_of(one, idea) for one in (kind, *kind.held))
 
 
 @pytest.mark.parametrize("screen", SCREENS[:6])
