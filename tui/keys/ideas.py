@@ -153,6 +153,7 @@ _WAYS = (
     ("file", "previous_file", "next_file"),
     ("tab", "previous_tab", "next_tab"),
     ("scroll", "scroll_left", "scroll_right"),
+    ("worker", "previous_worker", "next_worker"),
 )
 PAIRS = {idea: (name, by) for name, back, on in _WAYS for idea, by in ((back, -1), (on, 1))}
 """Ideas that are two ways of one thing: a screen does both by `by_<name>(by)`."""
