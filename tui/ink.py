@@ -232,6 +232,11 @@ def slice_row(row: Row, start: int, stop: int) -> Row:
     return tuple(kept)
 
 
+def moved(row: Row, by: int, cells: int) -> Row:
+    """The row moved out at the left by so many cells, and cut to what there is room for."""
+    return cut_row(slice_row(row, by, row_width(row)) if by else row, cells)
+
+
 def _slice_text(text: str, start: int, stop: int) -> str:
     if text.isascii():
         return text[max(start, 0) : stop]
