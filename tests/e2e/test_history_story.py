@@ -1,0 +1,100 @@
+"""What many runs came to: one's own history, and one that a team shares."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.needs import need
+from tests.support.postgres import Postgres, started
+from tests.support.shells import Shell
+
+PLAN = """
+runtime: {{database: {{strategy: {strategy}}}}}
+agents:
+  writer:
+    adapter: scripted
+    script:
+      steps:
+        - write: {{path: new.txt, text: "{strategy}"}}
+        - usage: {{usd: 0.25, input_tokens: 100, output_tokens: 20}}
+        - result: "written"
+  breaker: {{adapter: scripted, script: {{steps: [{{fail: "no idea"}}]}}}}
+pipelines:
+  - name: parser
+    steps:
+      - {{name: write, agent: writer, prompt: "Fix the quoted-field bug", check: test -f new.txt}}
+      - {{name: break, agent: breaker, prompt: "Break it"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    need("postgresql")
+    with started() as server:
+        yield server
+
+
+def ran(shell: Shell, strategy: str) -> None:
+    (shell.folder / "plait.yaml").write_text(PLAN.format(strategy=strategy))
+    done = shell.plait("run", "plait.yaml", "--headless", "--yes")
+    assert done.code == 1, done.err
+    landed = shell.plait("land", "write/worker_1")
+    assert landed.code == 0, landed.err
+
+
+def test_ones_own_history_is_searched_and_added_up_without_a_server(repository: Shell):
+    assert repository.plait("history").err == "no attempt matches\n"
+    ran(repository, "per_agent")
+    found = repository.plait("history", "quoted")
+    [line] = found.out.splitlines()
+    for word in ("write/worker_1@1", "writer", "landed ", "$0.25", "Fix the quoted-field bug"):
+        assert word in line, line
+    assert repository.plait("history", "nowhere").out == ""
+    [failed] = repository.plait("history", "--outcome", "failed", "--json").json()
+    assert failed["person"] == "A"
+    assert failed["attempt"]["step"] == "break"
+
+    rows = repository.plait("stats", "--json").json()
+    by_agent = {row["name"]: row for row in rows}
+    assert by_agent["writer"]["usd_per_landed"] == 0.25
+    assert (by_agent["writer"]["first_checks"], by_agent["writer"]["first_passed"]) == (1, 1)
+    assert (by_agent["breaker"]["success"], by_agent["breaker"]["landed"]) == (0, 0)
+    table = repository.plait("stats", "--by", "step", "--since", "1d").out.splitlines()
+    assert table[0].split()[:3] == ["runs", "attempts", "success"]
+    assert {line.split()[0] for line in table[1:]} == {"write", "break"}
+    assert repository.plait("stats", "--until", "1d").err == "no attempt matches\n"
+    assert "expected a date" in repository.plait("stats", "--since", "soon").err
+
+
+def test_a_team_shares_a_history(repository: Shell, server: Postgres):
+    repository.git("remote", "add", "origin", "git@example.org:team/parser.git")
+    missing = repository.plait("db", "status")
+    assert missing.code == 1
+    assert "PLAIT_DATABASE_URL is not set" in missing.err
+    repository.env["PLAIT_DATABASE_URL"] = server.database()
+    assert "`plait db up`" in repository.plait("db", "status").err
+    assert repository.plait("db", "up").out == "version 1, was 0\n"
+    assert repository.plait("db", "up").out == "version 1, as before\n"
+
+    ran(repository, "per_agent")
+    assert repository.plait("history", "--team").out == ""
+    ran(repository, "shared")
+    found = repository.plait("history", "--team", "quoted").out.splitlines()
+    assert len(found) == 1
+    assert "example.org/team/parser A" in found[0]
+    assert repository.plait("db", "push").out == "0 events delivered\n"
+    assert repository.plait("db", "push", "--everything").out != "0 events delivered\n"
+    [figures] = repository.plait("stats", "--team", "--by", "repository", "--json").json()
+    assert (figures["name"], figures["runs"], figures["landed"]) == (
+        *("example.org/team/parser", 2),
+        2,
+    )
+    status = repository.plait("db", "status", "--json").json()
+    assert (status["runs"], status["attempts"], status["to_look_at"]) == (2, 4, [])
+
+    assert repository.plait("db", "prune", "--before", "1d").out == "0 runs removed\n"
+    assert repository.plait("db", "prune", "--before", "0h").out == "2 runs removed\n"
+    assert repository.plait("history", "--team").out == ""
+    assert repository.plait("db", "push", "--again").code == 0
+    assert repository.plait("history", "--team").out == ""
+    assert len(repository.plait("history").out.splitlines()) == 4
