@@ -18,28 +18,32 @@ from typing import Any
 from urllib.parse import quote
 
 _PEM = r"PRIVATE KEY(?: BLOCK)?-----"
+_PRIVATE_KEY = (
+    rf"-----BEGIN [A-Z0-9 ]*{_PEM}"
+    rf"(?:[\s\S]{{0,20000}}?-----END [A-Z0-9 ]*{_PEM}|[A-Za-z0-9+/=\s\\:,-]*)"
+)
+_BEGIN = r"(?:(?<![A-Za-z])|(?<=\\[nrtbf]))"
+"""Not within a word; a digit, an underscore or an escaped line end may stand before a token."""
 _SHAPES = {
-    "private-key": rf"-----BEGIN [A-Z0-9 ]*{_PEM}"
-    rf"(?:[\s\S]{{0,20000}}?-----END [A-Z0-9 ]*{_PEM}|[A-Za-z0-9+/=\s\\:,-]*)",
-    "aws-key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
-    "github-token": r"\b(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255})",
-    "gitlab-token": r"\bgl(?:pat|ptt|dt|rt|cbt|soat)-[\w-]{20,}",
-    "anthropic-key": r"\bsk-ant-[\w-]{16,}",
-    "openai-key": r"\bsk-(?!ant-)(?:(?:proj|svcacct|admin|or-v1)-[\w-]{16,}|[A-Za-z0-9]{20,})",
-    "slack-token": r"\bxox[abeoprs]-[\w-]{10,}|\bxapp-\d-[\w-]{10,}"
+    "aws-key": r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])",
+    "github-token": r"(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255})",
+    "gitlab-token": r"gl(?:pat|ptt|dt|rt|cbt|soat)-[\w-]{20,}",
+    "anthropic-key": r"sk-ant-[\w-]{16,}",
+    "openai-key": r"sk-(?!ant-)(?:(?:proj|svcacct|admin|or-v1)-[\w-]{16,}|[A-Za-z0-9]{20,})",
+    "slack-token": r"xox[abeoprs]-[\w-]{10,}|xapp-\d-[\w-]{10,}"
     r"|hooks\.slack\.com/services/[A-Za-z0-9/]{20,}",
-    "google-key": r"\bAIza[\w-]{35}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}",
-    "jwt": r"\beyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*",
-    "npm-token": r"\bnpm_[A-Za-z0-9]{36}",
-    "pypi-token": r"\bpypi-[\w-]{50,}",
-    "stripe-key": r"\b(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9+/=]{20,}",
-    "sendgrid-key": r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
-    "huggingface-token": r"\bhf_[A-Za-z0-9]{30,}",
-    "docker-token": r"\bdckr_pat_[\w-]{20,}",
-    "digitalocean-token": r"\bdo[opr]_v1_[a-f0-9]{64}",
-    "vault-token": r"\bhv[sbr]\.[\w-]{20,}",
-    "age-key": r"\bAGE-SECRET-KEY-1[A-Z0-9]{50,}",
-    "telegram-token": r"\b\d{8,10}:AA[\w-]{33}",
+    "google-key": r"AIza[\w-]{35}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}",
+    "jwt": r"eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*",
+    "npm-token": r"npm_[A-Za-z0-9]{36}",
+    "pypi-token": r"pypi-[\w-]{50,}",
+    "stripe-key": r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{20,}",
+    "sendgrid-key": r"SG\.[\w-]{16,}\.[\w-]{16,}",
+    "huggingface-token": r"hf_[A-Za-z0-9]{30,}",
+    "docker-token": r"dckr_pat_[\w-]{20,}",
+    "digitalocean-token": r"do[opr]_v1_[a-f0-9]{64}",
+    "vault-token": r"hv[sbr]\.[\w-]{20,}",
+    "age-key": r"AGE-SECRET-KEY-1[A-Z0-9]{50,}",
+    "telegram-token": r"(?<!\d)\d{8,10}:AA[\w-]{33}",
 }
 # The secret is a part of these: the group of the same name.
 _PLACED = {
@@ -81,7 +85,8 @@ _HINTS = {
 _RULES = {
     kind: re.compile(shape)
     for kind, shape in (
-        *((kind, f"(?P<secret>{shape})") for kind, shape in _SHAPES.items()),
+        ("private-key", f"(?P<secret>{_PRIVATE_KEY})"),
+        *((kind, f"{_BEGIN}(?P<secret>{shape})") for kind, shape in _SHAPES.items()),
         *((kind, shape.format("secret")) for kind, shape in _PLACED.items()),
     )
 }

@@ -11,12 +11,16 @@ from tui.commands.names import COMMANDS
 
 _USAGE = "usage: plait [REPO] | plait COMMAND …"
 _CONSOLE = "console"
+_LEADS_ASTRAY = ("GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+"""Set by a git that runs plait, as in a hook: they would name another place's objects."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit code."""
     from tui.commands.streams import usable_streams  # noqa: PLC0415  imports of this file cost all
 
+    for name in _LEADS_ASTRAY:
+        os.environ.pop(name, None)
     try:
         with usable_streams():
             return _command(sys.argv[1:] if argv is None else argv)

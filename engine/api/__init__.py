@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine.api.looking import machine_rows, raw_output, used_today, weigh
     from engine.api.plans import is_manifest, plan_for_prompts, plan_from, plans_in, read_inside
     from engine.api.publishing import Publishing, Wanted, pull_request
-    from engine.api.reaching import attach, engine_key, reach
+    from engine.api.reaching import attach, engine_key, look, reach
     from engine.api.replaying import open_replay
     from engine.git.sample import make_repository
     from engine.history.braid import Braid, StrandTurn, TurnKind
@@ -66,7 +66,7 @@ _HOMES = {
     "engine.git.sample": "make_repository",
     "engine.api.plans": "is_manifest plan_for_prompts plan_from plans_in read_inside",
     "engine.api.publishing": "Publishing Wanted pull_request",
-    "engine.api.reaching": "attach engine_key reach",
+    "engine.api.reaching": "attach engine_key look reach",
     "engine.api.replaying": "open_replay",
     "engine.messages.merging": "CandidateHunkView CandidateRow CandidateTable CommitView"
     " ConflictFileView ConflictView HunkView LandingOrder LineView MergedFileView"
@@ -143,6 +143,7 @@ __all__ = [
     "land_batch",
     "land_queue",
     "landing_end",
+    "look",
     "machine_rows",
     "make_repository",
     "open_exported",

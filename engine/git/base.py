@@ -6,7 +6,7 @@ from engine.errors import WorkspaceError
 from engine.git.objects import Wording, commit_of, resolve, tree_of, write_commit
 from engine.git.runner import Call, Repo, Where
 from engine.git.settings import Signature
-from engine.git.staging import BIG_FILE, Staged, private_index, stage_all
+from engine.git.staging import Staged, private_index, stage_all
 
 WORKTREE = "WORKTREE"
 """Asks for the user's working tree as it is, uncommitted edits included."""
@@ -102,4 +102,4 @@ async def stage_place(repo: Repo, head: str, place: Where) -> Staged:
             call = Call(stdin=stdin, flags=repo.settings.lfs_flags)
             return await repo.read(*words, call=call, where=where)
 
-        return await stage_all(git, place.worktree, big_file=BIG_FILE)
+        return await stage_all(git, place.worktree)

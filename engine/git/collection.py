@@ -45,9 +45,10 @@ from engine.git.objects import (
 )
 from engine.git.runner import HERE, WRITE, Call, Repo, Where
 from engine.git.settings import Signature
-from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, SetAside, Staged, stage_all
+from engine.git.staging import BIG_FILE, MOST_NEW, UNREADABLE, Intake, SetAside, Staged, stage_all
 from engine.git.stumbling import clear_objects, past_obstacles
 from engine.git.submodules import hide_links
+from engine.git.unsafe import is_unsafe
 from engine.git.workspace import Workspace
 from engine.git.worktrees import held_elsewhere
 from engine.private import private_folder
@@ -280,6 +281,14 @@ async def _ignored(git: InsideGit) -> tuple[bytes, ...]:
     return tuple(name for name in listing.split(b"\0") if name)
 
 
+async def _forced(git: InsideGit, ignored: Sequence[bytes]) -> bytes:
+    """List the ignored files that the agent put into its index all the same (`git add -f`)."""
+    folders = {name.rstrip(b"/") for name in ignored}
+    names = (await git.in_agents_index()).split(b"\0")
+    taken = (name for name in names if _lies_in(name, folders) and not is_unsafe(name))
+    return b"".join(name + b"\0" for name in taken)
+
+
 class _Stock(NamedTuple):
     """A commit to build on, its tree, and the working tree staged on top of it."""
 
@@ -336,14 +345,16 @@ async def _stage(git: InsideGit, base: str, request: CollectRequest, head: str |
     if await to_thread.run_sync(_is_empty, git.source.worktree):
         note = "The working tree was empty, so only what was committed is here."
         return _Stock(start, had, Staged(tree=had, notes=(*notes, note)))
+    ignored = await _ignored(git)
+    forced = await _forced(git, ignored) if ignored else b""
     staged = await stage_all(
         git,
         git.source.worktree,
-        big_file=request.big_file,
-        most_new=request.most_new,
+        intake=Intake(big_file=request.big_file, most_new=request.most_new, forced=forced),
         conversions=git,
     )
-    ignored = await _ignored(git)
+    if forced:
+        ignored = await _ignored(git)
     return _Stock(start, had, replace(staged, ignored=ignored, notes=(*notes, *staged.notes)))
 
 

@@ -46,6 +46,7 @@ _SMALL = 4096
 _MOST_PACKED = 64 << 20
 _BOUNDS = Bounds(entries=100_000, depth=64)
 _MOST_LOGGED = 500
+_MOST_INDEX = 256 << 20
 _TIMEOUT_S = 900.0
 _KILLED = 128
 
@@ -147,6 +148,14 @@ def _logged(git_dir: Path) -> tuple[str, ...]:
         if len(seen) > _MOST_LOGGED:
             break
     return tuple(seen)[:_MOST_LOGGED]
+
+
+def _copy_index(git_dir: Path, target: Path) -> bool:
+    data = read_file(git_dir, "index", most=_MOST_INDEX)
+    if not isinstance(data, bytes) or not data:
+        return False
+    target.write_bytes(data)
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +261,15 @@ class InsideGit:
             await require_room(words, said, self.source.folder)
             raise GitFailed(["git", *words], done.exit_code, said)
         return done.stdout
+
+    async def in_agents_index(self) -> bytes:
+        """List the names in the agent's own index; none where it cannot be read."""
+        index = self.source.folder / "agent-index"
+        if not await to_thread.run_sync(_copy_index, Path(self.source.agent_git), index):
+            return b""
+        words = ["env", f"GIT_INDEX_FILE={index}", *self._argv("ls-files", "-z")]
+        done = await self._shell.run(words, timeout_s=_TIMEOUT_S)
+        return b"" if done.exit_code else done.stdout
 
     async def follow_tree(self) -> None:
         """Let the attributes that lie in the tree be in force."""

@@ -88,11 +88,16 @@ class MergedTrees:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Three trees (or commits) to merge: `ours` is the target, whose attributes are in force."""
+    """Three trees (or commits) to merge: `ours` is the target, whose attributes are in force.
+
+    Crossed sides are two commits with several common ancestors. Git then makes a base of its own
+    of these, which it does not name; `base` stands for it where a tree is looked at.
+    """
 
     base: str
     ours: str
     theirs: str
+    is_crossed: bool = False
 
 
 class Merger:
@@ -108,16 +113,20 @@ class Merger:
         self.where = Where(objects=str(objects)) if objects else HERE
 
     async def merge3(self, base: str, ours: str, theirs: str) -> MergedTrees:
-        """The merge of three trees or commits.
+        """Return the merge of three trees or commits, as `merge` does."""
+        return await self.merge(Sides(base, ours, theirs))
+
+    async def merge(self, asked: Sides) -> MergedTrees:
+        """Return the merge of two sides.
 
         Raises:
             WorkspaceError: One of them does not exist.
             GitFailed: Git could not merge them at all.
         """
-        (sides,) = await self._trees([Sides(base, ours, theirs)])
+        (sides,) = await self._trees([asked])
         where = await self._where(sides.ours)
         contents: dict[str, bytes] = {}
-        pair = self._dress(sides, contents)
+        pair = (asked.ours, asked.theirs) if asked.is_crossed else self._dress(sides, contents)
         fields = await asking.merge(self._repo.standing, pair, where, contents)
         if fields is None:
             async with self._lent(contents) as lent:
@@ -137,7 +146,10 @@ class Merger:
         places = [await self._where(sides.ours) for sides in trees]
         found: list[MergedTrees | GitFailed | None] = [None] * len(questions)
         contents: dict[str, bytes] = {}
-        pairs = [self._dress(sides, contents) for sides in trees]
+        pairs = [
+            (asked.ours, asked.theirs) if asked.is_crossed else self._dress(sides, contents)
+            for asked, sides in zip(questions, trees, strict=True)
+        ]
         async with self._lent(contents) as lent:
             for place in dict.fromkeys(places):
                 numbers = [number for number, where in enumerate(places) if where == place]

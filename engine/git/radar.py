@@ -14,7 +14,7 @@ from engine.git.collection import CollectRequest, commit_inside, fetch_from
 from engine.git.conversion import attributes_of
 from engine.git.inside import InsideGit, Source, read_refs
 from engine.git.runner import Repo, Where
-from engine.git.staging import copy_index, stage_all
+from engine.git.staging import Intake, copy_index, stage_all
 from engine.git.stumbling import past_obstacles
 from engine.git.workspace import Workspace
 from engine.private import private_folder
@@ -56,8 +56,7 @@ async def snapshot(
             git,
             workspace.path,
             onto=onto,
-            big_file=request.big_file,
-            most_new=request.most_new,
+            intake=Intake(big_file=request.big_file, most_new=request.most_new),
             conversions=git,
         )
         _, staged = await past_obstacles(workspace.path, stage)

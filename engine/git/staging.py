@@ -72,6 +72,21 @@ class Staged:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Intake:
+    """The bounds of what is taken from a working tree.
+
+    Attributes:
+        big_file: A new file above this size is set aside.
+        most_new: How many new files are taken; of more, the largest folders are set aside.
+        forced: Names to take although the repository's rules ignore them, each with a zero byte.
+    """
+
+    big_file: int = BIG_FILE
+    most_new: int = MOST_NEW
+    forced: bytes = b""
+
+
 class Git(Protocol):
     """Runs git on one working tree with one index; wherever that has to happen."""
 
@@ -120,9 +135,8 @@ async def stage_all(
     git: Git,
     worktree: str,
     *,
-    big_file: int,
     onto: str | None = None,
-    most_new: int = MOST_NEW,
+    intake: Intake = Intake(),
     conversions: Conversions | None = None,
 ) -> Staged:
     """Bring the index that `git` works with in line with the working tree, and write its tree.
@@ -136,7 +150,7 @@ async def stage_all(
     if onto is not None:
         await git("read-tree", "--reset", onto)
     changed, others = await _differing(git, worktree, conversions)
-    take = partial(_sort_out, worktree, big_file=big_file, most_new=most_new)
+    take = partial(_sort_out, worktree, intake=intake)
     found = await to_thread.run_sync(take, (changed, others))
     if conversions is not None and found.has_attributes:
         # Files that it committed by rules of its own must not look changed by those of the base.
@@ -229,17 +243,15 @@ class _SortedOut:
     has_attributes: bool = False
 
 
-def _sort_out(
-    worktree: str, names: tuple[bytes, bytes], *, big_file: int, most_new: int
-) -> _SortedOut:
+def _sort_out(worktree: str, names: tuple[bytes, bytes], *, intake: Intake) -> _SortedOut:
     """Tell what is there, what is not, and what must not be committed."""
     found = _SortedOut()
-    changed, others = names
+    changed, others = names[0], names[1] + intake.forced
     with _Tree.opened(worktree) as tree:
         for name in _each(changed):
             found.has_attributes |= name.endswith(b".gitattributes")
             _take_changed(found, name, tree.look(name))
-        cut = _beyond(others, most_new)
+        cut = _beyond(others, intake.most_new)
         for name in _each(others):
             if name.partition(b"/")[0] in cut:
                 continue
@@ -247,9 +259,9 @@ def _sort_out(
             if name.endswith(b"/"):
                 found.embedded.append(name.rstrip(b"/"))
             else:
-                _take_new(found, name, tree.look(name), big_file)
+                _take_new(found, name, tree.look(name), intake.big_file)
     found.set_aside += [
-        SetAside(name, 0, f"{count} files, beyond the {most_new} new ones that are taken")
+        SetAside(name, 0, f"{count} files, beyond the {intake.most_new} new ones that are taken")
         for name, count in cut.items()
     ]
     return found

@@ -17,7 +17,7 @@ from engine.git.names import PREFIX, RefNames
 from engine.git.objects import resolve, scratch_folder, tree_of
 from engine.git.removal import RemovalVerdict, processes_in
 from engine.git.runner import Repo
-from engine.git.staging import BIG_FILE, stage_all
+from engine.git.staging import stage_all
 from engine.git.stumbling import past_obstacles
 from engine.git.workspace import Strategy, Workspace
 from engine.git.worktrees import checkouts
@@ -72,9 +72,7 @@ async def _unkept(repo: Repo, path: Path, head: str, base: str | None) -> str:
             attributes=await attributes_of(repo, base) if base else None,
         )
         async with InsideGit.opened(repo, source, list) as git:
-            stage = partial(
-                stage_all, git, str(path), onto=head, big_file=BIG_FILE, conversions=git
-            )
+            stage = partial(stage_all, git, str(path), onto=head, conversions=git)
             _, staged = await past_obstacles(str(path), stage)
     names = [os.fsdecode(one.path) for one in staged.set_aside if not one.is_empty]
     names += map(os.fsdecode, staged.embedded)

@@ -7,6 +7,7 @@ there. It never goes on by itself: that is the user's own command.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +17,8 @@ from anyio import to_thread
 
 from engine.errors import WorkspaceError
 from engine.git.checkout import keep_copies, lock_name, locked_index, write_files
-from engine.git.merge3 import ConflictedPath, Sides, Stage
+from engine.git.common import common_sides
+from engine.git.merge3 import ConflictedPath, Merger, Sides, Stage
 from engine.git.objects import resolve
 from engine.git.plumbing.contents import FileVersion
 from engine.git.runner import Call, Repo, Where
@@ -162,9 +164,9 @@ async def _sides(repo: Repo, doing: Doing, head: str, noted: str) -> Sides | Non
     if theirs is None:
         return None
     if doing is Doing.MERGE:
-        words = ("merge-base", "--all", head, theirs)
-        bases = (await repo.read(*words, call=Call(ok=(0, 1)))).decode().split()
-        return Sides(bases[0], head, theirs) if len(bases) == 1 else None
+        with suppress(WorkspaceError):  # they may have nothing in common
+            return await common_sides(repo, Merger(repo), head, theirs)
+        return None
     parent = await resolve(repo, f"{theirs}^") or repo.empty_tree
     return Sides(theirs, head, parent) if doing is Doing.REVERT else Sides(parent, head, theirs)
 

@@ -171,7 +171,9 @@ class LocalHost:
         async with self._starting.setdefault(spec.attempt, anyio.Lock()):
             if spec.attempt not in self._attempts:
                 attempt = LocalAttempt(spec.attempt, spec.directory, is_tethered=spec.is_tethered)
-                await self._bear(spec, attempt)
+                # Whoever is cancelled in between could not end what its keeper has begun.
+                with anyio.CancelScope(shield=True):
+                    await self._bear(spec, attempt)
                 self._attempts[spec.attempt] = attempt
 
     async def go(self, attempt: AttemptId) -> None:

@@ -67,9 +67,10 @@ class FileConflict:
     """One conflict of a merge; a side is None where that tree has no such file.
 
     `path` names the conflict and stays the same however the files are called; it is never one of
-    the names that git invents to keep colliding files apart. `below` are the files of the
-    directory that collides with a file. `moved_to` is where most of a deleted file's text is to be
-    found on the side that deleted it. `free_path` is one that no tree uses, for keeping both
+    the names that git invents to keep colliding files apart. `held` are names of this file at which
+    the merge has another one, or a folder, which no choice may take away. `below` are the files of
+    the directory that collides with a file. `moved_to` is where most of a deleted file's text is to
+    be found on the side that deleted it. `free_path` is one that no tree uses, for keeping both
     versions. Whoever has git at hand fills these; without them the choices that need them are not
     offered.
     """
@@ -80,6 +81,7 @@ class FileConflict:
     target: FileSide | None
     incoming: FileSide | None
     names: SideNames = SideNames("target", "incoming")  # noqa: RUF009 - a tuple cannot be changed
+    held: tuple[bytes, ...] = ()
     below: tuple[bytes, ...] = ()
     moved_to: FileSide | None = None
     free_path: bytes | None = None
@@ -101,6 +103,15 @@ class FileConflict:
         if kind is ConflictKind.CONTENTS and _any_binary(base, target, incoming):
             kind = ConflictKind.BINARY
         return replace(self, kind=kind)
+
+    @property
+    def is_complaint(self) -> bool:
+        """Git complains and has no version to choose: it left every file where it was."""
+        return not (self.base or self.target or self.incoming or self.below)
+
+    def home_of(self, side: FileSide) -> bytes:
+        """Return the path of a side's version: its own, unless the merge has another file there."""
+        return self.path if side.path in self.held else side.path
 
     @cached_property
     def text(self) -> TextMerge | None:
@@ -147,7 +158,8 @@ class FileConflict:
         A conflict that git sees and the aligned lines do not (git aligned them otherwise) is not
         passed over: the whole file then waits to be confirmed.
         """
-        if self.kind in WHOLE_KINDS or (self.text is None and not self.blob.is_resolved):
+        unread = self.text is None and not self.blob.is_resolved
+        if self.kind in WHOLE_KINDS or unread or self.is_complaint:
             return OpenDecisions(whole=True, mode=False, place=False, hunks=())
         place = self.kind in PLACED_KINDS
         mode = not self.mode.is_resolved

@@ -183,4 +183,4 @@ def _paths(conflict: FileConflict, place: FilePlace | None) -> tuple[bytes, ...]
 
 
 def _path(conflict: FileConflict, side: FileSide | None) -> bytes:
-    return side.path if side else conflict.path
+    return conflict.home_of(side) if side else conflict.path

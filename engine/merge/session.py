@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from engine.errors import WorkspaceError
 from engine.merge.choices import Choice, choice_of, text_of
 from engine.merge.conflict import EXECUTABLE, REGULAR, FileConflict
 from engine.merge.editing import check_markers, keys_marked, written
@@ -29,7 +30,7 @@ from engine.merge.journal import (
 from engine.merge.resolution import Resolution, edit_text, is_resolved, open_hunks, results
 from engine.merge.text import ConflictHunk, HunkKey, Piece, split_lines
 from engine.merge.threeway import Origin
-from engine.merge.whole import FilePlace, FileResult, Whole, option
+from engine.merge.whole import FilePlace, FileResult, Whole, option, options, shown
 
 _VERSION = 1
 _LINK = "120000"
@@ -202,6 +203,9 @@ class ResolutionSession:
         """Return the tree's entries where git could not decide; None while anything is open.
 
         In order of path, each path once; files set by hand come last and so win.
+
+        Raises:
+            WorkspaceError: Two conflicts want different files at one path.
         """
         found: dict[bytes, FileResult] = {}
         for path in self._by_path:
@@ -304,10 +308,13 @@ class ResolutionSession:
             raise ValueError("the text has the markers of a conflict that is not this file's")
 
     def _hunk(self, path: bytes, key: HunkKey | int) -> ConflictHunk:
-        hunks = self.conflict(path).open.hunks
-        for place, hunk in enumerate(hunks):
+        conflict = self.conflict(path)
+        for place, hunk in enumerate(conflict.open.hunks):
             if key in (place, hunk.key):
                 return hunk
+        if not conflict.open.hunks:
+            words = ", ".join(found.choice for found in options(conflict))
+            raise ValueError(f"{shown(path)} has no hunks; choose a whole version: {words}")
         raise KeyError(key)
 
     def _kept(self, entry: Entry) -> Entry | None:
@@ -353,8 +360,15 @@ def _standing(session: ResolutionSession) -> Iterator[HunkAt | bytes]:
 
 
 def _stronger(first: FileResult | None, second: FileResult) -> FileResult:
-    """Of two results for a path, the one that has a file there; then the later."""
-    return first if first and second.mode is None else second
+    """Return that of two results for a path which has a file there."""
+    if first is None or first.mode is None:
+        return second
+    if second.mode is None or first == second:
+        return first
+    raise WorkspaceError(
+        f"two decisions put different files at {shown(second.path)}",
+        hint="Choose another place for one of them.",
+    )
 
 
 def _previewed(piece: Piece, decided: Resolution) -> Piece:

@@ -71,6 +71,11 @@ def option(conflict: FileConflict, choice: Whole) -> Option | None:
 
 def _options(conflict: FileConflict) -> Iterator[Option]:
     """One after the other, because merging a large file only to show a side would be felt."""
+    if conflict.is_complaint:
+        for choice in (Whole.TARGET, Whole.INCOMING):
+            effect = "every file stays where the merge has it; nothing is taken away"
+            yield Option(choice, "leave as merged", effect, ())
+        return
     yield from _sides(conflict)
     yield from _merges(conflict)
     yield from _other_places(conflict)
@@ -82,15 +87,20 @@ def result_of(side: FileSide, path: bytes | None = None) -> FileResult:
 
 
 def gone(conflict: FileConflict, *kept: bytes) -> tuple[FileResult, ...]:
-    """The paths of this conflict that are not kept, as deletions."""
+    """Return the paths of this conflict that are not kept, as deletions."""
     sides = (conflict.base, conflict.target, conflict.incoming)
     paths = {conflict.path, *(side.path for side in sides if side), *conflict.below}
-    return tuple(FileResult(path) for path in sorted(paths.difference(kept)))
+    return tuple(FileResult(path) for path in sorted(paths.difference(kept, conflict.held)))
 
 
 def shown(path: bytes) -> str:
     """A path for a sentence."""
     return path.decode(errors="replace")
+
+
+def owned(name: str) -> str:
+    """Return the name of a side as an owner's: `main's`, but `theirs'`."""
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
 def _sides(conflict: FileConflict) -> Iterator[Option]:
@@ -100,7 +110,7 @@ def _sides(conflict: FileConflict) -> Iterator[Option]:
     if conflict.base and not conflict.below:
         path = _home(conflict, conflict.base)
         results = (result_of(conflict.base, path), *gone(conflict, path))
-        effect = f"{shown(conflict.base.path)} as it was before both; neither change is taken"
+        effect = f"{shown(path)} as it was before both; neither change is taken"
         yield Option(Whole.BASE, "as it was", effect, results)
     if conflict.target and conflict.incoming:
         effect = f"{shown(conflict.path)} is gone; both versions stay in their branches"
@@ -128,13 +138,13 @@ def _side(conflict: FileConflict, choice: Whole, side: FileSide | None, name: st
         effect += f"; {_files(conflict)} of the directory go"
     path = _home(conflict, side)
     results = (result_of(side, path), *gone(conflict, path))
-    return Option(choice, f"keep {name}'s", effect, results)
+    return Option(choice, f"keep {owned(name)}", effect, results)
 
 
 def _home(conflict: FileConflict, side: FileSide) -> bytes:
     """Return the path of a chosen version: the merged path, unless that is in question."""
     merged = conflict.target and conflict.incoming and conflict.kind not in PLACED_KINDS
-    return conflict.path if merged else side.path
+    return conflict.path if merged else conflict.home_of(side)
 
 
 def _described(conflict: FileConflict, side: FileSide) -> str:
@@ -217,17 +227,14 @@ def _only(conflict: FileConflict, path: bytes, mode: str, content: bytes) -> tup
 
 def _other_places(conflict: FileConflict) -> Iterator[Option]:
     """Choices that need a second path."""
-    if conflict.free_path and conflict.target and conflict.incoming:
-        path = _home(conflict, conflict.target)
-        results = (
-            result_of(conflict.target, path),
-            result_of(conflict.incoming, conflict.free_path),
-        )
+    path, other = _two_homes(conflict)
+    if other and conflict.target and conflict.incoming:
+        results = (result_of(conflict.target, path), result_of(conflict.incoming, other))
         effect = (
-            f"{conflict.names.target}'s stays at {shown(path)}, "
-            f"{conflict.names.incoming}'s goes to {shown(conflict.free_path)}"
+            f"{owned(conflict.names.target)} stays at {shown(path)}, "
+            f"{owned(conflict.names.incoming)} goes to {shown(other)}"
         )
-        kept = (path, conflict.free_path)
+        kept = (path, other)
         yield Option(Whole.BOTH, "keep both", effect, (*results, *gone(conflict, *kept)))
     side = conflict.target or conflict.incoming
     if conflict.free_path and conflict.below and side:
@@ -238,6 +245,15 @@ def _other_places(conflict: FileConflict) -> Iterator[Option]:
         effect = f"the change is made in {shown(moved.path)}, where the text is now"
         moved_only = (moved, *gone(conflict, moved.path))
         yield Option(Whole.MOVE, f"move the change to {shown(moved.path)}", effect, moved_only)
+
+
+def _two_homes(conflict: FileConflict) -> tuple[bytes, bytes | None]:
+    """Return paths at which both versions can lie, if there are two."""
+    path = _home(conflict, conflict.target) if conflict.target else conflict.path
+    if conflict.incoming and conflict.kind in PLACED_KINDS:
+        own = _home(conflict, conflict.incoming)
+        return path, own if own != path else None
+    return path, conflict.free_path
 
 
 def _moved(conflict: FileConflict) -> FileResult | None:

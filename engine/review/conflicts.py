@@ -78,6 +78,7 @@ class _Draft:
     base: _Seen | None = None
     target: _Seen | None = None
     incoming: _Seen | None = None
+    held: tuple[bytes, ...] = ()
     below: tuple[bytes, ...] = ()
 
     @property
@@ -125,13 +126,17 @@ async def read_conflicts(
     await _moved_along(reading)
     await _directories(reading)
     _pathless(reading, invented)
+    await _held(reading)
     return Conflicts(await _finished(reading), tuple(invented))
 
 
 def conflict_paths(merged: MergedTrees) -> tuple[str, ...]:
-    """Return the paths in conflict for people: the files' own, never git's inventions."""
-    invented = _invented(merged.messages)
-    paths = [invented.get(one.path, one.path) for one in merged.conflicts]
+    """Return the conflicts by path, for people: each file once, never a name that git made up."""
+    own = _invented(merged.messages)
+    for message in merged.messages:
+        if kind_named(message.kind) is ConflictKind.RENAME_RENAME:
+            own.update(dict.fromkeys(message.paths[1:3], message.paths[0]))
+    paths = [own.get(one.path, one.path) for one in merged.conflicts]
     if not paths:
         paths = [m.paths[0] for m in merged.messages if m.is_conflict and m.paths]
     return tuple(map(os.fsdecode, dict.fromkeys([*paths, *merged.unsafe])))
@@ -220,8 +225,8 @@ async def _moved_twice(reading: _Reading) -> None:
         old, mine, theirs = message.paths[:3]
         drafts = reading.drafts
         base = drafts[old].base if old in drafts else None
-        target = (await reading.entries(reading.sides.ours, [mine])).get(mine)
-        incoming = (await reading.entries(reading.sides.theirs, [theirs])).get(theirs)
+        target = await _moved_version(reading, reading.sides.ours, (old, mine))
+        incoming = await _moved_version(reading, reading.sides.theirs, (old, theirs))
         for path, side in ((mine, "target"), (theirs, "incoming"), (old, "base")):
             if path in drafts:
                 setattr(drafts[path], side, None)
@@ -231,9 +236,27 @@ async def _moved_twice(reading: _Reading) -> None:
             old,
             ConflictKind.RENAME_RENAME,
             base=base,
-            target=_Seen(mine, *target) if target else None,
-            incoming=_Seen(theirs, *incoming) if incoming else None,
+            target=target,
+            incoming=incoming,
         )
+
+
+async def _moved_version(reading: _Reading, side: str, names: tuple[bytes, bytes]) -> _Seen | None:
+    """Return a side's own version of a file that it moved, under the name that the merge gives it.
+
+    That is another name than the side's where the other side moved the folder it was moved to.
+    """
+    old, new = names
+    entry = (await reading.entries(side, [new])).get(new)
+    if entry is None:
+        moved = await moves(reading.repo, reading.sides.base, side, reading.where)
+        own = [path for path, before in moved.items() if before == old]
+        entry = next(iter((await reading.entries(side, own)).values()), None)
+    if entry is None:
+        stages = next((c for c in reading.merged.conflicts if c.path == new), None)
+        stage = stages and (stages.ours if side == reading.sides.ours else stages.theirs)
+        entry = (stage.mode, stage.oid) if stage else None
+    return _Seen(new, *entry) if entry else None
 
 
 async def _collided(reading: _Reading) -> None:
@@ -285,6 +308,22 @@ async def _directories(reading: _Reading) -> None:
             draft.below = await entries_below(reading.repo, tree, draft.path, reading.where)
 
 
+async def _held(reading: _Reading) -> None:
+    """Find names of a file at which the merge has another one, or a folder, by no conflict."""
+    open_ = {*reading.drafts, *(one.path for one in reading.merged.conflicts)}
+    named = {
+        draft.path: {seen.path for seen in draft.sides if seen} for draft in reading.drafts.values()
+    }
+    asked = sorted({path for paths in named.values() for path in paths} - open_)
+    tree = reading.merged.tree
+    there = {*await reading.entries(tree, asked)}
+    for path in asked:
+        if path not in there and await entries_below(reading.repo, tree, path, reading.where):
+            there.add(path)
+    for draft in reading.drafts.values():
+        draft.held = tuple(sorted(named[draft.path] & there))
+
+
 def _pathless(reading: _Reading, invented: Mapping[bytes, bytes]) -> None:
     """Return conflicts without any stage in git, such as a directory that was split in two."""
     told = {path for message in reading.merged.messages for path in _named(reading, message)}
@@ -316,6 +355,7 @@ async def _finished(reading: _Reading) -> tuple[FileConflict, ...]:
             target=_side(draft.target, contents),
             incoming=_side(draft.incoming, contents),
             names=reading.names,
+            held=draft.held,
             below=draft.below,
         ).told_exactly()
         for draft in drafts

@@ -141,7 +141,7 @@ class MergeDesk:
         trees: dict[WorkerId, str] = {}
         for worker in workers:
             sides = sides_of(state.workers[worker], onto=tree)
-            merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
+            merged = await merger.merge(sides)
             if merged.is_clean:
                 trees[worker] = tree = merged.tree
         if not trees:

@@ -262,7 +262,7 @@ class GitLandings:
             tree = (await self._resolutions.tree(state, w)).tree
         else:
             sides = (await landing_question(self._repo, state, w)).sides
-            merged = await self._merger.merge3(sides.base, sides.ours, sides.theirs)
+            merged = await self._merger.merge(sides)
             if not merged.is_clean:
                 names = ", ".join(conflict_paths(merged))
                 return Refusal(reason=f"{w.id} conflicts with its target in {names}")

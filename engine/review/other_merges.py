@@ -11,6 +11,7 @@ from typing import Self
 from anyio import to_thread
 
 from engine.errors import WorkspaceError
+from engine.git.common import common_sides
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import commit_of, write_blob
 from engine.git.runner import Repo
@@ -19,7 +20,6 @@ from engine.messages.merging import ConflictView
 from engine.review.conflicts import Conflicts
 from engine.review.local import MergeReview, layout_of
 from engine.review.own import taken_over
-from engine.review.preview import common_base
 from engine.review.review import Review
 from engine.store.files import write_atomically
 from engine.store.layout import Layout
@@ -60,8 +60,7 @@ class BranchMerge(MergeReview):
         known = self._known
         if known is not None and (known.sides.ours, known.sides.theirs) == (mine, theirs):
             return known
-        base = await common_base(self.repo, self._merger, mine, theirs)
-        sides = Sides(base, mine, theirs)
+        sides = await common_sides(self.repo, self._merger, mine, theirs)
         review = await Review.begin(self.repo, self._merger, sides, self._names)
         written = await self._written()
         if "session" in written:

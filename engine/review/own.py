@@ -96,9 +96,7 @@ class OwnMerge(MergeReview):
     async def _review(self, state: Unfinished) -> Review:
         names = SideNames(state.target, state.incoming)
         here = state.sides or Sides(state.head, state.head, state.head)
-        told = None
-        if state.sides is not None:
-            told = await self._merger.merge3(here.base, here.ours, here.theirs)
+        told = await self._merger.merge(here) if state.sides is not None else None
         merged = as_index(state, told, await settled_tree(self.repo))
         return await Review.of(self.repo, merged, here, names)
 

@@ -12,10 +12,10 @@ from anyio import to_thread
 from anyio.from_thread import start_blocking_portal
 
 from engine.errors import WorkspaceError
-from engine.git.ancestry import base_of
+from engine.git.common import common_sides
 from engine.git.merge3 import MergedTrees, Merger, Sides
 from engine.git.objects import commits_of
-from engine.git.runner import Call, Repo
+from engine.git.runner import Repo
 from engine.merge import (
     Choice,
     ConflictHunk,
@@ -39,8 +39,6 @@ from engine.review.results import result_tree
 from engine.store.layout import Layout
 
 T = TypeVar("T")
-_MOST_BASES = 8
-_MAY_BE_NONE = Call(ok=(0, 1))
 
 
 @dataclass(frozen=True)
@@ -65,44 +63,12 @@ async def preview(repo: Repo, target: str, incoming: str) -> Previewed:
     """
     mine, theirs = await commits_of(repo, target, incoming)
     merger = Merger(repo)
-    sides = Sides(await common_base(repo, merger, mine, theirs), mine, theirs)
-    merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
+    sides = await common_sides(repo, merger, mine, theirs)
+    merged = await merger.merge(sides)
     if merged.is_clean:
         return Previewed(sides, merged, Conflicts(()))
     names = SideNames(target, incoming)
     return Previewed(sides, merged, await read_conflicts(repo, merged, sides, names))
-
-
-async def common_base(repo: Repo, merger: Merger, mine: str, theirs: str) -> str:
-    """Return the base of a merge; several common ancestors are merged first, as in git.
-
-    Raises:
-        WorkspaceError: They have no common ancestor.
-    """
-
-    async def ask() -> list[str]:
-        near = await base_of(repo, mine, theirs)
-        if near is not None:
-            return [near]
-        words = ("merge-base", "--all", mine, theirs)
-        return (await repo.read(*words, call=_MAY_BE_NONE)).decode().split()
-
-    # What a shallow repository has in common changes when more of it is fetched.
-    key = ("bases", mine, theirs)
-    bases = await (ask() if repo.is_shallow else repo.cache.of(key, ask))
-    if not bases:
-        raise WorkspaceError(
-            f"{mine[:12]} and {theirs[:12]} have no commit in common",
-            hint="They are two histories; there is nothing to count changes from.",
-        )
-    oldest, *others = reversed(bases[:_MOST_BASES])
-    tree = oldest
-    for other in others:
-        # Unlike git, a base of bases is taken once, not recursively: it matters for hunks alone.
-        since = await repo.run("merge-base", oldest, other, call=_MAY_BE_NONE)
-        base = since.stdout.decode().strip() or repo.empty_tree
-        tree = (await merger.merge3(base, tree, other)).tree
-    return tree
 
 
 class OpenConflict:
@@ -199,7 +165,7 @@ class OpenMerge:
 
         Raises:
             KeyError: There is no such path or hunk.
-            ValueError: The choice does not fit.
+            ValueError: The choice does not fit, or the conflict has no hunks.
         """
         self.session = self.session.choose(os.fsencode(path), hunk, choice)
 

@@ -1,6 +1,7 @@
 """Write the tree that decisions make of a merge as objects, without putting it anywhere."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from anyio import to_thread
@@ -13,6 +14,7 @@ from engine.git.staging import private_index
 from engine.git.unsafe import is_unsafe
 from engine.merge import FileResult
 from engine.review.conflicts import Conflicts
+from engine.review.reading import entries_below, entries_of
 
 
 async def result_tree(
@@ -34,6 +36,7 @@ async def result_tree(
     gone = {*conflicts.invented, *(one.path for one in merged.conflicts)}
     gone.update(one.path for one in decided)
     kept = [one for one in decided if one.mode is not None]
+    await _refuse_clashes((repo, merged.tree, where), [one.path for one in kept], gone)
     blobs = await _blobs(repo, kept, where)
     rows = [b"0 %s\t%s\0" % (repo.zero.encode(), path) for path in sorted(gone)]
     rows += [
@@ -48,10 +51,46 @@ async def result_tree(
             await repo.run("update-index", "-z", "--index-info", call=call, where=here)
             return await repo.line("write-tree", where=here)
         except GitFailed as failed:
-            raise WorkspaceError(
-                f"the result cannot be a tree: {failed.stderr.strip()}",
-                hint="A file stands where another needs a folder: delete it, or move one of them.",
-            ) from failed
+            raise _no_tree(failed.stderr.strip()) from failed
+
+
+def _no_tree(why: str) -> WorkspaceError:
+    return WorkspaceError(
+        f"the result cannot be a tree: {why}",
+        hint="A file stands where another needs a folder: delete it, or move one of them.",
+    )
+
+
+async def _refuse_clashes(
+    asked: tuple[Repo, str, Where], kept: Sequence[bytes], gone: Collection[bytes]
+) -> None:
+    """Refuse a file where a folder is needed; git's index would drop the other without a word.
+
+    A path that the merge has already cannot clash with the rest of the merge.
+    """
+    repo, tree, where = asked
+    there = await entries_of(repo, tree, kept, where)
+    new = [path for path in kept if path not in there]
+    files = {
+        *kept,
+        *await entries_of(repo, tree, [up for path in new for up in _above(path)], where),
+    }
+    files -= {*gone}.difference(kept)
+    for path in kept:
+        above = next((up for up in _above(path) if up in files), None)
+        if above is not None:
+            raise _no_tree(f"{os.fsdecode(above)} is a file, and {os.fsdecode(path)} needs it")
+    for path in new:
+        below = {*await entries_below(repo, tree, path, where)}.difference(gone)
+        if below:
+            raise _no_tree(f"{os.fsdecode(path)} is a folder, with {os.fsdecode(min(below))} in it")
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    """Yield the folders that a path lies in."""
+    parts = path.split(b"/")
+    for depth in range(1, len(parts)):
+        yield b"/".join(parts[:depth])
 
 
 def _refuse_unsafe(merged: MergedTrees, decided: Sequence[FileResult]) -> None:

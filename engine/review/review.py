@@ -79,7 +79,7 @@ class Review:
     @classmethod
     async def begin(cls, repo: Repo, merger: Merger, sides: Sides, names: SideNames) -> Self:
         """Open a review without decisions on a merge of two commits."""
-        merged = await merger.merge3(sides.base, sides.ours, sides.theirs)
+        merged = await merger.merge(sides)
         return await cls.of(repo, merged, sides, names)
 
     @classmethod

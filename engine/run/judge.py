@@ -33,6 +33,9 @@ _RETRIABLE = frozenset(
 )
 
 
+_WAITING_FOR_REVIEW = frozenset({Phase.REVIEWING, Phase.CONFLICTED})
+
+
 @dataclass(frozen=True)
 class Ruling:
     """The verdict on a command."""
@@ -302,8 +305,14 @@ def _wants_login(w: Worker) -> bool:
 
 
 def _stop_run(state: RunState, command: c.StopRun, at: float) -> Verdict:
-    if all(w.phase.is_settled for w in state.workers.values()):
+    phases = {w.phase for w in state.workers.values()}
+    if all(phase.is_settled for phase in phases):
         return c.Refused("everything has settled already")
+    if all(phase.is_settled or phase in _WAITING_FOR_REVIEW for phase in phases):
+        return c.Refused(
+            "nobody is at work; what waits for review stays as it is",
+            hint="Land it, or discard it with `plait reject`.",
+        )
     return Ruling(
         (f.RunStopRequested(is_kill=command.is_kill, at=at, stops_landings=True),),
         "everything that runs is stopped",

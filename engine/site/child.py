@@ -56,6 +56,7 @@ from engine.site.seam import (
     CommandEnd,
     FilledSpace,
     Filling,
+    Launched,
     SpaceAddress,
     Terms,
     Workplace,
@@ -407,6 +408,7 @@ class ChildSite:
             raise WorkspaceError("functions in threads run in the engine's own process alone")
         await self.line.call(Far.admit, terms)
 
+    check_agents = _site(LocalSite.check_agents)
     report = _site(LocalSite.report)
     is_known = _site(LocalSite.is_known)
     stop = _site(LocalSite.stop)
@@ -428,7 +430,7 @@ class ChildSite:
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started."""
         await self._tell(at.attempt.run)
         self.host.begun(

@@ -20,7 +20,7 @@ import anyio.to_thread
 from engine.agents.command import shell_launch
 from engine.agents.contract import AgentLaunch, LaunchRequest
 from engine.agents.placing import place
-from engine.agents.registry import adapter_named
+from engine.agents.registry import adapter_named, check_startable
 from engine.beneath import remove_tree
 from engine.errors import HostLost, WorkspaceError
 from engine.host.seam import AttemptSpec, Host, Stream
@@ -28,11 +28,17 @@ from engine.ids import AGENT, AttemptId, RunId, WorkerId
 from engine.limits import Dimension, Enforcement, Limits
 from engine.messages.results import Entrance
 from engine.phases import StopCause
-from engine.plan.model import IsolationStrategy
+from engine.plan.model import (
+    AgentChoice,
+    IsolationStrategy,
+    PermissionMode,
+    Permissions,
+    Runtime,
+)
 from engine.private import private_folder
 from engine.sandbox.ladder import check_required
 from engine.site.place import Place
-from engine.site.seam import CommandEnd, SpaceAddress, Terms, Workplace
+from engine.site.seam import CommandEnd, Launched, SpaceAddress, Terms, Workplace
 from engine.site.seeds import Seedling, Seeds
 from engine.site.shelter import Job, Shelter, Sheltered, user_home
 from engine.site.spaces import FolderSpaces, GitSpaces
@@ -120,6 +126,32 @@ class LocalSite:
         found = await anyio.to_thread.run_sync(self._shelter.report_on, terms.runtime)
         check_required([Dimension(name) for name in terms.runtime.require], rows or found)
 
+    async def check_agents(
+        self, agents: tuple[AgentChoice, ...], runtime: Runtime, folder: str
+    ) -> None:
+        """Refuse agents that cannot be started here."""
+        for choice in agents:
+            if choice.has_vendor:
+                await anyio.to_thread.run_sync(self._check_agent, choice, runtime, folder)
+
+    def _check_agent(self, choice: AgentChoice, runtime: Runtime, folder: str) -> None:
+        """Launch it as far as that goes without a workspace and a process."""
+        environ = self._shelter.environ
+        request = LaunchRequest(
+            choice=choice,
+            prompt="",
+            workspace="/",
+            home="/",
+            folder=folder,
+            permissions=Permissions(mode=PermissionMode.RULES, allow=("*",)),
+            environment=environ,
+            user_home=user_home(environ),
+            passed=runtime.holes.env,
+            opened=runtime.holes.paths,
+            is_confined=self.can_confine,
+        )
+        check_startable(request)
+
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""
         return await self._shelter.report_for(await self._job(at))
@@ -147,7 +179,7 @@ class LocalSite:
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started."""
         job = await self._job(at, env)
         if isinstance(program, str):
@@ -155,7 +187,7 @@ class LocalSite:
         else:
             launch = await anyio.to_thread.run_sync(self._launch, job, program)
         await self._start(job, launch)
-        return launch.keeps_stdin
+        return Launched(keeps_stdin=launch.keeps_stdin, notes=launch.settings.lines)
 
     def _launch(self, job: Job, asked: LaunchRequest) -> AgentLaunch:
         home = self._layout.make(self._layout.home(job.attempt.run, job.attempt.worker))
@@ -252,11 +284,11 @@ class LocalSite:
         raise AssertionError  # count() has no end
 
     async def _run_once(self, job: Job, command: str) -> CommandEnd:
-        await self._start(job, shell_launch(command))
         try:
+            await self._start(job, shell_launch(command))
             return await self._until_end(job.attempt)
         except BaseException:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True), suppress(HostLost):
                 await self.host.cancel(job.attempt, StopCause.USER, grace_s=1.0)
                 await self._until_end(job.attempt)
             raise

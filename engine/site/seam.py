@@ -21,7 +21,7 @@ from engine.ids import AttemptId, RunId, WorkerId
 from engine.limits import Enforcement, Limits
 from engine.messages.questions import CleanItem
 from engine.messages.results import Entrance
-from engine.plan.model import Runtime, WorkspaceRules
+from engine.plan.model import AgentChoice, Runtime, WorkspaceRules
 from engine.site.artifacts import Artifacts
 
 
@@ -108,6 +108,14 @@ class Brought:
 
     change: CollectedChange | CollectRefused | None
     artifacts: Artifacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launched:
+    """An attempt that was started: if its input stays open, and what to write into its log."""
+
+    keeps_stdin: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,16 +207,24 @@ class Site(Protocol):
             WorkspaceError: It needs something that cannot be carried here.
         """
 
+    async def check_agents(
+        self, agents: tuple[AgentChoice, ...], runtime: Runtime, folder: str
+    ) -> None:
+        """Refuse agents that cannot be started here, as far as that is known beforehand.
+
+        Raises:
+            AgentError: The first one of them, with what to do about it.
+        """
+
     async def report(self, at: Workplace) -> tuple[Enforcement, ...]:
         """Return how each dimension holds for one attempt, with its own network and limits."""
 
     async def launch(
         self, at: Workplace, program: LaunchRequest | str, env: Mapping[str, str]
-    ) -> bool:
+    ) -> Launched:
         """Start an agent or a shell command as the attempt itself, or find it started.
 
-        Returns whether its input stays open. Of a request the site fills in what only it knows:
-        folders, environment, logins.
+        Of a request the site fills in what only it knows: folders, environment, logins.
 
         Raises:
             EngineError: It cannot be launched, and why.

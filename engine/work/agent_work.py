@@ -15,6 +15,7 @@ from engine.errors import EngineError
 from engine.host.threads import ThreadHost, was_begun
 from engine.ids import AttemptId
 from engine.limits import Usage
+from engine.messages.logs import LogKind
 from engine.plan.model import AgentChoice, RetryMode
 from engine.plan.prompts import command_environment
 from engine.site.in_thread import is_in_thread
@@ -50,6 +51,8 @@ def launch_request(tools: Tools, state: RunState, w: Worker) -> LaunchRequest:
         session_workspace=w.session.workspace if mode is not RetryMode.FRESH else "",
         used_before=(w.session.usage if mode is not RetryMode.FRESH else None) or Usage(),
         feedback=w.begun.feedback,
+        passed=state.plan.runtime.holes.env,
+        opened=state.plan.runtime.holes.paths,
         folder=str(tools.project),
         is_confined=tools.site.can_confine and not is_in_thread(state, w.id),
         budget_usd=state.limits_of(w.id).budget_usd,
@@ -129,10 +132,13 @@ async def _follow(tools: Tools, run: RunPort, activity: Activity) -> None:
     env = command_environment(step, state.planned(w.id), run=state.run)
     try:
         at = workplace(state, w.id)
-        watch.keeps_stdin = await tools.site.launch(at, step.run or watch.request, env)
+        launched = await tools.site.launch(at, step.run or watch.request, env)
     except EngineError:
         watch.logbook.end("", tools.clock.now())
         raise
+    watch.keeps_stdin = launched.keeps_stdin
+    for line in launched.notes:
+        watch.logbook.remark(LogKind.NOTE, line, tools.clock.now(), is_once=True)
     watch.change_kernel_limits = partial(tools.site.change_limits, watch.attempt)
     try:
         ended = await watch.follow(lambda: run.state.workers[w.id])

@@ -109,6 +109,8 @@ async def _asked(
         worker=str(worker),
         attempt=at.attempt.number,
         permissions=state.planned(worker).permissions,
+        passed=at.terms.runtime.holes.env,
+        opened=at.terms.runtime.holes.paths,
         folder=str(tools.project),
         is_confined=tools.site.can_confine,
         budget_usd=at.limits.budget_usd,
@@ -116,7 +118,8 @@ async def _asked(
     await tools.logins.keep_fresh(choice)
     parser = await anyio.to_thread.run_sync(adapter_named(choice.adapter).parser, request)
     try:
-        keeps_stdin = await tools.site.launch(at, request, {})
+        launched = await tools.site.launch(at, request, {})
+        keeps_stdin = launched.keeps_stdin
         return await _Listening(tools, at.attempt, parser, keeps_stdin=keeps_stdin).to_end()
     finally:
         await tools.site.end(at.attempt)

@@ -1,13 +1,15 @@
 """Whatever an agent does to its repository, its work arrives in the user's."""
 
+import hashlib
 import os
+import struct
 from pathlib import Path
 
 import pytest
 
 from engine.git.collection import CollectRefused, CollectRequest, collect
 from engine.git.radar import snapshot
-from engine.git.workspace import Strategy
+from engine.git.workspace import Strategy, Workspace
 from tests.support.git_lab import Lab
 from tests.support.repositories import RepositoryBuilder, snapshot_of
 
@@ -204,6 +206,70 @@ async def test_collect_obeys_the_users_own_excludes(tmp_path: Path):
 
     assert "x.swp" not in lab.files(change.head)
     assert change.ignored == (b"x.swp",)
+
+
+async def test_collect_keeps_ignored_files_that_the_agent_staged(tmp_path: Path):
+    built = RepositoryBuilder(tmp_path / "repo")
+    built.commit({".gitignore": "build/\n*.log\n", "data": "small"})
+    lab = await Lab.open(tmp_path, built)
+    space = await lab.prepare()
+    lab.agent(space, "mkdir build; echo b > build/o; echo c > build/kept; echo l > a.log")
+    lab.agent(space, "git add -f build/kept a.log; echo newer > a.log; echo x > b.log")
+
+    change = await lab.collect(space)
+
+    files = lab.files(change.head)
+    assert set(files) == {".gitignore", "data", "build/kept", "a.log"}
+    assert files["a.log"] == "newer\n"
+    assert set(change.ignored) == {b"build/o", b"b.log"}
+
+
+def forged_index(name: str) -> bytes:
+    """An index of one entry, as an agent may write it by hand."""
+    path = name.encode()
+    stat = struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100644, 0, 0, 6)
+    entry = (
+        stat
+        + hashlib.sha1(b"blob 6\0secret", usedforsecurity=False).digest()
+        + struct.pack(">H", len(path))
+        + path
+    )
+    entry += b"\0" * (8 - len(entry) % 8)
+    content = struct.pack(">4sII", b"DIRC", 2, 1) + entry
+    return content + hashlib.sha1(content, usedforsecurity=False).digest()
+
+
+def lay_index(space: Workspace, content: bytes) -> None:
+    Path(str(space.git_dir), "index").write_bytes(content)
+
+
+async def test_an_index_that_names_what_lies_outside_leads_nowhere(tmp_path: Path):
+    built = RepositoryBuilder(tmp_path / "repo")
+    built.commit({".gitignore": "build/\n", "data": "small"})
+    (tmp_path / "secret").write_text("secret")
+    lab = await Lab.open(tmp_path, built)
+    space = await lab.prepare()
+    up = "build/../../../../../../../../../.." + str(tmp_path)
+    lab.agent(space, "mkdir -p build; echo b > build/o; git add -f build/o")
+    lay_index(space, forged_index(f"{up}/secret"))
+
+    change = await lab.collect(space)
+
+    assert set(lab.files(change.head)) == {".gitignore", "data"}
+
+
+@pytest.mark.parametrize("content", [b"", b"DIRC", b"DIRC\0\0\0\2\xff\xff\xff\xff" + b"\0" * 40])
+async def test_an_index_that_git_cannot_read_costs_no_work(tmp_path: Path, content: bytes):
+    built = RepositoryBuilder(tmp_path / "repo")
+    built.commit({".gitignore": "build/\n", "data": "small"})
+    lab = await Lab.open(tmp_path, built)
+    space = await lab.prepare()
+    lab.agent(space, "mkdir -p build; echo b > build/o; echo new > new")
+    lay_index(space, content)
+
+    change = await lab.collect(space)
+
+    assert set(lab.files(change.head)) == {".gitignore", "data", "new"}
 
 
 async def test_collect_keeps_an_embedded_repository_whole_as_a_bundle(tmp_path: Path):

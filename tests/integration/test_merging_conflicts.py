@@ -21,7 +21,7 @@ from engine.review.conflicts import Conflicts, read_conflicts
 from engine.review.preview import OpenMerge, open_merge, preview
 from engine.review.results import result_tree
 from tests.support.merge_oracle import ENVIRONMENT, Trees
-from tests.support.merge_stories import STORIES, TEXT, Story, Tree, file, random_trees
+from tests.support.merge_stories import OTHER, STORIES, TEXT, Story, Tree, file, random_trees
 from tests.support.repositories import RepositoryBuilder
 
 pytestmark = pytest.mark.anyio
@@ -103,7 +103,9 @@ async def test_every_kind_is_read_with_its_own_path(lab: Lab, story: Story):
         for side, tree in (("base", story.base), ("target", story.target)):
             version = getattr(one, side)
             if version is not None and version.content is not None:
-                assert (version.mode, version.content) == tree[version.path], side
+                own = tree.get(version.path, (version.mode, version.content))
+                assert (version.mode, version.content) == own, side
+                assert own in tree.values(), side
 
 
 @pytest.mark.parametrize("story", STORIES, ids=[story.name for story in STORIES])
@@ -149,6 +151,61 @@ async def test_both_names_of_a_file_moved_twice_come_with_both_texts(lab: Lab):
     assert (one.target.path, one.target.content) == (b"g", TEXT + b"t\n")
     assert (one.incoming.path, one.incoming.content) == (b"h", TEXT + b"i\n")
     assert len(one.hunks) == 1
+
+
+@pytest.mark.parametrize("choice", ["target", "incoming", "base"])
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("a link where a moved file was", b"f"),
+        ("a folder where a moved file was", b"f/in"),
+        ("directory split", b"d/new"),
+    ],
+)
+async def test_no_choice_takes_away_what_the_merge_has_at_an_old_name(
+    lab: Lab, name: str, path: bytes, choice: str
+):
+    story = next(story for story in STORIES if story.name == name)
+    lab.put(story.base, story.target, story.incoming)
+    repo = await lab.repo()
+    made = await preview(repo, "target", "incoming")
+    (one,) = made.conflicts.files
+    offered = {option.choice for option in options(one)}
+    choice = choice if choice in offered else "incoming"
+    results = ResolutionSession(made.conflicts.files).choose_whole(one.path, choice).results()
+    tree = lab.listing(await result_tree(repo, made.merged, made.conflicts, results or ()))
+    assert tree[path] == {**story.target, **story.incoming}[path]
+
+
+async def test_two_files_that_a_moved_folder_brought_together_can_stay_apart(lab: Lab):
+    story = next(story for story in STORIES if story.name.startswith("a file in the way"))
+    lab.put(story.base, story.target, story.incoming)
+    repo = await lab.repo()
+    made = await preview(repo, "target", "incoming")
+    results = ResolutionSession(made.conflicts.files).choose_whole(b"e/new", "both").results()
+    tree = lab.listing(await result_tree(repo, made.merged, made.conflicts, results or ()))
+    assert (tree[b"e/new"], tree[b"d/new"]) == (file(b"t\n"), file(b"i\n"))
+
+
+async def test_a_moved_file_that_moved_along_with_a_folder_is_not_lost(lab: Lab):
+    story = next(story for story in STORIES if story.name.startswith("rename/rename into"))
+    lab.put(story.base, story.target, story.incoming)
+    (one,) = (await preview(await lab.repo(), "target", "incoming")).conflicts.files
+    assert one.target is not None
+    assert one.incoming is not None
+    assert (one.target.path, one.target.content) == (b"e/f", TEXT + OTHER + b"t\n")
+    assert (one.incoming.path, one.incoming.content) == (b"h", TEXT + OTHER + b"i\n")
+
+
+async def test_decisions_that_want_a_file_and_a_folder_in_one_place_are_refused(lab: Lab):
+    lab.put(STORIES[0].base, STORIES[0].target, STORIES[0].incoming)
+    repo = await lab.repo()
+    made = await preview(repo, "target", "incoming")
+    session = ResolutionSession(made.conflicts.files).choose_rest("target")
+    for path in (b"f/below", b"g"):
+        session = session.set_file(path, b"1\n")
+    with pytest.raises(WorkspaceError, match="f is a file, and f/below needs it"):
+        await result_tree(repo, made.merged, made.conflicts, session.results() or ())
 
 
 async def test_a_moved_file_is_known_by_both_its_names(lab: Lab):
@@ -281,6 +338,19 @@ async def test_crossed_histories_are_merged_from_all_their_ancestors(lab: Lab):
     assert made.is_clean
     git = lab.trees.git("merge-tree", "--write-tree", mine, theirs).decode().strip()
     assert made.merged.tree == git
+
+
+async def test_crossed_histories_have_the_conflicts_of_git(lab: Lab):
+    """What both had to decide before is no base: one took the change, the other the deletion."""
+    x = {b"x": file(b"x\n")}
+    root = lab.trees.commit({**x, b"f": file(TEXT)})
+    a, b = lab.trees.commit({**x, b"f": file(TEXT + b"t\n")}, root), lab.trees.commit(x, root)
+    mine = lab.trees.commit({**x, b"f": file(TEXT + b"t\n")}, a, b)
+    theirs = lab.trees.commit(x, b, a)
+    made = await preview(await lab.repo(), mine, theirs)
+    assert [(one.path, one.kind) for one in made.conflicts.files] == [
+        (b"f", ConflictKind.MODIFY_DELETE)
+    ]
 
 
 async def test_a_result_may_not_hold_a_path_that_reaches_into_git(lab: Lab):

@@ -52,6 +52,20 @@ def test_the_same_in_words(built: RepositoryBuilder):
     assert "src/a.py  contents, 1 hunk, 1 with a proposal" in done.stdout
 
 
+def test_a_file_that_both_moved_is_named_by_all_its_names(tmp_path: Path):
+    built = RepositoryBuilder.small(tmp_path / "repo")
+    for branch, name in (("ours", "mine.py"), ("theirs", "yours.py")):
+        built.git("checkout", "-q", "-b", branch, "main")
+        built.git("mv", "src/a.py", name)
+        built.git("commit", "-qm", branch)
+    done = preview(built, "ours", "theirs")
+    assert "src/a.py  rename/rename, mine.py in ours, yours.py in theirs" in done.stdout
+    (told,) = json.loads(preview(built, "ours", "theirs", "--json").stdout)["conflicts"]
+    assert told["paths"] == {"base": "src/a.py", "target": "mine.py", "incoming": "yours.py"}
+    labels = [option["label"] for option in told["options"]]
+    assert labels[:2] == ["keep ours'", "keep theirs'"]
+
+
 def test_a_clean_merge_ends_with_0_and_tells_its_tree(built: RepositoryBuilder):
     built.git("checkout", "-q", "-b", "calm", "main~1")
     built.commit({"calm": "c\n"})

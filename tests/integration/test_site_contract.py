@@ -122,6 +122,15 @@ async def test_a_command_that_is_cancelled_has_ended(stage: Scene) -> None:
     assert end.is_ok
 
 
+async def test_a_command_that_is_cancelled_while_it_starts_has_ended(stage: Scene) -> None:
+    at = await stage.prepared()
+    for n in range(15):
+        job = replace(at, attempt=AttemptId(RUN, WORKER, 1, f"early{n}"))
+        with anyio.move_on_after(n * 0.002):
+            await stage.site.run(job, "sleep 1000")
+        assert (await stage.site.run(job, "true")).is_ok, n
+
+
 async def test_an_agent_is_told_frozen_and_ended(stage: Scene) -> None:
     at = await stage.prepared()
     await stage.site.launch(at, "echo ready; exec sleep 1000", {})

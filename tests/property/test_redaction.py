@@ -77,6 +77,13 @@ def test_no_token_survives_in_any_text(found: tuple[str, str], before: str, behi
     assert not survives(secret, value["a"])
 
 
+@given(found=secrets(), before=st.sampled_from(["1", "_", "KEY_", "\\n", "\\t", "é"]))
+def test_a_token_is_found_behind_a_digit_or_an_escaped_line_end(
+    found: tuple[str, str], before: str
+):
+    assert not survives(found[1], Redactor().text(f"{before}{found[1]} end"))
+
+
 @given(found=secrets(), cuts=st.lists(st.integers(0, 400), max_size=8), glue=st.just(""))
 def test_no_token_survives_in_pieces(found: tuple[str, str], cuts: list[int], glue: str):
     kind, secret = found
@@ -130,6 +137,7 @@ HARMLESS = [
     "SSH_AUTH_SOCK is set; see TOKEN_FILE",
     "index 83db48f..bf269f4 100644",
     "secret: [redacted github-token 1]",
+    "task-aaaabbbbccccddddeeeeffff and disk-1a2b3c4d5e6f7a8b9c0d1e2f",
 ]
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from engine.api import BranchMerge, OpenMerge
+from engine.merge import FileConflict
 from engine.merge.packing import pack
 from tui.commands.base import EXIT_OK, EXIT_WAITS, add_repo, in_loop, put, put_json
 from tui.commands.review import show
@@ -49,6 +50,14 @@ def preview_json(merge: OpenMerge, target: str, incoming: str) -> dict[str, Any]
             {
                 "path": pack(one.path),
                 "kind": str(one.kind),
+                "paths": {
+                    name: pack(side.path) if side else None
+                    for name, side in (
+                        ("base", one.file.base),
+                        ("target", one.file.target),
+                        ("incoming", one.file.incoming),
+                    )
+                },
                 "hunks": [
                     {
                         "key": hunk.key,
@@ -75,6 +84,17 @@ def _text(lines: tuple[bytes, ...]) -> str:
     return b"".join(lines).decode(errors="replace")
 
 
+def _elsewhere(one: FileConflict) -> str:
+    """Return the other names that the sides have for a file."""
+    sides = ((one.target, one.names.target), (one.incoming, one.names.incoming))
+    found = [
+        f"{clean_name(os.fsdecode(side.path))} in {clean(name)}"
+        for side, name in sides
+        if side and side.path != one.path
+    ]
+    return f", {', '.join(found)}" if found else ""
+
+
 def preview_text(merge: OpenMerge, target: str, incoming: str) -> str:
     """The same in lines for people."""
     title = f"{clean(incoming)} into {clean(target)}"
@@ -84,6 +104,8 @@ def preview_text(merge: OpenMerge, target: str, incoming: str) -> str:
     for one in merge.conflicts:
         offered = sum(map(bool, one.proposals))
         what = f", {some(len(one.hunks), 'hunk')}, {offered} with a proposal" if one.hunks else ""
-        rows.append(f"  {clean_name(os.fsdecode(one.path))}  {one.kind}{what}")
+        rows.append(
+            f"  {clean_name(os.fsdecode(one.path))}  {one.kind}{_elsewhere(one.file)}{what}"
+        )
     rows += [f"  {clean_name(os.fsdecode(path))}  a path that git refuses" for path in merge.unsafe]
     return "\n".join(rows)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from engine.errors import WorkspaceError
 from engine.merge import (
     ConflictKind,
     FileConflict,
@@ -118,6 +119,15 @@ def test_a_choice_that_does_not_fit_is_refused(session: ResolutionSession):
         session.choose_place(A, "target")
     with pytest.raises(ValueError, match="not a mode"):
         session.choose_mode(A, "040000")
+
+
+def test_a_number_for_a_conflict_without_hunks_is_refused_with_the_choices_there_are():
+    side = FileSide(path=A, mode="100644", blob="1", content=b"1\n")
+    gone = FileConflict(
+        path=A, kind=ConflictKind.MODIFY_DELETE, base=side, target=side, incoming=None
+    )
+    with pytest.raises(ValueError, match="has no hunks; choose a whole version: target, incoming"):
+        ResolutionSession((gone,)).choose(A, 0, "target")
 
 
 def test_a_whole_version_stands_above_hunks_until_a_hunk_is_decided(session: ResolutionSession):
@@ -243,22 +253,25 @@ def test_undone_decisions_are_carried_over_too(session: ResolutionSession):
     assert again.redo().chosen(A, 0) is Pick.INCOMING
 
 
-def test_a_path_that_one_conflict_keeps_is_not_deleted_by_another():
-    def moved(path: bytes, old: bytes, new: bytes, text: bytes) -> FileConflict:
-        sides = (
-            FileSide(path=name, mode="100644", blob=repr(text), content=text)
-            for name in (old, old, new)
-        )
-        base, target, incoming = sides
-        return FileConflict(
-            path=path,
-            kind=ConflictKind.RENAME_RENAME,
-            base=base,
-            target=target,
-            incoming=incoming,
-        )
+def moved_file(old: bytes, new: bytes, text: bytes) -> FileConflict:
+    base, target, incoming = (
+        FileSide(path=name, mode="100644", blob=repr(text), content=text)
+        for name in (old, old, new)
+    )
+    kind = ConflictKind.RENAME_RENAME
+    return FileConflict(path=old, kind=kind, base=base, target=target, incoming=incoming)
 
-    swapped = (moved(b"a", b"a", b"b", b"1\n"), moved(b"b", b"b", b"a", b"2\n"))
+
+def test_two_files_at_one_path_are_refused():
+    both = (moved_file(b"a", b"c", b"1\n"), moved_file(b"b", b"c", b"2\n"))
+    session = ResolutionSession(both).choose_place(b"a", "incoming")
+    assert session.choose_place(b"b", "target").results() is not None
+    with pytest.raises(WorkspaceError, match="different files at c"):
+        session.choose_place(b"b", "incoming").results()
+
+
+def test_a_path_that_one_conflict_keeps_is_not_deleted_by_another():
+    swapped = (moved_file(b"a", b"b", b"1\n"), moved_file(b"b", b"a", b"2\n"))
     session = ResolutionSession(swapped)
     done = session.choose_place(b"a", "incoming").choose_place(b"b", "incoming")
     assert done.results() == (

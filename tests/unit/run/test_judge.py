@@ -79,6 +79,17 @@ def test_everything_settled_leaves_nothing_to_stop():
     assert refusal(told, c.StopRun()).reason
 
 
+def test_a_run_in_which_only_a_review_is_left_cannot_be_stopped():
+    told = a_run(a_step("a"), a_step("b"), max_concurrent_workers=2)
+    told.does("a")
+    ruling(told, c.StopRun())
+    told = a_run(a_step("a"), a_step("b"), max_concurrent_workers=2)
+    told.does("a")
+    told.fails("b")
+    assert "waits for review" in refusal(told, c.StopRun()).reason
+    assert told.worker("a").phase is Phase.REVIEWING
+
+
 def test_a_retry_carries_words_limits_and_another_agent():
     told = a_run(a_step("a"))
     told.does("a")

@@ -1,0 +1,228 @@
+"""Odd merges, with `git merge` in a checkout as the oracle: the same conflicts, nothing lost."""
+
+import os
+import random
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from engine.errors import WorkspaceError
+from engine.git.runner import Repo
+from engine.merge import FileResult, ResolutionSession, Whole, options
+from engine.review.preview import Previewed, preview
+from engine.review.results import result_tree
+from tests.support.merge_oracle import ENVIRONMENT
+from tests.support.odd_merges import put
+
+pytestmark = pytest.mark.anyio
+HOW_MANY = 10_000 if os.environ.get("PLAIT_THOROUGH") else 200
+AT_ONCE = 20
+MOST_CHOICES = 3
+_LABEL = re.compile(rb"^([<>|]{7,}) .*$", re.MULTILINE)
+_INVENTED = re.compile(rb"~[^/]*")
+
+Entry = tuple[str, bytes]
+Stages = dict[tuple[bytes, int], Entry]
+
+
+class Checkout:
+    """A repository with many merges, and a working tree in which git makes them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def git(self, *argv: str, stdin: bytes = b"", ok: tuple[int, ...] = (0,)) -> bytes:
+        done = subprocess.run(
+            ["git", *argv],
+            cwd=self.folder,
+            env=ENVIRONMENT,
+            input=stdin,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode in ok, (argv, done.stdout, done.stderr)
+        return done.stdout
+
+    def merged(self, seed: int) -> Stages:
+        """Return the index that `git merge` leaves; marked text is told without its labels."""
+        self.git("read-tree", "--reset", f"{seed}/target")
+        self.git("update-ref", "--no-deref", "HEAD", f"refs/heads/{seed}/target")
+        self.git("checkout", "-q", "-f", "--detach", f"{seed}/target")
+        self.git("clean", "-qfdx")
+        self.git("merge", "-q", "-m", "m", f"refs/heads/{seed}/incoming", ok=(0, 1))
+        rows = [row for row in self.git("ls-files", "-s", "-z").split(b"\0") if row]
+        split = [(*row.split(b"\t", 1)[0].split(), row.split(b"\t", 1)[1]) for row in rows]
+        contents = self.contents([oid.decode() for mode, oid, _, _ in split])
+        self.git("update-ref", "-d", "MERGE_HEAD")
+        return {
+            (plain_path(path), int(stage)): (mode.decode(), contents.get(oid.decode(), oid))
+            for mode, oid, stage, path in split
+        }
+
+    def contents(self, oids: list[str]) -> dict[str, bytes]:
+        """Return the bytes of these blobs, without the labels of markers; submodules have none."""
+        asked = sorted(set(oids))
+        stdin = "".join(f"{oid}\n" for oid in asked).encode()
+        answer = self.git("cat-file", "--batch", stdin=stdin)
+        found: dict[str, bytes] = {}
+        at = 0
+        for oid in asked:
+            end = answer.index(b"\n", at)
+            words = answer[at:end].split()
+            at = end + 1
+            if words[-1] != b"missing":
+                size = int(words[2])
+                found[oid] = _LABEL.sub(rb"\1", answer[at : at + size])
+                at += size + 1
+        return found
+
+    def listing(self, tree: str) -> dict[bytes, Entry]:
+        """Return every file of a tree."""
+        rows = [row for row in self.git("ls-tree", "-r", "-z", tree).split(b"\0") if row]
+        split = [(*row.split(b"\t", 1)[0].split(), row.split(b"\t", 1)[1]) for row in rows]
+        contents = self.contents([oid.decode() for _, _, oid, _ in split])
+        return {
+            path: (mode.decode(), contents.get(oid.decode(), oid)) for mode, _, oid, path in split
+        }
+
+
+def plain_path(path: bytes) -> bytes:
+    """Return a path without the words by which git keeps colliding files apart."""
+    return _INVENTED.sub(b"~", path)
+
+
+class Found(NamedTuple):
+    """One merge: git's index, plait's reading of it, and what plait's tree has of it."""
+
+    seed: int
+    index: Stages
+    made: Previewed
+    tree: dict[bytes, Entry]
+
+
+def stages_of(lab: Checkout, made: Previewed) -> Stages:
+    """Return the conflicts that plait was told, in the form of an index."""
+    rows = {
+        (one.path, number): stage
+        for one in made.merged.conflicts
+        for number, stage in enumerate((one.base, one.ours, one.theirs), 1)
+        if stage is not None
+    }
+    contents = lab.contents([stage.oid for stage in rows.values()])
+    return {
+        (plain_path(path), number): (stage.mode, contents.get(stage.oid, stage.oid.encode()))
+        for (path, number), stage in rows.items()
+    }
+
+
+def same_as_git(lab: Checkout, found: Found) -> None:
+    """Hold the conflicts, and every path without one, against git's."""
+    open_ = {key: entry for key, entry in found.index.items() if key[1]}
+    assert stages_of(lab, found.made) == open_
+    clean = {path: entry for (path, stage), entry in found.index.items() if not stage}
+    conflicted = {one.path for one in found.made.merged.conflicts}
+    mine = {plain_path(path): entry for path, entry in found.tree.items() if path not in conflicted}
+    assert mine == clean
+    if open_:
+        assert found.made.conflicts.files
+
+
+def decided(made: Previewed, choice: Whole) -> ResolutionSession:
+    session = ResolutionSession(made.conflicts.files)
+    for one in made.conflicts.files:
+        session = session.choose_whole(one.path, choice)
+    return session
+
+
+def belongings(made: Previewed) -> set[bytes]:
+    """Return the paths that a choice may take away: those in conflict, and what lies below them."""
+    below = {path for one in made.conflicts.files for path in (one.path, *one.below)}
+    return below | {one.path for one in made.merged.conflicts} | set(made.conflicts.invented)
+
+
+def keeps_what_is_clean(
+    found: Found, after: Mapping[bytes, Entry], told: object, *, but: bytes | None = None
+) -> None:
+    for path in found.tree.keys() - belongings(found.made) - {but}:
+        assert after.get(path) == found.tree[path], (told, path, "had no conflict")
+
+
+def own_at(made: Previewed, choice: Whole, path: bytes) -> set[Entry]:
+    """Return a side's versions that plait reads at a path."""
+    sides = (one.target if choice is Whole.TARGET else one.incoming for one in made.conflicts.files)
+    return {(one.mode, one.content or b"") for one in sides if one and one.path == path}
+
+
+async def keeps_a_side(lab: Checkout, repo: Repo, found: Found, choice: Whole) -> None:
+    """Decide all for one side: all of its versions are there, and all that had no conflict."""
+    made = found.made
+    results = decided(made, choice).results()
+    assert results is not None
+    after = lab.listing(await result_tree(repo, made.merged, made.conflicts, results))
+    keeps_what_is_clean(found, after, choice)
+    number, tree = (2, made.sides.ours) if choice is Whole.TARGET else (3, made.sides.theirs)
+    versions = lab.listing(tree)
+    for (path, stage), entry in stages_of(lab, made).items():
+        if stage == number:
+            # Git may have merged the version with another one; then the side's own is meant.
+            own = {entry, versions.get(path, entry), *own_at(made, choice, path)}
+            assert own.intersection(after.values()), (choice, path, "the version is lost")
+    refs = lab.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{found.seed}/")
+    others = {*refs.decode().split()} - {tree}
+    known = {content for other in others for _, content in lab.listing(other).values()}
+    after_all = {content for _, content in after.values()}
+    new = {content for _, content in versions.values()} - known - after_all
+    clean = {found.tree[path][1] for path in found.tree.keys() - belongings(made)}
+    merged = clean - known - {content for _, content in versions.values()}
+    assert len(new) <= len(merged), (choice, "lost", new)
+
+
+async def keeps_what_it_says(lab: Checkout, repo: Repo, found: Found) -> None:
+    """Take some of the choices that are offered, each with all else decided for the target."""
+    made = found.made
+    every = [(one, offered) for one in made.conflicts.files for offered in options(one)]
+    for one, offered in random.Random(found.seed).sample(every, min(len(every), MOST_CHOICES)):
+        session = decided(made, Whole.TARGET).choose_whole(one.path, offered.choice)
+        results = session.results()
+        assert results is not None
+        try:
+            tree = await result_tree(repo, made.merged, made.conflicts, results)
+        except WorkspaceError as refused:
+            assert "cannot be a tree" in str(refused)  # noqa: PT017 - most are no error
+            continue
+        after = lab.listing(tree)
+        moved = one.moved_to.path if one.moved_to and offered.choice is Whole.MOVE else None
+        keeps_what_is_clean(found, after, (one.path, offered.choice), but=moved)
+        for result in session.file_results(one.path) or ():
+            told(after, result, offered.label)
+
+
+def told(after: Mapping[bytes, Entry], result: FileResult, label: str) -> None:
+    if result.mode is not None:
+        assert result.path in after, label
+        assert after[result.path][0] == result.mode, label
+
+
+@pytest.mark.parametrize("first", range(0, HOW_MANY, AT_ONCE))
+async def test_odd_merges_are_those_of_git_and_lose_nothing(tmp_path: Path, first: int):
+    put(tmp_path / "repo", range(first, first + AT_ONCE))
+    lab = Checkout(tmp_path / "repo")
+    repo = await Repo.open(lab.folder, ENVIRONMENT)
+    wrong: list[str] = []
+    for seed in range(first, first + AT_ONCE):
+        index = lab.merged(seed)
+        made = await preview(repo, f"{seed}/target", f"{seed}/incoming")
+        found = Found(seed, index, made, lab.listing(made.merged.tree))
+        try:
+            same_as_git(lab, found)
+            if not made.is_clean:
+                await keeps_a_side(lab, repo, found, Whole.TARGET)
+                await keeps_a_side(lab, repo, found, Whole.INCOMING)
+                await keeps_what_it_says(lab, repo, found)
+        except (AssertionError, WorkspaceError) as error:
+            wrong.append(f"{seed}: {type(error).__name__} {str(error)[:600]}")
+    assert not wrong, f"{len(wrong)} of {AT_ONCE}:\n" + "\n".join(wrong)

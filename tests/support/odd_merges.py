@@ -1,0 +1,246 @@
+"""Odd merges without end: two histories each, as commits that `git fast-import` can read.
+
+Knows what people do to trees that makes merges hard: whole folders that move while the other side
+adds to them, files that become links, folders or submodules, names that differ in case alone, and
+content, mode and place that change at once. Every third history is crossed, so it has two bases.
+"""
+
+import random
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from tests.support.merge_oracle import ENVIRONMENT
+from tests.support.merge_stories import File, Tree, file
+
+LINK, SUBMODULE, EXECUTABLE = "120000", "160000", "100755"
+Deed = Callable[[Tree, random.Random, bytes], None]
+
+
+def _text(dice: random.Random, name: bytes) -> bytes:
+    return b"".join(b"%s %d\n" % (name, number) for number in range(dice.randrange(6, 20)))
+
+
+def first_tree(dice: random.Random) -> Tree:
+    """Return a few folders of texts, with a link, a binary file, a submodule and case twins."""
+    tree: Tree = {}
+    for number in range(dice.randrange(4, 9)):
+        folder = dice.choice([b"", b"a/", b"a/", b"b/", b"a/deep/"])
+        tree[folder + b"f%d" % number] = file(_text(dice, b"line of %d," % number))
+    tree[b"link"] = (LINK, b"a")
+    tree[b"pic"] = file(b"\0" + _text(dice, b"pixel"))
+    tree[b"sub"] = (SUBMODULE, b"%040x" % dice.randrange(1 << 80))
+    if dice.random() < 0.5:
+        tree |= {b"Case": file(_text(dice, b"upper")), b"case": file(_text(dice, b"lower"))}
+    return tree
+
+
+def _put(tree: Tree, path: bytes, entry: File) -> None:
+    """Put an entry at a path: what stands in its way goes, files above and folders below."""
+    parts = path.split(b"/")
+    for depth in range(1, len(parts)):
+        tree.pop(b"/".join(parts[:depth]), None)
+    for other in [other for other in tree if other.startswith(path + b"/")]:
+        del tree[other]
+    tree[path] = entry
+
+
+def _pick(tree: Tree, dice: random.Random) -> bytes:
+    texts = [path for path, (mode, _) in sorted(tree.items()) if mode.startswith("100")]
+    return dice.choice(texts or sorted(tree))
+
+
+def _edit(tree: Tree, dice: random.Random, who: bytes) -> None:
+    path = _pick(tree, dice)
+    mode, content = tree[path]
+    if mode == SUBMODULE:
+        return
+    lines = content.splitlines(keepends=True)
+    at = dice.randrange(len(lines) + 1)
+    new = [b"%s %d\n" % (who, dice.randrange(100)) for _ in range(dice.randrange(3))]
+    lines[at : at + dice.randrange(3)] = new
+    tree[path] = (mode, b"".join(lines) or b"x")
+
+
+def _move(tree: Tree, dice: random.Random, who: bytes) -> None:
+    path = _pick(tree, dice)
+    name = path.rpartition(b"/")[2]
+    there = dice.choice([b"a/", b"b/", b"c/", b"", b"a/deep/"])
+    _put(tree, there + dice.choice([name, name, b"moved", b"by-" + who]), tree.pop(path))
+
+
+def _move_folder(tree: Tree, dice: random.Random, who: bytes) -> None:
+    folders = sorted({path.rpartition(b"/")[0] for path in tree if b"/" in path})
+    if not folders:
+        return
+    old = dice.choice(folders) + b"/"
+    new = dice.choice([b"b/", b"c/", b"away/", b"by-" + who + b"/", b"a/deep/", b""])
+    if not new.startswith(old):
+        for path in [path for path in tree if path.startswith(old)]:
+            _put(tree, new + path[len(old) :], tree.pop(path))
+
+
+def _add(tree: Tree, dice: random.Random, who: bytes) -> None:
+    folder = dice.choice([b"a/", b"a/", b"b/", b"c/", b"a/deep/", b""])
+    _put(tree, folder + b"new%d" % dice.randrange(4), file(_text(dice, b"new of " + who)))
+
+
+def _delete(tree: Tree, dice: random.Random, who: bytes) -> None:
+    del who
+    if len(tree) > 2:
+        del tree[dice.choice(sorted(tree))]
+
+
+def _mode(tree: Tree, dice: random.Random, who: bytes) -> None:
+    del who
+    path = _pick(tree, dice)
+    mode, content = tree[path]
+    if mode.startswith("100"):
+        tree[path] = (EXECUTABLE if mode != EXECUTABLE else "100644", content)
+
+
+def _type(tree: Tree, dice: random.Random, who: bytes) -> None:
+    """Turn a file into a link, a submodule, a binary file or a folder; or another into a file."""
+    path = dice.choice(sorted(tree))
+    others: list[File] = [
+        (LINK, b"to-" + who),
+        (SUBMODULE, b"%040x" % dice.randrange(1 << 80)),
+        file(b"\0" + who),
+        file(_text(dice, b"anew by " + who)),
+    ]
+    if dice.random() < 0.3:
+        inside = tree.pop(path)
+        _put(tree, path + b"/inside", inside)
+    else:
+        _put(tree, path, dice.choice(others))
+
+
+def _replace(tree: Tree, dice: random.Random, who: bytes) -> None:
+    """Move a file away and put something else where it was."""
+    path = _pick(tree, dice)
+    entry = tree[path]
+    _move(tree, dice, who)
+    if path not in tree:
+        others = [(LINK, b"new-place"), file(_text(dice, b"instead, by " + who)), entry]
+        _put(tree, path, dice.choice(others))
+
+
+def _swap(tree: Tree, dice: random.Random, who: bytes) -> None:
+    del who
+    one, other = _pick(tree, dice), _pick(tree, dice)
+    tree[one], tree[other] = tree[other], tree[one]
+
+
+def _case(tree: Tree, dice: random.Random, who: bytes) -> None:
+    path = _pick(tree, dice)
+    head, slash, name = path.rpartition(b"/")
+    twin = head + slash + name.swapcase()
+    if dice.random() < 0.5:
+        _put(tree, twin, tree.pop(path))
+    else:
+        _put(tree, twin, file(_text(dice, b"twin by " + who)))
+
+
+def _all_at_once(tree: Tree, dice: random.Random, who: bytes) -> None:
+    """Change the content, the mode and the place of one file."""
+    path = _pick(tree, dice)
+    alone = {path: tree.pop(path)}
+    _edit(alone, dice, who)
+    _mode(alone, dice, who)
+    _move(alone, dice, who)
+    ((new, entry),) = alone.items()
+    _put(tree, new, entry)
+
+
+def _ends(tree: Tree, dice: random.Random, who: bytes) -> None:
+    """Change the line ends of a text, or drop its last one."""
+    del who
+    path = _pick(tree, dice)
+    mode, content = tree[path]
+    if mode.startswith("100") and b"\r" not in content:
+        new = content.replace(b"\n", b"\r\n") if dice.random() < 0.6 else content.rstrip(b"\n")
+        tree[path] = (mode, new or b"x")
+
+
+DEEDS: Mapping[Deed, int] = {
+    _edit: 10,
+    _move: 5,
+    _move_folder: 4,
+    _add: 5,
+    _delete: 3,
+    _mode: 2,
+    _type: 3,
+    _replace: 2,
+    _swap: 1,
+    _case: 1,
+    _all_at_once: 3,
+    _ends: 1,
+}
+
+
+def edited(tree: Tree, dice: random.Random, who: bytes, *, most: int = 5) -> Tree:
+    """Return the tree after a few deeds of one side."""
+    new = dict(tree)
+    for _ in range(dice.randrange(1, most + 1)):
+        (deed,) = dice.choices(list(DEEDS), list(DEEDS.values()))
+        deed(new, dice, who)
+    return new
+
+
+def _joined(one: Tree, other: Tree, dice: random.Random) -> Tree:
+    """Return a tree that somebody may have made of two: of each path one of both versions."""
+    tree: Tree = {}
+    for path in sorted(one.keys() | other.keys()):
+        entry = dice.choice([one, other]).get(path)
+        if entry is not None:
+            _put(tree, path, entry)
+    return tree or dict(one)
+
+
+def commit(name: str, tree: Tree, *parents: str) -> bytes:
+    """Return a commit for `fast-import`, under the ref of that name."""
+    when = 1_700_000_000
+    head = b"commit refs/heads/%s\ncommitter a <a@x> %d +0000\ndata 0\n" % (name.encode(), when)
+    words = [b"from", *[b"merge"] * len(parents)]
+    rows = [b"%s refs/heads/%s\n" % (word, one.encode()) for word, one in zip(words, parents)]  # noqa: B905
+    rows.append(b"deleteall\n")
+    for path, (mode, content) in tree.items():
+        quoted = b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"'
+        if mode == SUBMODULE:
+            rows.append(b"M %s %s %s\n" % (mode.encode(), content, quoted))
+        else:
+            data = b"data %d\n%s\n" % (len(content), content)
+            rows.append(b"M %s inline %s\n%s" % (mode.encode(), quoted, data))
+    return head + b"".join(rows) + b"\n"
+
+
+def history(seed: int) -> Iterator[bytes]:
+    """Yield the commits of one merge; its sides are the refs `SEED/target` and `SEED/incoming`."""
+    dice = random.Random(seed)
+    base = first_tree(dice)
+    yield commit(f"{seed}/base", base)
+    target, incoming = edited(base, dice, b"target"), edited(base, dice, b"incoming")
+    if seed % 3:
+        yield commit(f"{seed}/target", target, f"{seed}/base")
+        yield commit(f"{seed}/incoming", incoming, f"{seed}/base")
+        return
+    sides = (("target", target), ("incoming", incoming))
+    for name, tree in sides:
+        yield commit(f"{seed}/{name}-1", tree, f"{seed}/base")
+    agreed = _joined(target, incoming, dice)
+    for name, other in (("target", "incoming"), ("incoming", "target")):
+        joined = agreed if dice.random() < 0.6 else _joined(target, incoming, dice)
+        parents = f"{seed}/{name}-1", f"{seed}/{other}-1"
+        yield commit(f"{seed}/{name}-2", joined, *parents)
+        last = edited(joined, dice, name.encode(), most=3)
+        yield commit(f"{seed}/{name}", last, f"{seed}/{name}-2")
+
+
+def put(folder: Path, seeds: range) -> None:
+    """Make a repository that has the merges of these seeds."""
+    folder.mkdir(parents=True)
+    run = partial(subprocess.run, cwd=folder, env=ENVIRONMENT, check=True)
+    run(["git", "init", "-q", "-b", "main"])
+    stream = b"".join(part for seed in seeds for part in history(seed))
+    run(["git", "fast-import", "--quiet", "--force"], input=stream)
