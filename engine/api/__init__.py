@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.agents.registry import find_agents
+    from engine.api.blaming import BlamedLines, blame
     from engine.api.engine import Engine, Run
     from engine.api.errors_out import plain_errors
     from engine.api.exported import exported_file, open_exported
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "engine.agents.registry": "find_agents",
+    "engine.api.blaming": "BlamedLines blame",
     "engine.api.engine": "Engine Run",
     "engine.api.errors_out": "plain_errors",
     "engine.api.exported": "exported_file open_exported",
@@ -91,6 +93,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 
 __all__ = [
     "Axis",
+    "BlamedLines",
     "Braid",
     "BranchMerge",
     "CandidateHunkView",
@@ -131,6 +134,7 @@ __all__ = [
     "Wanted",
     "Wove",
     "attach",
+    "blame",
     "bundle_run",
     "describe",
     "engine_key",

@@ -25,6 +25,7 @@ from engine.plan.runtime import shared_history_of
 from engine.site.place import Place, find_place
 from engine.spec.load import load_manifest
 from engine.store.layout import make_state_home
+from engine.store.store import JournalEntry
 
 T = TypeVar("T")
 MANIFEST = "plait.yaml"
@@ -51,6 +52,10 @@ class OpenHistory:
     async def figures(self, axis: Axis, query: Query) -> list[Figures]:
         """Return the figures of the attempts that match, by one of their properties."""
         return await _in_thread(partial(self.database.figures, axis, query))
+
+    async def events(self, uid: str) -> list[JournalEntry]:
+        """Return the events of a run, in order."""
+        return await _in_thread(partial(self.database.events, uid))
 
     async def up(self) -> tuple[int, int]:
         """Bring its tables to this program's version; return the version before and after."""

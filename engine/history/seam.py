@@ -114,6 +114,7 @@ class Query:
     """
 
     words: str = ""
+    run: str = ""
     repository: str = ""
     person: str = ""
     agent: str = ""

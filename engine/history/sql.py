@@ -223,6 +223,7 @@ class SqlHistory:
         asked: list[tuple[str, object]] = [
             (f"{column} = ?", value)
             for column, value in (
+                ("r.run", query.run),
                 ("r.repository", query.repository),
                 ("r.person", query.person),
                 ("a.agent", query.agent),

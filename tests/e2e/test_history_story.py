@@ -1,5 +1,6 @@
 """What many runs came to: one's own history, and one that a team shares."""
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -98,3 +99,59 @@ def test_a_team_shares_a_history(repository: Shell, server: Postgres):
     assert repository.plait("db", "push", "--again").code == 0
     assert repository.plait("history", "--team").out == ""
     assert len(repository.plait("history").out.splitlines()) == 4
+
+
+COMMITS = """
+agents:
+  worker: {adapter: command, argv: [sh, -c, "%s"]}
+pipelines:
+  - name: p
+    steps: [{name: write, agent: worker, prompt: "Add two lines", check: "true"}]
+"""
+SCRIPT = "sed -i 1d a.txt; git commit -qam w1; echo 'a: b' >>a.txt; git commit -qam w2"
+
+
+@pytest.mark.parametrize("style", ["merge", "squash", "rebase"])
+def test_a_line_is_traced_to_the_attempt_that_wrote_it(repository: Shell, style: str):
+    name = "-c user.name=W -c user.email=w@x"
+    script = SCRIPT.replace("git commit", f"git {name} commit")
+    (repository.folder / "plait.yaml").write_text(COMMITS % script)
+    assert repository.plait("run", "plait.yaml", "--headless", "--yes").code == 3
+    landed = repository.plait("land", "write/worker_1", "--style", style)
+    assert landed.code == 0, landed.err
+    file = repository.folder / "a.txt"
+    file.write_text(f"mine\n{file.read_text()}later\n")
+    repository.git("commit", "-qm", "later", "a.txt")
+    file.write_text(f"{file.read_text()}loose\n")
+
+    [written] = repository.plait("blame", "a.txt:4", "--json").json()
+    run = repository.plait("runs", "--json").json()[0]["run"]
+    landing, attempt = written["landing"], written["hit"]["attempt"]
+    assert (landing["run"], landing["worker"], landing["attempt"]) == (run, "write/worker_1", 1)
+    assert landing["check"] == "passed: true"
+    assert (attempt["agent"], attempt["prompt"]) == ("worker", "Add two lines")
+    assert attempt["landed"] == landing["commit"]
+
+    told = repository.plait("blame", "a.txt").out
+    for words in (
+        "a.txt:1  ",
+        "a.txt:4  ",
+        f"write/worker_1@1 of run {run}",
+        "prompt: Add two lines",
+        "written by worker",
+        "a.txt:6  not committed",
+    ):
+        assert words in told, told
+    assert told.count("prompt:") == 1
+    others = repository.plait("blame", "a.txt:1-3", "--json").json()
+    assert [one["landing"] for one in others] == [None, None]
+    (repository.state / "history.db").unlink()
+    shutil.rmtree(repository.folder / ".git" / "plait" / "runs")
+    if style != "rebase":
+        assert "its run is in no history here" in repository.plait("blame", "a.txt:4").out
+
+
+def test_a_place_that_is_none_is_refused(repository: Shell):
+    assert repository.plait("blame", "nowhere.txt").code == 1
+    assert repository.plait("blame", "a.txt:99").code == 1
+    assert repository.plait("blame", "/etc/passwd").code == 2

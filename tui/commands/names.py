@@ -30,6 +30,7 @@ COMMANDS = {
     "runs": "every run of this repository",
     "history": "search all attempts: prompts, outcomes, people, repositories",
     "stats": "attempts, successes and costs, by agent, model, step, person or week",
+    "blame": "which attempt wrote a line, from which prompt, and who let it land",
     "braid": "how the strands of a run were woven into its branch, also as SVG",
     "db": "the history that a team shares: its tables, its state, its deliveries",
     "attach": "the console on the living engine",
