@@ -21,7 +21,7 @@ from engine.bus import Bus
 from engine.clock import Clock
 from engine.errors import EngineError, StoreError
 from engine.git.runner import Call
-from engine.history.outbox import Outbox, Unreadable
+from engine.history.outbox import Outbox
 from engine.history.seam import HistoryDatabase, RunOrigin
 from engine.ids import RunId
 from engine.messages.results import HistoryDelay
@@ -167,13 +167,17 @@ class Feeder:
 
 
 def _deliver_now(line: _Receiver, outbox: Outbox) -> None:
-    """Deliver everything at first and after a delay, and else what the living runs have new."""
+    """Deliver everything at first and after a delay, and else what the living runs have new.
+
+    Raises:
+        StoreError: Something is not delivered, and can be.
+    """
     if not line.is_level:
-        outbox.deliver_all()
+        if refused := outbox.deliver_all().refused:
+            raise StoreError(refused[0], hint="`plait db push` names all that is refused.")
         return
     for run in list(line.runs):
-        with suppress(Unreadable):
-            outbox.deliver(run)
+        outbox.deliver(run)
 
 
 @asynccontextmanager

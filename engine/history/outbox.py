@@ -6,6 +6,7 @@ journals says which of them need not even be looked at; it may be lost, wrong or
 
 import json
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import NoSuchRun, StoreError
-from engine.history.seam import HistoryDatabase, RunOrigin
+from engine.history.seam import HistoryDatabase, PieceRefused, RunOrigin
 from engine.history.tally import Tally
 from engine.ids import RunId
 from engine.store.layout import Layout
@@ -31,10 +32,17 @@ class Unreadable(StoreError):
 
 @dataclass(frozen=True, kw_only=True)
 class Delivered:
-    """The result of a delivery: how many events, and the runs that could not be read."""
+    """The result of a delivery.
+
+    Attributes:
+        events: How many were delivered.
+        refused: Runs that the history cannot keep, and why.
+        unread: Runs whose journal cannot be read, and why.
+    """
 
     events: int = 0
-    problems: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 @dataclass
@@ -52,6 +60,7 @@ class Outbox:
     is_meant: Callable[[dict[str, Any]], bool]
     _tallies: dict[RunId, Tally] = field(default_factory=dict)
     _memo: dict[str, Any] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def deliver_all(self) -> Delivered:
         """Deliver all that is lacking of every run, the oldest first.
@@ -59,16 +68,19 @@ class Outbox:
         Raises:
             StoreError: The history cannot be reached or written; what was delivered stays.
         """
-        count, problems = 0, []
-        try:
-            for run in self.behind():
-                try:
-                    count += self.deliver(run)
-                except Unreadable as error:
-                    problems.append(f"{run}: {error}")
-        finally:
-            self._write_memo()
-        return Delivered(events=count, problems=tuple(problems))
+        count, refused, unread = 0, [], []
+        with self._lock:
+            try:
+                for run in self.behind():
+                    try:
+                        count += self._deliver(run)
+                    except Unreadable as error:
+                        unread.append(f"{run}: {error}")
+                    except PieceRefused as error:
+                        refused.append(f"{run}: {error}")
+            finally:
+                self._write_memo()
+        return Delivered(events=count, refused=tuple(refused), unread=tuple(unread))
 
     def behind(self) -> list[RunId]:
         """Return the runs that may have something to deliver."""
@@ -80,18 +92,23 @@ class Outbox:
 
         Raises:
             StoreError: The history cannot be reached or written; what was delivered stays.
+                PieceRefused where it cannot keep this run, Unreadable where nobody can read it.
         """
+        with self._lock:
+            return self._deliver(run)
+
+    def _deliver(self, run: RunId) -> int:
         stamp = self._stamp(run)
         if stamp is None or self._known().get(run) == stamp:
             return 0
         with _readable():
             journal = self.store.run(run, read_only=True)
         with journal:
-            count = self._deliver(run, journal)
+            count = self._deliver_from(run, journal)
         self._known()[run] = stamp
         return count
 
-    def _deliver(self, run: RunId, journal: RunJournal) -> int:
+    def _deliver_from(self, run: RunId, journal: RunJournal) -> int:
         # Half of what a tally has read may not be kept when the history fails: then it is made
         # anew from the journal.
         tally = self._tallies.pop(run, None)

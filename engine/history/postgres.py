@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from engine.errors import StoreError
+from engine.history.seam import PieceRefused
 from engine.history.sql import VERSION, SqlHistory, Transaction, tables
 
 try:
@@ -33,7 +34,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         *tables(key="BIGINT GENERATED ALWAYS AS IDENTITY", words="words TSVECTOR,"),
         "ALTER TABLE attempt ADD PRIMARY KEY (id)",
-        "CREATE INDEX attempt_words ON attempt USING gin (words)",
+        "CREATE INDEX attempt_words ON attempt USING gin (words) WITH (fastupdate = off)",
     ),
 )
 """The statements from each version to the next; a released one is never edited."""
@@ -101,7 +102,17 @@ class _Server:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Close the connection, if there is one."""
+        """Close the connection, if there is one; whoever waits for an answer waits no more."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._drop()
+            finally:
+                self._lock.release()
+        elif (connection := self._connection) is not None:
+            with suppress(psycopg.Error, OSError), _line_of(connection) as line:
+                _shut(line)
+
+    def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -132,9 +143,11 @@ class _Server:
                 connection = self._connected()
                 with _cut_after(connection, ANSWER_S), connection.transaction():
                     yield _Cursor(connection)
-            except psycopg.Error as error:
-                self.close()  # a new one may be let in where this one is refused for ever
-                raise StoreError(_sentence(error), hint=_hint(error)) from error
+            except (psycopg.Error, OSError) as error:
+                self._drop()  # a new one may be let in where this one is refused for ever
+                refused = psycopg.DataError | psycopg.IntegrityError
+                kind = PieceRefused if isinstance(error, refused) else StoreError
+                raise kind(_sentence(error), hint=_hint(error)) from error
 
     def _connected(self) -> "psycopg.Connection[Any]":
         if self._connection is None:
@@ -186,7 +199,7 @@ def _cut_after(connection: "psycopg.Connection[Any]", seconds: float) -> Iterato
     A server behind a broken network may keep its side open and say nothing. Its socket is shut
     down, which the thread that waits for it takes as the server's end.
     """
-    with socket.socket(fileno=os.dup(connection.fileno())) as line:
+    with _line_of(connection) as line:
         timer = threading.Timer(seconds, _shut, [line])
         timer.daemon = True
         timer.start()
@@ -197,18 +210,23 @@ def _cut_after(connection: "psycopg.Connection[Any]", seconds: float) -> Iterato
             timer.join()
 
 
+def _line_of(connection: "psycopg.Connection[Any]") -> socket.socket:
+    return socket.socket(fileno=os.dup(connection.fileno()))
+
+
 def _shut(line: socket.socket) -> None:
     with suppress(OSError):
         line.shutdown(socket.SHUT_RDWR)
 
 
-def _sentence(error: psycopg.Error) -> str:
+def _sentence(error: psycopg.Error | OSError) -> str:
     """Return what the server says, in one line; libpq names the host, never a password."""
-    said = error.diag.message_primary or str(error).strip() or type(error).__name__
+    said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    said = said or str(error).strip() or type(error).__name__
     return f"the shared history cannot be used: {' '.join(said.split())}"
 
 
-def _hint(error: psycopg.Error) -> str:
+def _hint(error: psycopg.Error | OSError) -> str:
     return next(
         (hint for kind, hint in _HINTS.items() if isinstance(error, kind)),
         "Nothing is lost: runs go on, and what is missing is delivered later.",

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from engine.errors import StoreError
 from engine.store.store import JournalEntry
+
+
+class PieceRefused(StoreError):
+    """A piece of one journal that the history cannot keep; those of other runs it can."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +217,8 @@ class HistoryDatabase(Protocol):
         Events it has already are passed over: sending a piece again does no harm.
 
         Raises:
-            StoreError: Events before these are missing, or nothing can be written.
+            PieceRefused: Events before these are missing, or it cannot keep such a piece at all.
+            StoreError: Nothing can be written.
         """
         ...
 

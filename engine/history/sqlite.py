@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.history.sql import VERSION, SqlHistory, Transaction, tables
-from engine.private import private_folder
+from engine.private import private_folder, write_private
 from engine.store.sqlite.database import Database, Schema
 
 SCHEMA = Schema(
@@ -86,6 +86,7 @@ class _File:
     def _opened(self) -> Database:
         if self._path.exists():
             return Database.open(self._path, SCHEMA)
+        write_private(self._path, b"")  # SQLite itself would let others read it
         return Database.create(self._path, SCHEMA, lambda _: None)
 
     def index(self, transaction: Transaction, attempt: int, words: Sequence[str]) -> None:

@@ -294,3 +294,34 @@ def test_a_password_that_is_wrong_is_not_told(server: Postgres):
         psycopg.connect(server.url("nowhere"))
     with pytest.raises(StoreError, match="nowhere"):
         PostgresHistory(server.url("nowhere")).up()
+
+
+def test_the_roles_of_the_manual_may_do_what_it_says_and_no_more(server: Postgres):
+    page = (Path(__file__).parents[2] / "docs/history.md").read_text()
+    url = server.database()
+    with closing(PostgresHistory(url)) as owner:
+        owner.up()
+    server.execute(page.partition("```sql\n")[2].partition("```")[0], url)
+    writer, reader = (
+        PostgresHistory(url.replace("owner@", f"plait_{name}@")) for name in ("writer", "reader")
+    )
+    with closing(writer), closing(reader):
+        assert writer.push(piece(1, 3, TRY)) == 3
+        assert writer.push(piece(4, 5, replace(TRY, usd=1.0))) == 5
+        assert [hit.attempt.usd for hit in reader.search(Query(words="fix"))] == [1.0]
+        assert reader.figures(Axis.AGENT, Query())[0].attempts == 1
+        assert reader.extent().events == 5
+        for act in (
+            lambda: reader.push(piece(6, 6)),
+            lambda: writer.prune(before=1e12),
+            reader.up,
+        ):
+            with pytest.raises(StoreError, match="permission denied"):
+                act()
+
+
+def test_ones_own_history_is_for_its_owner_alone(tmp_path: Path):
+    with closing(SqliteHistory(tmp_path / "history.db")) as history:
+        history.push(piece(1, 1, TRY))
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert set(modes.values()) == {0o600}, modes

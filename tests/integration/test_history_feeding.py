@@ -215,6 +215,23 @@ async def test_a_history_that_refuses_is_told_and_caught_up(
     await assert_level(place, url, run.id)
 
 
+async def test_a_run_that_is_refused_holds_no_other_up(place: Place, lasting: Postgres):
+    url = await share(place, lasting)
+    lasting.execute("ALTER TABLE plait.attempt ADD CHECK (step <> 'poison')", url)
+    async with place.engine() as engine:
+        refused = await run_of(engine, {**A, "name": "poison"})
+        assert (await refused.wait()).outcome is Outcome.SUCCESS
+        view = await wait_delayed(engine, refused)
+        assert view.history is not None
+        assert refused.id in view.history.what
+        run = await run_of(engine)
+        await run.wait()
+        uid, events = await to_thread.run_sync(journal_of, await store_of(place), run.id)
+        with anyio.fail_after(60):
+            while await asked(url, lambda history: history.events(uid)) != events:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+
+
 async def test_an_address_that_is_not_set_is_told(place: Place):
     async with place.engine() as engine:
         run = await run_of(engine)

@@ -58,9 +58,10 @@ async def _up(history: OpenHistory) -> int:
 async def _push(args: argparse.Namespace, history: OpenHistory) -> int:
     delivered = await history.push(again=args.again, everything=args.everything)
     put(f"{some(delivered.events, 'event')} delivered")
-    for problem in delivered.problems:
+    problems = (*delivered.refused, *delivered.unread)
+    for problem in problems:
         say(clean(problem))
-    return EXIT_FAILED if delivered.problems else EXIT_OK
+    return EXIT_FAILED if problems else EXIT_OK
 
 
 async def _status(args: argparse.Namespace, history: OpenHistory) -> int:
