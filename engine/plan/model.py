@@ -227,6 +227,8 @@ class Runtime:
 
     Attributes:
         base: What every change is counted from.
+        site: The name of the site where the workers live; empty where nobody has chosen yet, and in
+            old journals, whose workers live on this machine's own disk.
         start: A commit on top of the base at which the first workspaces begin: earlier work that
             is part of the change.
         history: The history that the run is delivered to as well; None for none.
@@ -235,6 +237,7 @@ class Runtime:
     max_concurrent_workers: int = 10
     isolation: IsolationStrategy = IsolationStrategy.WORKTREE
     execution_mode: ExecutionMode = ExecutionMode.PROCESS
+    site: str = ""
     workspace_root: str | None = None
     stall_s: float = 600.0
     run_timeout_s: float | None = None

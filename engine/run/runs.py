@@ -146,10 +146,11 @@ class Runs:
             StoreError: The run cannot be written down.
         """
         rows = REPORT if has_threads(plan) else None
-        await self.tools.site.admit(terms_of(plan), rows)
-        folder = str(self.tools.project)
-        await self.tools.site.check_agents(plan.agents, plan.runtime, folder)
-        capacity = await self.tools.site.host.capacity()
+        plan = self.tools.sites.chosen(plan)
+        site = self.tools.sites.of(plan)
+        await site.admit(terms_of(plan), rows)
+        await site.check_agents(plan.agents, plan.runtime, str(self.tools.project))
+        capacity = await site.host.capacity()
         plan = admitted(await self.tools.workshops.of(plan).begin(plan), capacity)
         await self.tools.ledger.share(plan.agents)
         run = RunId(secrets.token_hex(3))

@@ -26,6 +26,7 @@ from engine.errors import HostLost, WorkspaceError
 from engine.host.seam import AttemptSpec, Host, Stream
 from engine.ids import AGENT, AttemptId, RunId, WorkerId
 from engine.limits import Dimension, Enforcement, Limits
+from engine.messages.questions import TrashItem
 from engine.messages.results import Entrance
 from engine.phases import StopCause
 from engine.plan.model import (
@@ -42,7 +43,7 @@ from engine.site.seam import CommandEnd, Launched, SpaceAddress, Terms, Workplac
 from engine.site.seeds import Seedling, Seeds
 from engine.site.shelter import Job, Shelter, Sheltered, user_home
 from engine.site.spaces import FolderSpaces, GitSpaces
-from engine.site.trash import drop_empty
+from engine.site.trash import bring_back, drop_empty, purge, trash_items
 
 TAIL_BYTES = 16 * 1024
 MARK = "PLAIT_MARK"
@@ -96,6 +97,7 @@ class LocalSite:
         self._shelter = shelter
         self._seeds = seeds
         self._layout = place.layout
+        self._repo = place.repo
         self._root = place.workspaces
         self._tethers = tethers
         self._spaces = spaces
@@ -374,6 +376,18 @@ class LocalSite:
     async def tidy(self, run: RunId) -> None:
         """Remove the empty folders of a run that is over."""
         await anyio.to_thread.run_sync(drop_empty, self._root / run)
+
+    async def trashed(self) -> tuple[TrashItem, ...]:
+        """Return the contents of the trash here, newest first."""
+        return tuple(await anyio.to_thread.run_sync(trash_items, self._layout.trash))
+
+    async def restore(self, name: str) -> str:
+        """Restore what is in the trash to its place; return the paths."""
+        return await bring_back(self._repo, self._layout.trash, name)
+
+    async def purge(self, now: float) -> None:
+        """Delete what has been in the trash for long enough."""
+        await anyio.to_thread.run_sync(purge, self._layout.trash, now)
 
 
 def _git_of(job: Job) -> tuple[tuple[str, str], ...]:

@@ -35,6 +35,13 @@ _ONLY = {
 }
 
 
+_NEAR_ONLY = (
+    ("isolation_strategy", "directory", "only what git knows is carried there; write worktree"),
+    ("execution_mode", "thread", "functions in threads run in the engine's own process"),
+)
+"""Settings of `runtime` that bind the workers to the engine's own machine."""
+
+
 @dataclass(frozen=True)
 class _Whole:
     """The names that every part of a manifest may refer to.
@@ -135,15 +142,31 @@ def _personas(root: Node, whole: _Whole) -> Iterator[Complaint]:
 
 def _runtime(whole: _Whole) -> Iterator[Complaint]:
     yield from _agent_named(whole, whole.runtime, ("runtime",))
-    database = at(whole.runtime, "database")
-    if at(database, "url_env") is not None and text(at(database, "strategy")) != "shared":
-        path = ("runtime", "database", "url_env")
-        yield Complaint(path, "means nothing without `strategy: shared`")
+    yield from _database(whole.runtime)
+    if text(at(whole.runtime, "sites", "default")) == "child":
+        yield from _elsewhere(whole.runtime)
+
+
+def _database(runtime: Node | None) -> Iterator[Complaint]:
+    """Yield what cannot be about the history that a team shares."""
+    database = at(runtime, "database")
+    if text(at(database, "strategy")) != "shared":
+        if at(database, "url_env") is not None:
+            path = ("runtime", "database", "url_env")
+            yield Complaint(path, "means nothing without `strategy: shared`")
+        return
     secret = text(at(database, "url_env")) or DatabaseSpec().url_env
-    for place, named in entries(at(at(whole.runtime, "sandbox"), "env")):
-        if text(named) == secret and text(at(database, "strategy")) == "shared":
+    for place, named in entries(at(runtime, "sandbox", "env")):
+        if text(named) == secret:
             message = "holds the address of the shared history, which agents never get"
             yield Complaint(("runtime", "sandbox", "env", place), message)
+
+
+def _elsewhere(runtime: Node | None) -> Iterator[Complaint]:
+    """Yield what another site than this machine's own disk cannot be given."""
+    for key, value, why in _NEAR_ONLY:
+        if text(at(runtime, key)) == value:
+            yield Complaint(("runtime", key), f"cannot be {value} at the site child: {why}")
 
 
 def _agent_named(whole: _Whole, node: Node | None, path: Path) -> Iterator[Complaint]:

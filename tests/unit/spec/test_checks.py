@@ -263,3 +263,16 @@ def test_no_hole_hands_agents_the_address_of_the_shared_history(*, named: str, i
     found = problems("  - {name: s, prompt: x}\n", head=head)
     assert bool(found) is is_refused
     assert all("which agents never get" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [("isolation_strategy: directory", "only what git knows"), ("execution_mode: thread", "own")],
+)
+def test_what_binds_workers_to_this_machine_cannot_stand_beside_another_site(
+    setting: str, why: str
+):
+    head = "agents: {{a: {{adapter: claude}}}}\nruntime: {{sites: {{default: {}}}, {}}}"
+    step = "  - {name: s, prompt: x, merge: none}\n"
+    assert why in problems(step, head=head.format("child", setting))[0]
+    assert problems(step, head=head.format("local", setting)) == []
