@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.needs import need
 from tests.support.postgres import Postgres, started
-from tests.support.shells import Shell
+from tests.support.shells import Done, Shell
 
 PLAN = """
 runtime: {{database: {{strategy: {strategy}}}}}
@@ -35,12 +35,13 @@ def server() -> Iterator[Postgres]:
         yield server
 
 
-def ran(shell: Shell, strategy: str) -> None:
+def ran(shell: Shell, strategy: str) -> Done:
     (shell.folder / "plait.yaml").write_text(PLAN.format(strategy=strategy))
     done = shell.plait("run", "plait.yaml", "--headless", "--yes")
     assert done.code == 1, done.err
     landed = shell.plait("land", "write/worker_1")
     assert landed.code == 0, landed.err
+    return done
 
 
 def test_ones_own_history_is_searched_and_added_up_without_a_server(repository: Shell):
@@ -72,6 +73,9 @@ def test_a_team_shares_a_history(repository: Shell, server: Postgres):
     missing = repository.plait("db", "status")
     assert missing.code == 1
     assert "PLAIT_DATABASE_URL is not set" in missing.err
+    alone = ran(repository, "shared")
+    assert "the shared history is delayed: PLAIT_DATABASE_URL is not set" in alone.err
+    assert "shared history delayed" not in repository.plait("status").out  # nobody delivers now
     repository.env["PLAIT_DATABASE_URL"] = server.database()
     assert "`plait db up`" in repository.plait("db", "status").err
     assert repository.plait("db", "up").out == "version 1, was 0\n"
@@ -81,24 +85,24 @@ def test_a_team_shares_a_history(repository: Shell, server: Postgres):
     assert repository.plait("history", "--team").out == ""
     ran(repository, "shared")
     found = repository.plait("history", "--team", "quoted").out.splitlines()
-    assert len(found) == 1
+    assert len(found) == 2  # with what the first run could not deliver
     assert "example.org/team/parser A" in found[0]
     assert repository.plait("db", "push").out == "0 events delivered\n"
     assert repository.plait("db", "push", "--everything").out != "0 events delivered\n"
     [figures] = repository.plait("stats", "--team", "--by", "repository", "--json").json()
     assert (figures["name"], figures["runs"], figures["landed"]) == (
-        *("example.org/team/parser", 2),
-        2,
+        *("example.org/team/parser", 3),
+        3,
     )
     status = repository.plait("db", "status", "--json").json()
-    assert (status["runs"], status["attempts"], status["to_look_at"]) == (2, 4, [])
+    assert (status["runs"], status["attempts"], status["to_look_at"]) == (3, 6, [])
 
     assert repository.plait("db", "prune", "--before", "1d").out == "0 runs removed\n"
-    assert repository.plait("db", "prune", "--before", "0h").out == "2 runs removed\n"
+    assert repository.plait("db", "prune", "--before", "0h").out == "3 runs removed\n"
     assert repository.plait("history", "--team").out == ""
     assert repository.plait("db", "push", "--again").code == 0
     assert repository.plait("history", "--team").out == ""
-    assert len(repository.plait("history").out.splitlines()) == 4
+    assert len(repository.plait("history").out.splitlines()) == 6
 
 
 COMMITS = """

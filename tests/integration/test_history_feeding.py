@@ -378,6 +378,7 @@ def lived_for(place: Place, store: Store, text: str, *, seen: int) -> str:
     return run
 
 
+@pytest.mark.timeout(3600)  # two hundred moments, where PLAIT_THOROUGH is set
 async def test_engines_killed_at_any_moment_deliver_everything_once(
     place: Place, lasting: Postgres
 ):
