@@ -25,7 +25,7 @@ from tests.support.sites import RUN, WANTED, WORKER, Scene, scene
 
 BEFORE = "3e0616d"
 FILES, FOLDERS, ROUNDS = 7_000, 70, 9
-FLOOD_MB = 200
+FLOOD_MB = 50
 LOCAL, CHILD, FLOOD = 1.03, 1.3, 50.0
 
 
