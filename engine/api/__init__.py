@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from engine.plan.describe import describe
     from engine.plan.from_prompts import plan_from_prompts
     from engine.plan.make import PlanDefaults
-    from engine.plan.model import Plan, RetryMode
+    from engine.plan.model import PermissionMode, Permissions, Plan, RetryMode
     from engine.plan.starter import ProjectFacts, init_manifest
     from engine.port.port import EnginePort
     from engine.port.public import event_json, view_json
@@ -77,7 +77,7 @@ _HOMES = {
     "engine.plan.describe": "describe",
     "engine.plan.from_prompts": "plan_from_prompts",
     "engine.plan.make": "PlanDefaults",
-    "engine.plan.model": "Plan RetryMode",
+    "engine.plan.model": "PermissionMode Permissions Plan RetryMode",
     "engine.plan.starter": "ProjectFacts init_manifest",
     "engine.port.public": "event_json view_json",
     "engine.review.actions": "side_actions",
@@ -115,6 +115,8 @@ __all__ = [
     "OpenHistory",
     "OpenMerge",
     "OwnMerge",
+    "PermissionMode",
+    "Permissions",
     "PieceView",
     "Plan",
     "PlanDefaults",

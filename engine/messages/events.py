@@ -80,6 +80,14 @@ class LimitHitSeen(OfAttempt):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RateLimitMet(OfAttempt):
+    """An agent waits until its model takes requests again, and the HTTP status it was told."""
+
+    until: float
+    status: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Asked(OfAttempt):
     """A worker asks a human."""
 
@@ -329,6 +337,7 @@ MustArrive = (
     | Commanded
     | WorkerMoved
     | LimitHitSeen
+    | RateLimitMet
     | Asked
     | Answered
     | Steered

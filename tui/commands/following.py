@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import singledispatch
+from time import time
 
 import anyio
 from anyio.abc import TaskGroup
@@ -23,6 +24,7 @@ from tui.commands.exits import exit_code
 from tui.commands.leaving import tell_left, wait_stuck
 from tui.commands.outlet import write
 from tui.words.clean import clean, clean_name
+from tui.words.figures import clock
 
 _LAST_WORDS_S = 1.0
 _MOST_UNREAD = 1000
@@ -308,6 +310,11 @@ def _(event: ev.Asked) -> str:
 @_words.register
 def _(event: ev.LimitHitSeen) -> str:
     return f"met its limit: {event.hit}"
+
+
+@_words.register
+def _(event: ev.RateLimitMet) -> str:
+    return f"waits for its model until {clock(event.until, time())}: it answered {event.status}"
 
 
 @_words.register
