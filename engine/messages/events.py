@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.limits import LimitHit, Usage
-from engine.messages.results import CheckResult, Clash, Outcome, Question, RunReport, Trouble
+from engine.messages.results import (
+    CheckResult,
+    Clash,
+    HistoryDelay,
+    Outcome,
+    Question,
+    RunReport,
+    Trouble,
+)
 from engine.messages.roles import Speaker
 from engine.phases import Phase, StopCause
 from engine.plan.model import Clamp
@@ -316,6 +324,13 @@ class TroubleSeen:
     trouble: Trouble | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class HistoryDelayed:
+    """The shared history cannot be written; None says that it has everything again."""
+
+    delay: HistoryDelay | None
+
+
 MustArrive = (
     RunStarted
     | Clamped
@@ -350,6 +365,7 @@ LatestWins = (
     | EgressDecided
     | OutsideChanged
     | TroubleSeen
+    | HistoryDelayed
 )
 Event = MustArrive | LatestWins
 

@@ -357,6 +357,13 @@ def _(event: ev.TroubleSeen) -> str:
 
 
 @_words.register
+def _(event: ev.HistoryDelayed) -> str:
+    if event.delay is None:
+        return "the shared history has everything again"
+    return f"the shared history is delayed: {clean(event.delay.what)}. {clean(event.delay.help)}"
+
+
+@_words.register
 def _(event: ev.Landed) -> str:
     landed = f"landed on {event.target} as {event.new[:10]}"
     return f"{landed}. {clean(event.note)}" if event.note else landed
